@@ -1,0 +1,103 @@
+# make            the program (build/taut) and the library
+# make check      builds and runs every test; SAN=1 with ASan and UBSan; ONLY=module/ a part
+# make demo       trains a small GPT on built-in data and samples from it
+# make lint       layers, lengths, formatting, cppcheck
+# make bench      the figures we claim, peers beside us
+# make install    PREFIX=/usr/local DESTDIR=
+CC       ?= gcc
+AR       ?= ar
+PREFIX   ?= /usr/local
+BUILD    ?= build$(if $(SAN),/san)
+PKG      ?= pkg-config
+VERSION  := $(shell sed -n 's/^#define TAUT_VERSION "\(.*\)"/\1/p' include/taut.h)
+ARCH     := $(shell $(CC) -dumpmachine | cut -d- -f1)
+
+WARN     := -Wall -Wextra -Wpedantic -Werror
+CFLAGS   ?= -O3 -g
+ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -fPIC -fopenmp -fno-math-errno -fno-trapping-math -ffp-contract=off \
+             -fvisibility=default $(WARN) -Iinclude -Isrc $(DEP_CFLAGS) $(CFLAGS)
+ifdef SAN
+CFLAGS   := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+endif
+
+# FLINT 3 has Arb inside; before, Arb was a library of its own.
+DEP_CFLAGS := $(shell $(PKG) --cflags openblas libcjson inih 2>/dev/null)
+ARB        := $(shell printf '\043include <flint/arb.h>\n' | $(CC) -E - >/dev/null 2>&1 && echo -lflint || echo -lflint-arb -lflint)
+LIBS       := $(shell $(PKG) --libs openblas libcjson inih zlib 2>/dev/null || echo -lopenblas -lcjson -linih -lz) $(ARB) -lm
+
+# The cpu kernels are built once for each instruction set worth having; the best is chosen at run time.
+CPU_base   := -ffp-contract=fast
+CPU_v3     := -ffp-contract=fast -march=x86-64-v3 -mtune=generic
+CPU_v4     := -ffp-contract=fast -march=x86-64-v4 -mprefer-vector-width=512 -mtune=generic
+VARIANTS   := base $(if $(filter x86_64,$(ARCH)),v3 v4)
+
+SRC      := $(filter-out src/kernels/cpu/%,$(wildcard src/*/*.c src/*/*/*.c))
+CPU_SRC  := $(wildcard src/kernels/cpu/*.c)
+OBJ      := $(SRC:%.c=$(BUILD)/%.o) \
+            $(foreach v,$(VARIANTS),$(CPU_SRC:src/kernels/cpu/%.c=$(BUILD)/src/kernels/cpu/$v/%.o))
+CLI_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(wildcard cli/*.c))
+TESTS    := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/*/t_*.c))
+SCRIPTS  := $(wildcard tests/*/t_*.sh)
+
+.PHONY: all check demo lint bench install clean deps format
+all: $(BUILD)/taut $(BUILD)/libtaut.so $(BUILD)/taut.pc
+
+$(BUILD)/taut: $(CLI_OBJ) $(BUILD)/libtaut.a
+	$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
+$(BUILD)/libtaut.a: $(OBJ)
+	rm -f $@ && $(AR) rcs $@ $^
+$(BUILD)/libtaut.so: $(OBJ)
+	$(CC) $(ALL_CFLAGS) -shared -Wl,-soname,libtaut.so.0 -o $@ $^ $(LIBS)
+$(BUILD)/taut.pc: tools/taut.pc.in Makefile include/taut.h
+	mkdir -p $(@D) && sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(LIBS)|' $< > $@
+
+$(BUILD)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+define variant
+$(BUILD)/src/kernels/cpu/$1/%.o: src/kernels/cpu/%.c
+	@mkdir -p $$(@D)
+	$$(CC) $$(ALL_CFLAGS) $$(CPU_$1) -DTAUT_VARIANT=$1 -MMD -MP -c -o $$@ $$<
+endef
+$(foreach v,$(VARIANTS),$(eval $(call variant,$v)))
+
+$(BUILD)/tests/%: tests/%.c $(BUILD)/libtaut.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -Itests -MMD -MP -o $@ $< $(BUILD)/libtaut.a $(LIBS)
+
+deps:
+	@tools/deps
+
+# Each README command does everything by itself: first what is missing, then the work.
+check: deps
+	@$(MAKE) --no-print-directory all tests
+	@BUILD=$(BUILD) tools/run_tests $(ONLY)
+.PHONY: tests
+tests: $(TESTS)
+
+demo: deps
+	@$(MAKE) --no-print-directory all
+	@BUILD=$(BUILD) tools/demo
+
+lint:
+	@tools/lint
+
+bench: all
+	@BUILD=$(BUILD) bench/run
+
+format:
+	clang-format -i $(shell git ls-files '*.c' '*.h')
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	install -m 755 $(BUILD)/taut $(DESTDIR)$(PREFIX)/bin/taut
+	install -m 644 include/taut.h $(DESTDIR)$(PREFIX)/include/taut.h
+	install -m 644 $(BUILD)/libtaut.a $(DESTDIR)$(PREFIX)/lib/libtaut.a
+	install -m 755 $(BUILD)/libtaut.so $(DESTDIR)$(PREFIX)/lib/libtaut.so.0
+	ln -sf libtaut.so.0 $(DESTDIR)$(PREFIX)/lib/libtaut.so
+	install -m 644 $(BUILD)/taut.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/taut.pc
+
+clean:
+	rm -rf build demo
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -1,0 +1,129 @@
+/* THE TABLE every backend fills.  Modules touch numbers through it and through nothing else.
+ *
+ * Rules that hold for every slot unless its line says otherwise:
+ *   - outputs come first and are overwritten; "+=" in a formula means it adds;
+ *   - matrices are row-major and contiguous; sizes may be 0, pointers may then be anything;
+ *   - an output may be an input (same address) only where the line says so;
+ *   - NaN and infinity propagate; nothing is hidden;
+ *   - the same bits come out for any thread count: no float atomics, fixed order of sums;
+ *   - no slot keeps state, none is NULL, and only alloc and sync can fail.
+ * kernels/ref/<file>.c is the definition of a slot, in double and plain loops; the file of the same
+ * name in kernels/cpu/ states the error it promises against that definition. */
+#ifndef TAUT_KERNELS_H
+#define TAUT_KERNELS_H
+#include "base/status.h"
+#include "tensor/tensor.h"
+
+typedef enum { TAUT_GELU, TAUT_GELU_TANH, TAUT_RELU, TAUT_SILU, TAUT_TANH } taut_curve;
+
+/* Softmax attention of n examples with `heads` heads of width dh.  q and o are (n, tq, heads*dh),
+ * k and v are (n, tk, heads*dh), lse is (n, heads, tq).  With S = scale * q.k + alibi:
+ *     o_i = sum_j P_ij v_j,  P = row softmax of S,  lse_i = ln sum_j exp S_ij.
+ * A key that is masked has P = 0; a query that sees no key has o = 0, lse = -inf and derivative 0. */
+typedef struct {
+    int64_t n, heads, tq, tk, dh;
+    double scale;
+    bool causal;            /* query i sees key j only if j <= i + tk - tq */
+    bool alibi;             /* S_ij -= 2^(-8(h+1)/heads) * |i + tk - tq - j| */
+    const int32_t *lengths; /* n entries: example e sees keys j < lengths[e]; NULL: all of them */
+} taut_attn;
+
+/* One step of AdamW: m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2,
+ * w = w (1 - decay) - lr * (m/c1) / (sqrt(v/c2) + eps).   decay already holds the learning rate. */
+typedef struct { double lr, b1, b2, eps, decay, c1, c2; } taut_adam;
+
+typedef struct taut_kernels {
+    const char *name; /* "ref", "cpu", "cuda" */
+    size_t elem;      /* bytes per element: 8, 4, 4 */
+
+    /* memory.c */
+    taut_real *(*alloc)(int64_t len); /* zeroed, 64-byte aligned; NULL when memory is out */
+    void (*release)(taut_real *);
+    void (*put)(taut_real *y, const double *x, int64_t len);
+    void (*get)(double *y, const taut_real *x, int64_t len);
+    taut_status (*sync)(void);
+
+    /* vector.c: y = a x + b y, and when b is 0, y is not read (y may be x); sum_i x_i y_i in double */
+    void (*axpby)(taut_real *y, double a, const taut_real *x, double b, int64_t len);
+    double (*dot)(const taut_real *x, const taut_real *y, int64_t len);
+
+    /* gemm.c: C (m,n) = alpha op(A) op(B) + beta C; op transposes when ta / tb; beta 0: C not read */
+    void (*gemm)(taut_real *c, const taut_real *a, const taut_real *b, int64_t m, int64_t n, int64_t k,
+                 bool ta, bool tb, double alpha, double beta);
+
+    /* rows.c: x and y are (rows, cols); p is (period, cols) and repeats: row r meets p[r % period] */
+    void (*add_rows)(taut_real *y, const taut_real *x, const taut_real *p, int64_t rows, int64_t cols,
+                     int64_t period);                     /* y = x + p (y may be x) */
+    void (*sum_rows)(taut_real *p, const taut_real *y, int64_t rows, int64_t cols, int64_t period);
+                                                          /* p += sum of y's rows */
+    void (*mul_rows)(taut_real *y, const taut_real *x, const taut_real *g, int64_t rows, int64_t cols);
+                                                          /* y[r][c] = x[r][c] g[c] (y may be x) */
+    void (*dot_rows)(taut_real *g, const taut_real *x, const taut_real *y, int64_t rows, int64_t cols);
+                                                          /* g[c] += sum_r x[r][c] y[r][c] */
+    void (*copy_rows)(taut_real *y, int64_t y_stride, const taut_real *x, int64_t x_stride, int64_t rows,
+                      int64_t cols);                      /* y[r*y_stride + c] = x[r*x_stride + c] */
+    void (*mean_tokens)(taut_real *y, const taut_real *x, int64_t n, int64_t t, int64_t d);
+                                                          /* y (n,d) = mean over t of x (n,t,d) */
+    void (*spread_tokens)(taut_real *x, const taut_real *y, int64_t n, int64_t t, int64_t d);
+                                                          /* its adjoint: x[n,t,:] = y[n,:] / t */
+
+    /* pointwise.c: y = f(x); and y = f'(x) t, which is both jvp and vjp (y may be t) */
+    void (*pointwise)(taut_real *y, const taut_real *x, taut_curve f, int64_t len);
+    void (*pointwise_slope)(taut_real *y, const taut_real *t, const taut_real *x, taut_curve f, int64_t len);
+
+    /* normalise.c: z = (x - mean) * rstd, rstd = 1/sqrt(var + eps) one a row; without `centre`, mean is
+     * taken as 0 and var as the mean square.  Its derivative (Cen - z z^T/d) rstd is symmetric: the
+     * slope slot is both jvp and vjp (y may be t).  centre_rows: y = x - mean (y may be x). */
+    void (*normalise)(taut_real *z, taut_real *rstd, const taut_real *x, int64_t rows, int64_t d, bool centre,
+                      double eps);
+    void (*normalise_slope)(taut_real *y, const taut_real *t, const taut_real *z, const taut_real *rstd,
+                            int64_t rows, int64_t d, bool centre);
+    void (*centre_rows)(taut_real *y, const taut_real *x, int64_t rows, int64_t d);
+
+    /* attention.c: tiled, online softmax, O(tq + tk) memory a head */
+    void (*attention)(taut_real *o, taut_real *lse, const taut_real *q, const taut_real *k, const taut_real *v,
+                      const taut_attn *a);
+    void (*attention_jvp)(taut_real *to, const taut_real *tq, const taut_real *tk, const taut_real *tv,
+                          const taut_real *q, const taut_real *k, const taut_real *v, const taut_attn *a);
+    void (*attention_vjp)(taut_real *gq, taut_real *gk, taut_real *gv, const taut_real *go, const taut_real *o,
+                          const taut_real *lse, const taut_real *q, const taut_real *k, const taut_real *v,
+                          const taut_attn *a);
+
+    /* rope.c: turn the pairs (i, i + dh/2) of every head by sign * position * base^(-2i/dh), position =
+     * row % t; sign -1 is the inverse, hence the adjoint of sign +1 (y may be x) */
+    void (*rope)(taut_real *y, const taut_real *x, int64_t rows, int64_t t, int64_t heads, int64_t dh,
+                 double base, double sign);
+
+    /* dropout.c: y = x * keep / (1-p), keep_i a coin keyed by (key, i): forward, jvp and vjp alike
+     * (y may be x) */
+    void (*dropout)(taut_real *y, const taut_real *x, uint64_t key, double p, int64_t len);
+
+    /* embed.c: y[r] = table[ids[r]]; table[ids[r]] += y[r] in row order.  Every id is in range. */
+    void (*gather)(taut_real *y, const taut_real *table, const int32_t *ids, int64_t rows, int64_t d);
+    void (*scatter)(taut_real *table, const taut_real *y, const int32_t *ids, int64_t rows, int64_t d);
+
+    /* cross_entropy.c: returns sum over rows with target >= 0 of -ln softmax(x)[target], adds to *correct
+     * the rows whose first largest entry is the target; g (may be NULL, may be x) becomes weight *
+     * (softmax(x) - onehot), and 0 on rows with target < 0. */
+    double (*cross_entropy)(taut_real *g, int64_t *correct, const taut_real *x, const int32_t *target,
+                            int64_t rows, int64_t classes, double weight);
+
+    /* optimise.c: m = momentum m + g, w = w (1 - decay) - lr m;  AdamW as above */
+    void (*sgd)(taut_real *w, taut_real *m, const taut_real *g, int64_t len, double lr, double momentum,
+                double decay);
+    void (*adamw)(taut_real *w, taut_real *m, taut_real *v, const taut_real *g, int64_t len, const taut_adam *);
+} taut_kernels;
+
+/* "ref", "cpu" (the best build for this processor); NULL for a name nobody has. */
+const taut_kernels *taut_kernels_find(const char *name);
+
+/* How many threads the kernels use; 0 asks for one a processor. */
+void taut_threads_set(int threads);
+int taut_threads(void);
+
+/* The address of element i: pointer arithmetic for a type nobody can look into. */
+static inline taut_real *taut_at(const taut_kernels *k, const taut_real *x, int64_t i)
+{
+    return (taut_real *)((char *)x + i * (int64_t)k->elem);
+}
+#endif

@@ -1,0 +1,120 @@
+/* THE FIVE ANSWERS.  A module is a function with parameters that can say
+ *     forward  y = f(x), filling a trace
+ *     vjp      gx = J^T gy at that trace, adding into parameter gradients when asked
+ *     jvp      ty = J tx at that trace
+ *     bound    a proved Lipschitz constant and output region, given a region of inputs
+ *     params   its named weights
+ * and plan(), the sizes of all this.  A composition of modules is a module.
+ *
+ * Running a module never changes it, so one tree serves many points and threads.  at.x must outlive the
+ * trace: a leaf keeps no copy of its input.  forward, jvp and vjp overwrite their output; vjp adds into
+ * parameter gradients.  Outputs never alias inputs. */
+#ifndef TAUT_MODULE_H
+#define TAUT_MODULE_H
+#include "bound/up.h"
+#include "kernels/kernels.h"
+
+typedef struct taut_module taut_module;
+
+typedef struct { taut_shape out; int64_t trace, scratch; } taut_plan; /* element counts */
+typedef struct { taut_tensor x; taut_span trace; } taut_point;       /* where jvp and vjp are taken */
+
+typedef struct {
+    const taut_kernels *k;  /* the only way a module touches numbers */
+    taut_span scratch;      /* a stack: save a copy, take, restore the copy */
+    bool param_grads;       /* off for measure and attack */
+    const int32_t *lengths; /* real tokens of each example (padding mask); NULL: all are real */
+    uint64_t dropout_key;   /* names this step's coins; 0: no dropout */
+} taut_run;
+
+/* A region of inputs and the norm in which Lipschitz constants are meant.  Always a ball per token:
+ * every token's l2 norm is at most `size`.  TOKENS measures a change by its largest token, FLAT by the
+ * l2 norm over everything; `tokens` is how many tokens an example has. */
+typedef enum { TAUT_NORM_TOKENS, TAUT_NORM_FLAT } taut_norm;
+typedef struct { taut_norm norm; int64_t tokens; taut_up size; } taut_region;
+typedef struct { taut_up lip; taut_region out; } taut_bound;
+
+/* What a weight is for: matrices are what Muon and spectral caps act on; tables hold one row a token. */
+typedef enum { TAUT_MATRIX, TAUT_VECTOR, TAUT_TABLE } taut_role;
+typedef enum { TAUT_INIT_ZERO, TAUT_INIT_ONE, TAUT_INIT_NORMAL, TAUT_INIT_ORTHOGONAL } taut_init;
+typedef struct {
+    const char *name;
+    int64_t rows, cols; /* a matrix maps cols features to rows features: y = W x */
+    taut_role role;
+    taut_init init;
+    double gain; /* standard deviation (normal) or every singular value (orthogonal) */
+    taut_real *value, *grad;
+} taut_param;
+
+typedef struct taut_visitor {
+    void (*see)(taut_param *, const char *path, void *arg);
+    void *arg;
+    char path[256]; /* where we are: "block.0.attn." */
+} taut_visitor;
+
+typedef struct {
+    const char *kind;
+    taut_plan (*plan)(const taut_module *, taut_shape in);
+    void (*forward)(const taut_module *, taut_run *, taut_tensor y, taut_point at);
+    void (*jvp)(const taut_module *, taut_run *, taut_tensor ty, taut_tensor tx, taut_point at);
+    void (*vjp)(const taut_module *, taut_run *, taut_tensor gx, taut_tensor gy, taut_point at);
+    taut_bound (*bound)(const taut_module *, taut_region in); /* on a ref model: weights are doubles */
+    void (*params)(taut_module *, taut_visitor *);
+    void (*free)(taut_module *);
+} taut_module_ops;
+
+struct taut_module { const taut_module_ops *ops; };
+
+static inline taut_plan taut_plan_of(const taut_module *m, taut_shape in) { return m->ops->plan(m, in); }
+static inline void taut_forward(const taut_module *m, taut_run *r, taut_tensor y, taut_point at)
+{
+    m->ops->forward(m, r, y, at);
+}
+static inline void taut_jvp(const taut_module *m, taut_run *r, taut_tensor ty, taut_tensor tx, taut_point at)
+{
+    m->ops->jvp(m, r, ty, tx, at);
+}
+static inline void taut_vjp(const taut_module *m, taut_run *r, taut_tensor gx, taut_tensor gy, taut_point at)
+{
+    m->ops->vjp(m, r, gx, gy, at);
+}
+static inline taut_bound taut_bound_of(const taut_module *m, taut_region in) { return m->ops->bound(m, in); }
+static inline void taut_module_free(taut_module *m)
+{
+    if (m) m->ops->free(m);
+}
+
+/* params.c */
+void taut_params(taut_module *, void (*see)(taut_param *, const char *path, void *arg), void *arg);
+void taut_visit_param(taut_visitor *, taut_param *);
+void taut_visit_child(taut_visitor *, const char *name, taut_module *child);
+static inline const double *taut_ref_values(const taut_param *p) { return (const double *)p->value; }
+
+/* Constructors.  NULL when memory is out.  A combinator owns its children from the call on, even if it
+ * fails, and a NULL child makes a NULL parent: a nested build needs one check, at the end. */
+taut_module *taut_linear(int64_t out, int64_t in, bool bias, taut_init init, double gain);
+taut_module *taut_linear_tied(taut_param *table, bool bias); /* y = table x: shares, does not own */
+taut_module *taut_pointwise(taut_curve, double factor);      /* y = factor * f(x) */
+taut_module *taut_scale(double factor);
+taut_module *taut_layernorm(int64_t d, double eps);
+taut_module *taut_rmsnorm(int64_t d, double eps);
+taut_module *taut_centernorm(int64_t d);
+taut_module *taut_position(int64_t tokens, int64_t d, double gain); /* y_t = x_t + p_t, learned */
+taut_module *taut_dropout(double p, uint64_t id);
+taut_module *taut_pool_mean(void);
+taut_module *taut_pool_first(void);
+taut_module *taut_mix(taut_module *f, double keep, double mix);    /* keep x + mix f(x) */
+taut_module *taut_sequence(int count, const char *const *names, taut_module *const *children);
+taut_module *taut_heads(int count, taut_module *const *children); /* same input, outputs side by side */
+
+typedef struct {
+    int64_t width, heads;   /* features of a token; heads of width/heads each */
+    int64_t queries;        /* 0: self-attention; m: the first m tokens ask, the others are read */
+    double scale, out;      /* logits times scale; output times out */
+    bool causal, alibi, rope, bias;
+    double rope_base;
+    double gain, out_gain;  /* initial standard deviation or singular value of q, k, v and of o */
+    taut_init init;
+} taut_attention_spec;
+taut_module *taut_attention(const taut_attention_spec *);
+#endif
