@@ -1,0 +1,15 @@
+/* Every allocation of the library goes through here, so that a test can make the n-th one fail. */
+#ifndef TAUT_BASE_ALLOC_H
+#define TAUT_BASE_ALLOC_H
+#include <stddef.h>
+
+void *taut_malloc(size_t size);
+void *taut_calloc(size_t count, size_t size);
+void *taut_realloc(void *p, size_t size);
+void *taut_malloc_aligned(size_t size); /* 64-byte aligned, zeroed */
+char *taut_strdup(const char *s);
+/* All of these are released with free(). */
+
+/* Test hook: allocation number n from now on fails (1 is the next); 0 switches this off. */
+void taut_alloc_fail_at(long n);
+#endif

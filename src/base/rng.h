@@ -1,0 +1,43 @@
+/* Counter-based random numbers: a pure function of (key, counter), so the same numbers come for any
+ * batch size, thread count or resume.  Keys name a purpose: taut_rng_key(seed, TAUT_RNG_BATCH, step).
+ * The mixing is SplitMix64's. */
+#ifndef TAUT_BASE_RNG_H
+#define TAUT_BASE_RNG_H
+#include <math.h>
+#include <stdint.h>
+
+__extension__ typedef unsigned __int128 taut_u128;
+
+enum { TAUT_RNG_INIT = 1, TAUT_RNG_BATCH, TAUT_RNG_MASK, TAUT_RNG_DROPOUT, TAUT_RNG_SAMPLE, TAUT_RNG_DATA };
+
+static inline uint64_t taut_rng_bits(uint64_t key, uint64_t counter)
+{
+    uint64_t z = key + (counter + 1) * 0x9E3779B97F4A7C15ull;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
+    return z ^ (z >> 31);
+}
+
+static inline uint64_t taut_rng_key(uint64_t seed, uint64_t purpose, uint64_t index)
+{
+    return taut_rng_bits(taut_rng_bits(taut_rng_bits(0, seed), purpose), index);
+}
+
+/* In [0, 1). */
+static inline double taut_rng_unit(uint64_t key, uint64_t counter)
+{
+    return (double)(taut_rng_bits(key, counter) >> 11) * 0x1p-53;
+}
+
+/* In 0 .. n-1; the bias is below n / 2^64. */
+static inline uint64_t taut_rng_below(uint64_t key, uint64_t counter, uint64_t n)
+{
+    return (uint64_t)(((taut_u128)taut_rng_bits(key, counter) * n) >> 64);
+}
+
+static inline double taut_rng_normal(uint64_t key, uint64_t counter)
+{
+    const double u = 1 - taut_rng_unit(key, 2 * counter), v = taut_rng_unit(key, 2 * counter + 1);
+    return sqrt(-2 * log(u)) * cos(6.283185307179586 * v);
+}
+#endif
