@@ -43,27 +43,33 @@ SCRIPTS  := $(wildcard tests/*/t_*.sh)
 all: $(BUILD)/taut $(BUILD)/libtaut.so $(BUILD)/taut.pc
 
 $(BUILD)/taut: $(CLI_OBJ) $(BUILD)/libtaut.a
-	$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
+	@echo "  link  $@"
+	@$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
 $(BUILD)/libtaut.a: $(OBJ)
-	rm -f $@ && $(AR) rcs $@ $^
+	@echo "  lib   $@"
+	@rm -f $@ && $(AR) rcs $@ $^
 $(BUILD)/libtaut.so: $(OBJ)
-	$(CC) $(ALL_CFLAGS) -shared -Wl,-soname,libtaut.so.0 -o $@ $^ $(LIBS)
+	@echo "  lib   $@"
+	@$(CC) $(ALL_CFLAGS) -shared -Wl,-soname,libtaut.so.0 -o $@ $^ $(LIBS)
 $(BUILD)/taut.pc: tools/taut.pc.in Makefile include/taut.h
-	mkdir -p $(@D) && sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(LIBS)|' $< > $@
+	@mkdir -p $(@D) && sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(LIBS)|' $< > $@
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+	@echo "  cc    $<"
+	@$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 define variant
 $(BUILD)/src/kernels/cpu/$1/%.o: src/kernels/cpu/%.c
 	@mkdir -p $$(@D)
-	$$(CC) $$(ALL_CFLAGS) $$(CPU_$1) -DTAUT_VARIANT=$1 -MMD -MP -c -o $$@ $$<
+	@echo "  cc    $$< ($1)"
+	@$$(CC) $$(ALL_CFLAGS) $$(CPU_$1) -DTAUT_VARIANT=$1 -MMD -MP -c -o $$@ $$<
 endef
 $(foreach v,$(VARIANTS),$(eval $(call variant,$v)))
 
 $(BUILD)/tests/%: tests/%.c $(BUILD)/libtaut.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -Itests -MMD -MP -o $@ $< $(BUILD)/libtaut.a $(LIBS)
+	@echo "  test  $<"
+	@$(CC) $(ALL_CFLAGS) -Itests -MMD -MP -o $@ $< $(BUILD)/libtaut.a $(LIBS)
 
 deps:
 	@tools/deps

@@ -2,28 +2,47 @@
  *
  * taut_up  promise: 0 <= the true number <= v; +inf means "cannot say", which is an answer.
  * taut_lo  promise: 0 <= v <= the true number.
- * Two types, so that dividing by an upper bound does not compile.  NaN becomes +inf (or 0 for lo). */
+ * Two types, so that dividing by an upper bound does not compile.  NaN becomes +inf (or 0 for lo).
+ *
+ * One IEEE operation is wrong by less than the distance to the next double, also where it underflows and
+ * in every rounding mode, so nextafter repairs it.  Sums, products, quotients and roots with an exact 0
+ * stay exact: a zero weight keeps the bound 0 instead of growing to the smallest double. */
 #ifndef TAUT_BOUND_UP_H
 #define TAUT_BOUND_UP_H
 #if defined __FAST_MATH__ || __FINITE_MATH_ONLY__
 #error "taut certificates need IEEE arithmetic: no -Ofast, no -ffast-math"
 #endif
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 typedef struct { double v; } taut_up;
 typedef struct { double v; } taut_lo;
 
 #define UP_NONE ((taut_up){ INFINITY })
+#define UP_ZERO ((taut_up){ 0 })
 
 static inline taut_up up_wrap(double r) { return (taut_up){ isnan(r) ? INFINITY : r }; }
 static inline taut_up up_exact(double x) { return up_wrap(fabs(x)); }
-static inline taut_up up_add(taut_up a, taut_up b) { return up_wrap(nextafter(a.v + b.v, INFINITY)); }
-static inline taut_up up_mul(taut_up a, taut_up b) { return up_wrap(nextafter(a.v * b.v, INFINITY)); }
-static inline taut_up up_div(taut_up a, taut_lo b) { return up_wrap(nextafter(a.v / b.v, INFINITY)); }
-static inline taut_up up_sqrt(taut_up a) { return up_wrap(nextafter(sqrt(a.v), INFINITY)); }
-static inline taut_up up_min(taut_up a, taut_up b) { return a.v <= b.v ? a : b; }
-static inline taut_up up_max(taut_up a, taut_up b) { return a.v >= b.v ? a : b; }
-static inline taut_up up_hypot(taut_up a, taut_up b) { return up_sqrt(up_add(up_mul(a, a), up_mul(b, b))); }
+static inline taut_up up_above(double r, bool exact) { return up_wrap(exact ? r : nextafter(r, INFINITY)); }
+static inline taut_up up_add(taut_up a, taut_up b) { return up_above(a.v + b.v, a.v == 0 || b.v == 0); }
+static inline taut_up up_mul(taut_up a, taut_up b) { return up_above(a.v * b.v, a.v == 0 || b.v == 0); }
+static inline taut_up up_div(taut_up a, taut_lo b) { return up_above(a.v / b.v, a.v == 0); }
+static inline taut_up up_sqrt(taut_up a) { return up_above(sqrt(a.v), a.v == 0); }
+static inline taut_up up_min(taut_up a, taut_up b) { return up_wrap(a.v <= b.v ? a.v : b.v); }
+static inline taut_up up_max(taut_up a, taut_up b) { return up_wrap(a.v >= b.v ? a.v : b.v); }
+static inline taut_up up_hypot(taut_up a, taut_up b)
+{
+    if (a.v == 0 || b.v == 0) return up_max(a, b);
+    return up_sqrt(up_add(up_mul(a, a), up_mul(b, b)));
+}
+/* a * 2^e: exact but for underflow. */
+static inline taut_up up_ldexp(taut_up a, int e)
+{
+    const double r = ldexp(a.v, e);
+    return up_above(r, a.v == 0 || r >= 0x1p-1022);
+}
+static inline taut_up up_int(int64_t n) { return up_above((double)n, n <= ((int64_t)1 << 53)); }
 
 static inline taut_lo lo_wrap(double r) { return (taut_lo){ r > 0 ? r : 0 }; }
 static inline taut_lo lo_exact(double x) { return lo_wrap(fabs(x)); }
@@ -32,4 +51,20 @@ static inline taut_lo lo_mul(taut_lo a, taut_lo b) { return lo_wrap(nextafter(a.
 static inline taut_lo lo_sqrt(taut_lo a) { return lo_wrap(nextafter(sqrt(a.v), 0)); }
 static inline taut_lo lo_div(taut_lo a, taut_up b) { return lo_wrap(nextafter(a.v / b.v, 0)); }
 static inline taut_lo lo_sub(taut_lo a, taut_up b) { return lo_wrap(nextafter(a.v - b.v, -INFINITY)); }
+static inline taut_lo lo_max(taut_lo a, taut_lo b) { return lo_wrap(a.v >= b.v ? a.v : b.v); }
+
+/* The difference of a true number below a and one above b, when it is known not to be negative. */
+static inline taut_up up_sub(taut_up a, taut_lo b)
+{
+    const double r = nextafter(a.v - b.v, INFINITY);
+    return up_wrap(r < 0 ? 0 : r);
+}
+
+/* g_k = k u / (1 - k u), u = 2^-53: what k roundings can do.  Any order of summation, with or without fma:
+ * |computed - exact| <= g_k * sum |a_i b_i| for an inner product of length k. */
+static inline taut_up up_gamma(int64_t k)
+{
+    const taut_up ku = up_mul(up_int(k), (taut_up){ 0x1p-53 });
+    return ku.v < 1 ? up_div(ku, lo_sub((taut_lo){ 1 }, ku)) : UP_NONE;
+}
 #endif

@@ -43,7 +43,7 @@ typedef struct taut_kernels {
     void (*get)(double *y, const taut_real *x, int64_t len);
     taut_status (*sync)(void);
 
-    /* vector.c: y = a x + b y, and when b is 0, y is not read (y may be x); sum_i x_i y_i in double */
+    /* vector.c: y = a x + b y (y may be x; a = 0: x is not read, b = 0: y is not read); sum x_i y_i in double */
     void (*axpby)(taut_real *y, double a, const taut_real *x, double b, int64_t len);
     double (*dot)(const taut_real *x, const taut_real *y, int64_t len);
 

@@ -29,9 +29,10 @@ typedef struct {
 
 /* A region of inputs and the norm in which Lipschitz constants are meant.  Always a ball per token:
  * every token's l2 norm is at most `size`.  TOKENS measures a change by its largest token, FLAT by the
- * l2 norm over everything; `tokens` is how many tokens an example has. */
+ * l2 norm over everything; `tokens` is how many tokens an example has.  `padded` says that examples may be
+ * shorter (run->lengths will be given), so that any number of keys may be masked. */
 typedef enum { TAUT_NORM_TOKENS, TAUT_NORM_FLAT } taut_norm;
-typedef struct { taut_norm norm; int64_t tokens; taut_up size; } taut_region;
+typedef struct { taut_norm norm; int64_t tokens; taut_up size; bool padded; } taut_region;
 typedef struct { taut_up lip; taut_region out; } taut_bound;
 
 /* What a weight is for: matrices are what Muon and spectral caps act on; tables hold one row a token. */

@@ -1,0 +1,128 @@
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/nearest.h"
+#include "cli.h"
+
+static const cli_option common[] = {
+    { "--json", NULL, "print one JSON object and nothing else" },
+    { "--seed", "N", "seed of everything random" },
+    { "--threads", "N", "threads to use (default: one a processor)" },
+    { "--kernels", "NAME", "cpu (float, fast) or ref (double, the definition)" },
+    { "--help", NULL, "this text" },
+    { NULL, NULL, NULL },
+};
+
+static const cli_option *find(const cli_command *c, const char *name, size_t len)
+{
+    for (int table = 0; table < 2; table++)
+        for (const cli_option *o = table ? common : c->options; o && o->name; o++)
+            if (strlen(o->name) == len && strncmp(o->name, name, len) == 0) return o;
+    return NULL;
+}
+
+static bool unknown(const cli_command *c, const char *name)
+{
+    const char *list[64];
+    int count = 0;
+    for (int table = 0; table < 2; table++)
+        for (const cli_option *o = table ? common : c->options; o && o->name; o++) list[count++] = o->name;
+    const char *near = taut_nearest(name, list, count);
+    fprintf(stderr, "taut %s: unknown option %s%s%s%s\n", c->name, name, near ? " (did you mean " : "", near ? near : "",
+            near ? "?)" : "");
+    return false;
+}
+
+static bool complain(const cli_command *c, const char *what, const char *about)
+{
+    fprintf(stderr, "taut %s: %s%s (see taut %s --help)\n", c->name, what, about, c->name);
+    return false;
+}
+
+bool cli_parse(cli_args *a, const cli_command *c, int argc, char **argv)
+{
+    *a = (cli_args){ .command = c };
+    for (int i = 0; i < argc; i++) {
+        const char *word = argv[i], *equal = strchr(word, '=');
+        if (strncmp(word, "--", 2) != 0) {
+            if (a->operands == c->most) return complain(c, "too many arguments: ", word);
+            a->operand[a->operands++] = word;
+            continue;
+        }
+        const cli_option *o = find(c, word, equal ? (size_t)(equal - word) : strlen(word));
+        if (!o) return unknown(c, word);
+        if (a->given == 64) return complain(c, "too many options", "");
+        if (!o->value && equal) return complain(c, o->name, " takes no value");
+        if (o->value && !equal && i + 1 == argc) return complain(c, o->name, " needs a value");
+        a->name[a->given] = o->name;
+        a->value[a->given++] = !o->value ? "" : equal ? equal + 1 : argv[++i];
+    }
+    if (!cli_flag(a, "--help") && a->operands < c->least) return complain(c, "missing ", c->operands);
+    return true;
+}
+
+void cli_help(const cli_command *c)
+{
+    printf("taut %s %s\n    %s\n\n", c->name, c->operands, c->summary);
+    for (int table = 0; table < 2; table++)
+        for (const cli_option *o = table ? common : c->options; o && o->name; o++)
+            printf("  %-14s %-8s %s\n", o->name, o->value ? o->value : "", o->help);
+    printf("\nexample\n    %s\n", c->example);
+}
+
+const char *cli_text(const cli_args *a, const char *name, const char *def)
+{
+    for (int i = a->given - 1; i >= 0; i--) /* the last one counts */
+        if (strcmp(a->name[i], name) == 0) return a->value[i];
+    return def;
+}
+
+bool cli_flag(const cli_args *a, const char *name)
+{
+    return cli_text(a, name, NULL) != NULL;
+}
+
+static void bad_number(const cli_args *a, const char *name, const char *text, const char *kind, double lo, double hi)
+{
+    fprintf(stderr, "taut %s: %s %s is not a %s from %.15g to %.15g\n", a->command->name, name, text, kind, lo, hi);
+    exit(EXIT_BAD);
+}
+
+int64_t cli_int(const cli_args *a, const char *name, int64_t def, int64_t lo, int64_t hi)
+{
+    const char *text = cli_text(a, name, NULL);
+    char *end;
+    if (!text) return def;
+    errno = 0;
+    const long long v = strtoll(text, &end, 10);
+    if (errno || end == text || *end || v < lo || v > hi) bad_number(a, name, text, "whole number", (double)lo, (double)hi);
+    return v;
+}
+
+double cli_real(const cli_args *a, const char *name, double def, double lo, double hi)
+{
+    const char *text = cli_text(a, name, NULL);
+    char *end;
+    if (!text) return def;
+    const double v = strtod(text, &end);
+    if (end == text || *end || !(lo <= v && v <= hi)) bad_number(a, name, text, "number", lo, hi);
+    return v;
+}
+
+const taut_kernels *cli_kernels(const cli_args *a)
+{
+    static const char *const names[] = { "cpu", "ref" };
+    const char *name = cli_text(a, "--kernels", "cpu");
+    const taut_kernels *k = taut_kernels_find(name);
+    if (!k) {
+        const char *near = taut_nearest(name, names, 2);
+        fprintf(stderr, "taut %s: no kernels are called %s (cpu, ref)%s%s\n", a->command->name, name,
+                near ? "; did you mean " : "", near ? near : "");
+        exit(EXIT_BAD);
+    }
+    taut_threads_set((int)cli_int(a, "--threads", 0, 0, 4096));
+    return k;
+}

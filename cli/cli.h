@@ -1,0 +1,52 @@
+/* The program: one file per command.  A command reads arguments, calls the library, prints. */
+#ifndef TAUT_CLI_H
+#define TAUT_CLI_H
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernels/kernels.h"
+
+enum { EXIT_DONE = 0, EXIT_BAD = 1, EXIT_CONTRADICTION = 2, EXIT_UNKNOWN = 3 };
+
+typedef struct {
+    const char *name, *value; /* "--out", "RUN"; value NULL: a flag */
+    const char *help;
+} cli_option;
+
+typedef struct cli_args cli_args;
+typedef struct {
+    const char *name, *operands, *summary, *example;
+    int least, most; /* operands */
+    const cli_option *options;
+    int (*run)(const cli_args *);
+} cli_command;
+
+struct cli_args {
+    const cli_command *command;
+    const char *operand[8];
+    int operands;
+    const char *name[64], *value[64]; /* options as given */
+    int given;
+};
+
+extern const cli_command cli_train, cli_eval, cli_sample, cli_info, cli_bench;
+
+/* args.c: false after one clear line on stderr */
+bool cli_parse(cli_args *, const cli_command *, int argc, char **argv);
+void cli_help(const cli_command *);
+bool cli_flag(const cli_args *, const char *name);
+const char *cli_text(const cli_args *, const char *name, const char *def);
+/* A number in [lo, hi]; else one clear line and exit. */
+int64_t cli_int(const cli_args *, const char *name, int64_t def, int64_t lo, int64_t hi);
+double cli_real(const cli_args *, const char *name, double def, double lo, double hi);
+const taut_kernels *cli_kernels(const cli_args *); /* --kernels, --threads; exits on a bad name */
+
+/* print.c */
+int cli_fail(const cli_args *);                    /* the library's last error on stderr; EXIT_BAD */
+int cli_refuse(const cli_args *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int cli_json(cJSON *object);                       /* one object on stdout; takes it over */
+char *cli_model_path(const char *model);           /* RUN stands for RUN/model.safetensors; free it */
+void cli_bar(double done, const char *text);       /* a progress bar on stderr, only on a terminal */
+void cli_bar_end(void);
+#endif

@@ -1,0 +1,64 @@
+#include <math.h>
+#include <stdio.h>
+
+#include "model.h"
+#include "model/pass.h"
+#include "train/evaluate.h"
+
+static int print(const cli_args *a, const taut_evaluation *e, const char *source, const char *split)
+{
+    if (cli_flag(a, "--json")) {
+        cJSON *o = cJSON_CreateObject();
+        cJSON_AddStringToObject(o, "data", source);
+        cJSON_AddStringToObject(o, "split", split);
+        cJSON_AddNumberToObject(o, "loss", e->loss);
+        cJSON_AddNumberToObject(o, "accuracy", e->accuracy);
+        cJSON_AddNumberToObject(o, "perplexity", exp(e->loss));
+        cJSON_AddNumberToObject(o, "targets", (double)e->targets);
+        cJSON_AddNumberToObject(o, "windows", (double)e->windows);
+        return cli_json(o);
+    }
+    printf("%s, %s split: loss %.4f  perplexity %.3f  accuracy %.2f %%   (%lld targets in %lld windows)\n", source, split,
+           e->loss, exp(e->loss), 100 * e->accuracy, (long long)e->targets, (long long)e->windows);
+    return EXIT_DONE;
+}
+
+static int run(const cli_args *a)
+{
+    const taut_kernels *k = cli_kernels(a);
+    const int64_t rows = cli_int(a, "--batch", 16, 1, 64), windows = cli_int(a, "--windows", 0, 0, 1 << 30);
+    const bool train = cli_flag(a, "--train");
+    cli_model m;
+    taut_text *text = NULL;
+    taut_pass *pass = NULL;
+    taut_batch batch = { 0 };
+    taut_evaluation e = { 0 };
+    taut_status s = cli_model_open(&m, a->operand[0], k);
+    if (s) return cli_fail(a);
+    const char *source = cli_text(a, "--data", m.data.source);
+    const taut_split split = train ? TAUT_TRAIN : TAUT_VALID;
+    s = taut_text_open(&text, source, m.data.tokens, m.data.val_fraction, m.vocab, m.data.length, m.data.seed);
+    if (!s && taut_text_windows(text, split, m.model->spec.context) == 0)
+        s = taut_fail(TAUT_BAD_DATA, "%s: nothing to predict in its %s split", source, train ? "training" : "validation");
+    if (!s) s = taut_pass_create(&pass, m.model, rows, m.model->spec.context, false);
+    if (!s) s = taut_batch_create(&batch, text, &m.model->spec, 0.15, 0, rows);
+    if (!s) e = taut_evaluate(pass, &batch, split, windows, rows);
+    const int code = s ? cli_fail(a) : print(a, &e, source, train ? "training" : "validation");
+    taut_batch_free(&batch);
+    taut_pass_free(pass);
+    taut_text_free(text);
+    cli_model_close(&m);
+    return code;
+}
+
+static const cli_option options[] = {
+    { "--data", "TEXT", "another text than the one it was trained on" },
+    { "--train", NULL, "the training split instead of the validation split" },
+    { "--windows", "N", "only N windows spread over the split (default: the whole split)" },
+    { "--batch", "N", "windows at a time" },
+    { NULL, NULL, NULL },
+};
+
+const cli_command cli_eval = {
+    "eval", "MODEL", "loss and accuracy of a model on a text", "taut eval runs/tiny --json", 1, 1, options, run,
+};

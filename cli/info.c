@@ -1,0 +1,117 @@
+/* What is this model, or what is this taut?  With --bound also its proved Lipschitz constant. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bound/norm.h"
+#include "cli.h"
+#include "model/model.h"
+#include "taut.h"
+
+/* The longest token embedding: every input of the root lies in a ball of this size. */
+static taut_up embedding_size(const taut_model *m)
+{
+    taut_up most = { 0 };
+    for (int64_t i = 0; i < m->embed.rows; i++)
+        most = up_max(most, up_norm_frobenius(taut_ref_values(&m->embed) + i * m->embed.cols, m->embed.cols));
+    return most;
+}
+
+static double proved(const taut_model *m, taut_norm norm)
+{
+    const taut_region in = { .norm = norm, .tokens = m->spec.context, .size = embedding_size(m) };
+    return taut_bound_of(m->root, in).lip.v;
+}
+
+static void add_bound(cJSON *o, const char *name, double v)
+{
+    if (isfinite(v))
+        cJSON_AddNumberToObject(o, name, v);
+    else
+        cJSON_AddStringToObject(o, name, "inf"); /* JSON has no infinity */
+}
+
+static cJSON *describe(const taut_model *m, bool bound)
+{
+    cJSON *o = cJSON_CreateObject(), *list = cJSON_CreateArray();
+    cJSON_AddStringToObject(o, "arch", m->spec.arch == TAUT_ARCH_GPT ? "gpt" : "encoder");
+    cJSON_AddNumberToObject(o, "width", (double)m->spec.width);
+    cJSON_AddNumberToObject(o, "depth", (double)m->spec.depth);
+    cJSON_AddNumberToObject(o, "heads", (double)m->spec.heads);
+    cJSON_AddNumberToObject(o, "context", (double)m->spec.context);
+    cJSON_AddNumberToObject(o, "tokens", (double)m->embed.rows);
+    cJSON_AddNumberToObject(o, "weights", (double)taut_model_size(m));
+    for (int i = 0; i < m->weights; i++) {
+        cJSON *w = cJSON_CreateObject();
+        cJSON_AddStringToObject(w, "name", m->weight[i].path);
+        cJSON_AddNumberToObject(w, "rows", (double)m->weight[i].param->rows);
+        cJSON_AddNumberToObject(w, "cols", (double)m->weight[i].param->cols);
+        cJSON_AddItemToArray(list, w);
+    }
+    cJSON_AddItemToObject(o, "tensors", list);
+    if (bound) {
+        add_bound(o, "bound_tokens", proved(m, TAUT_NORM_TOKENS));
+        add_bound(o, "bound_flat", proved(m, TAUT_NORM_FLAT));
+    }
+    return o;
+}
+
+static void print_model(const taut_model *m, const char *path, bool bound)
+{
+    printf("%s: %s, width %lld, depth %lld, heads %lld, context %lld, %lld tokens, %lld weights\n", path,
+           m->spec.arch == TAUT_ARCH_GPT ? "gpt" : "encoder", (long long)m->spec.width, (long long)m->spec.depth,
+           (long long)m->spec.heads, (long long)m->spec.context, (long long)m->embed.rows, (long long)taut_model_size(m));
+    for (int i = 0; i < m->weights; i++)
+        printf("  %-28s %7lld x %lld\n", m->weight[i].path, (long long)m->weight[i].param->rows,
+               (long long)m->weight[i].param->cols);
+    if (!bound) return;
+    printf("proved Lipschitz constant, embeddings to logits, for %lld tokens within %.6g of the origin:\n",
+           (long long)m->spec.context, embedding_size(m).v);
+    printf("  largest token (l2):  %.6g\n  flat (l2):           %.6g\n", proved(m, TAUT_NORM_TOKENS),
+           proved(m, TAUT_NORM_FLAT));
+}
+
+static int about_taut(const cli_args *a)
+{
+    const taut_kernels *k = cli_kernels(a);
+    if (cli_flag(a, "--json")) {
+        cJSON *o = cJSON_CreateObject();
+        cJSON_AddStringToObject(o, "version", TAUT_VERSION);
+        cJSON_AddStringToObject(o, "kernels", k->name);
+        cJSON_AddNumberToObject(o, "threads", taut_threads());
+        return cli_json(o);
+    }
+    printf("taut %s, kernels %s, %d threads\n", TAUT_VERSION, k->name, taut_threads());
+    return EXIT_DONE;
+}
+
+static int run(const cli_args *a)
+{
+    if (a->operands == 0) return about_taut(a);
+    (void)cli_kernels(a);
+    taut_model *m = NULL;
+    const bool bound = cli_flag(a, "--bound");
+    char *path = cli_model_path(a->operand[0]);
+    if (!path) return cli_refuse(a, "out of memory");
+    int code = EXIT_DONE;
+    /* bounds are about the stored bytes, read as doubles */
+    if (taut_model_open(&m, path, taut_kernels_find("ref"), false))
+        code = cli_fail(a);
+    else if (cli_flag(a, "--json"))
+        code = cli_json(describe(m, bound));
+    else
+        print_model(m, path, bound);
+    taut_model_free(m);
+    free(path);
+    return code;
+}
+
+static const cli_option options[] = {
+    { "--bound", NULL, "also prove a Lipschitz constant from the stored weights" },
+    { NULL, NULL, NULL },
+};
+
+const cli_command cli_info = {
+    "info", "[MODEL]", "describes a model, or this program", "taut info runs/tiny --bound", 0, 1, options, run,
+};

@@ -1,0 +1,53 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "base/nearest.h"
+#include "cli.h"
+#include "taut.h"
+
+static const cli_command *const commands[] = { &cli_train, &cli_eval, &cli_sample, &cli_info, &cli_bench };
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static void usage(FILE *to)
+{
+    fprintf(to, "taut %s: trains, measures and certifies Lipschitz-bounded transformers\n\n", TAUT_VERSION);
+    for (int i = 0; i < COMMANDS; i++) fprintf(to, "  taut %-8s %s\n", commands[i]->name, commands[i]->summary);
+    fprintf(to, "\ntaut COMMAND --help says more.\n");
+}
+
+static int unknown(const char *word)
+{
+    const char *names[COMMANDS];
+    for (int i = 0; i < COMMANDS; i++) names[i] = commands[i]->name;
+    const char *near = taut_nearest(word, names, COMMANDS);
+    fprintf(stderr, "taut: no command is called %s%s%s%s (taut --help lists them)\n", word, near ? "; did you mean " : "",
+            near ? near : "", near ? "?" : "");
+    return EXIT_BAD;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        usage(stderr);
+        return EXIT_BAD;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+        usage(stdout);
+        return EXIT_DONE;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("taut %s\n", TAUT_VERSION);
+        return EXIT_DONE;
+    }
+    for (int i = 0; i < COMMANDS; i++) {
+        cli_args args;
+        if (strcmp(argv[1], commands[i]->name) != 0) continue;
+        if (!cli_parse(&args, commands[i], argc - 2, argv + 2)) return EXIT_BAD;
+        if (cli_flag(&args, "--help")) {
+            cli_help(commands[i]);
+            return EXIT_DONE;
+        }
+        return commands[i]->run(&args);
+    }
+    return unknown(argv[1]);
+}

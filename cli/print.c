@@ -1,0 +1,64 @@
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/status.h"
+#include "cli.h"
+
+int cli_fail(const cli_args *a)
+{
+    return cli_refuse(a, "%s", taut_last_error());
+}
+
+int cli_refuse(const cli_args *a, const char *format, ...)
+{
+    va_list args;
+    cli_bar_end();
+    fprintf(stderr, "taut %s: ", a->command->name);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+    return EXIT_BAD;
+}
+
+int cli_json(cJSON *object)
+{
+    char *text = cJSON_Print(object);
+    const bool written = text && puts(text) >= 0 && fflush(stdout) == 0;
+    free(text);
+    cJSON_Delete(object);
+    return written ? EXIT_DONE : EXIT_BAD;
+}
+
+char *cli_model_path(const char *model)
+{
+    struct stat st;
+    const bool folder = stat(model, &st) == 0 && S_ISDIR(st.st_mode);
+    const size_t size = strlen(model) + 32;
+    char *path = malloc(size);
+    if (path) snprintf(path, size, "%s%s", model, folder ? "/model.safetensors" : "");
+    return path;
+}
+
+static bool bar_shown;
+
+void cli_bar(double done, const char *text)
+{
+    const int width = 24, full = (int)(done * width);
+    if (!isatty(STDERR_FILENO)) return;
+    fputs("\r\033[K[", stderr);
+    for (int i = 0; i < width; i++) fputc(i < full ? '#' : '.', stderr);
+    fprintf(stderr, "] %3.0f%%  %s", 100 * done, text);
+    fflush(stderr);
+    bar_shown = true;
+}
+
+void cli_bar_end(void)
+{
+    if (bar_shown) fputs("\r\033[K", stderr);
+    bar_shown = false;
+}

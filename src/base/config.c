@@ -1,0 +1,238 @@
+/* Reading a recipe into the list of what was given: from a text, line by line through inih, and overrides. */
+#include "base/config.h"
+
+#include <ctype.h>
+#include <ini.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "base/config_impl.h"
+#include "base/file.h"
+
+enum { LONGEST_LINE = 190, LONGEST_KEY = 48 }; /* inih cuts at 200 and 50 without a word */
+
+void taut_config_note(taut_config *cfg, taut_status status, const char *format, ...)
+{
+    if (cfg->status) return;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(cfg->problem, sizeof cfg->problem, format, args);
+    va_end(args);
+    cfg->status = status;
+}
+
+void taut_config_note_memory(taut_config *cfg)
+{
+    taut_config_note(cfg, TAUT_NO_MEMORY, "out of memory: %s", cfg->name);
+}
+
+void taut_config_free(taut_config *cfg)
+{
+    if (!cfg) return;
+    for (int i = 0; i < cfg->givens; i++) {
+        free(cfg->given[i].key);
+        free(cfg->given[i].value);
+    }
+    for (int i = 0; i < cfg->askeds; i++) {
+        free(cfg->asked[i].key);
+        free(cfg->asked[i].def);
+        free(cfg->asked[i].value);
+    }
+    free(cfg->given);
+    free(cfg->asked);
+    free(cfg->name);
+    free(cfg);
+}
+
+bool taut_config_key_legal(const char *key)
+{
+    const char *const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+    const size_t section = strspn(key, letters);
+    if (section == 0 || section > LONGEST_KEY || key[section] != '.') return false;
+    const size_t rest = strspn(key + section + 1, letters);
+    return rest > 0 && rest <= LONGEST_KEY && key[section + 1 + rest] == 0;
+}
+
+bool taut_config_value_legal(const char *key, const char *value)
+{
+    const size_t len = strlen(value);
+    if (strlen(key) + len + 3 > LONGEST_LINE) return false;
+    for (size_t i = 0; i < len; i++) {
+        if (iscntrl((unsigned char)value[i])) return false;
+        if (strchr(";#", value[i]) && (i == 0 || value[i - 1] == ' ')) return false;
+    }
+    return len == 0 || (value[0] != ' ' && value[len - 1] != ' ');
+}
+
+taut_config_given *taut_config_find(const taut_config *cfg, const char *key)
+{
+    for (int i = 0; i < cfg->givens; i++)
+        if (strcmp(cfg->given[i].key, key) == 0) return &cfg->given[i];
+    return NULL;
+}
+
+static bool add_given(taut_config *cfg, const char *key, const char *value, bool override)
+{
+    taut_config_given *more = taut_realloc(cfg->given, sizeof *more * ((size_t)cfg->givens + 1));
+    if (!more) return false;
+    cfg->given = more;
+    taut_config_given *g = &more[cfg->givens];
+    *g = (taut_config_given){ taut_strdup(key), taut_strdup(value), override, false };
+    if (!g->key || !g->value) {
+        free(g->key);
+        free(g->value);
+        return false;
+    }
+    cfg->givens++;
+    return true;
+}
+
+typedef struct {
+    taut_config *cfg;
+    const char *rest;
+    int line;
+} source;
+
+static void malformed(taut_config *cfg, int line)
+{
+    taut_config_note(cfg, TAUT_BAD_CONFIG, "%s: line %d is neither \"key = value\" nor \"[section]\"",
+                     cfg->name, line);
+}
+
+/* One line for inih, without its indent (inih would take it for the continuation of the line before) and
+ * always with a newline.  A line that inih would cut ends the text with a problem. */
+static char *next_line(char *dst, int room, void *stream)
+{
+    source *src = stream;
+    if (*src->rest == 0 || src->cfg->status) return NULL;
+    src->line++;
+    src->rest += strspn(src->rest, " \t");
+    const size_t len = strcspn(src->rest, "\n"), text = len > 0 && src->rest[len - 1] == '\r' ? len - 1 : len;
+    if (text > LONGEST_LINE || room < LONGEST_LINE + 2) {
+        taut_config_note(src->cfg, TAUT_BAD_CONFIG, "%s: line %d is longer than %d bytes", src->cfg->name,
+                         src->line, LONGEST_LINE);
+        return NULL;
+    }
+    for (size_t i = 0; i < text; i++) {
+        dst[i] = src->rest[i] == '\t' ? ' ' : src->rest[i];
+        if (!iscntrl((unsigned char)dst[i])) continue;
+        taut_config_note(src->cfg, TAUT_BAD_CONFIG, "%s: line %d has a control character", src->cfg->name,
+                         src->line);
+        return NULL;
+    }
+    dst[text] = '\n';
+    dst[text + 1] = 0;
+    const char *close = dst[0] == '[' ? strchr(dst, ']') : dst;
+    if (!close)
+        malformed(src->cfg, src->line);
+    else if (*close == ']' && !strchr("\n;#", close[1 + strspn(close + 1, " ")]))
+        taut_config_note(src->cfg, TAUT_BAD_CONFIG, "%s: line %d has something behind its ]", src->cfg->name,
+                         src->line);
+    src->rest += len + (src->rest[len] == '\n');
+    return dst;
+}
+
+/* Called by inih for each pair; 1 goes on. */
+static int take_pair(void *arg, const char *section, const char *name, const char *text)
+{
+    source *src = arg;
+    taut_config *cfg = src->cfg;
+    char key[2 * LONGEST_LINE], value[2 * LONGEST_LINE];
+    if (cfg->status) return 1;
+    snprintf(key, sizeof key, "%s.%s", section, name);
+    snprintf(value, sizeof value, "%s", text);
+    for (char *p = value; *p; p++) /* inih knows only ; behind a value */
+        if (*p == '#' && (p == value || p[-1] == ' ')) {
+            while (p > value && p[-1] == ' ') p--;
+            *p = 0;
+            break;
+        }
+    if (!*section)
+        taut_config_note(cfg, TAUT_BAD_CONFIG, "%s: line %d: \"%s\" stands outside any [section]", cfg->name,
+                         src->line, name);
+    else if (!taut_config_key_legal(key))
+        taut_config_note(cfg, TAUT_BAD_CONFIG, "%s: line %d: \"%s\" in [%s] is not a legal key", cfg->name,
+                         src->line, name, section);
+    else if (taut_config_find(cfg, key))
+        taut_config_note(cfg, TAUT_BAD_CONFIG, "%s: line %d: %s is given twice", cfg->name, src->line, key);
+    else if (!add_given(cfg, key, value, false))
+        taut_config_note_memory(cfg);
+    return 1;
+}
+
+taut_status taut_config_parse(taut_config **out, const char *text, const char *name)
+{
+    *out = NULL;
+    taut_config *cfg = taut_calloc(1, sizeof *cfg);
+    if (!cfg || !(cfg->name = taut_strdup(name))) {
+        free(cfg);
+        return taut_no_memory(name);
+    }
+    source src = { cfg, strncmp(text, "\xEF\xBB\xBF", 3) == 0 ? text + 3 : text, 0 };
+    const int bad_line = ini_parse_stream(next_line, &src, take_pair, &src);
+    if (bad_line > 0) malformed(cfg, bad_line);
+    if (bad_line < 0 || cfg->status == TAUT_NO_MEMORY) {
+        taut_config_free(cfg);
+        return taut_no_memory(name);
+    }
+    *out = cfg;
+    return TAUT_OK;
+}
+
+taut_status taut_config_open(taut_config **out, const char *path)
+{
+    *out = NULL;
+    char *text;
+    size_t len;
+    taut_status status = taut_file_read(&text, &len, path);
+    if (status) return status;
+    if (strlen(text) != len)
+        status = taut_fail(TAUT_BAD_CONFIG, "%s: not a recipe: it has a NUL byte", path);
+    else
+        status = taut_config_parse(out, text, path);
+    free(text);
+    return status;
+}
+
+static taut_status override_set(taut_config *cfg, const char *key, const char *value)
+{
+    if (!taut_config_key_legal(key))
+        return taut_fail(TAUT_BAD_CONFIG, "--set %s=%s: wants section.key=value", key, value);
+    if (!taut_config_value_legal(key, value))
+        return taut_fail(TAUT_BAD_CONFIG, "--set %s: the value is too long or could not stand in a recipe",
+                         key);
+    taut_config_given *g = taut_config_find(cfg, key);
+    if (!g) return add_given(cfg, key, value, true) ? TAUT_OK : taut_no_memory(key);
+    TAUT_CHECK(!g->used, "an override comes before the question");
+    char *copy = taut_strdup(value);
+    if (!copy) return taut_no_memory(key);
+    free(g->value);
+    g->value = copy;
+    g->override = true;
+    return TAUT_OK;
+}
+
+taut_status taut_config_set(taut_config *cfg, const char *assignment)
+{
+    char *copy = taut_strdup(assignment);
+    if (!copy) return taut_no_memory(assignment);
+    char *equals = strchr(copy, '='), *key = copy + strspn(copy, " ");
+    taut_status status;
+    if (!equals) {
+        status = taut_fail(TAUT_BAD_CONFIG, "--set %s: wants section.key=value", assignment);
+    } else {
+        char *end = equals, *value = equals + 1 + strspn(equals + 1, " "), *stop = value + strlen(value);
+        while (end > key && end[-1] == ' ') end--;
+        while (stop > value && stop[-1] == ' ') stop--;
+        *end = *stop = 0;
+        status = override_set(cfg, key, value);
+    }
+    free(copy);
+    return status;
+}
+
+bool taut_config_has(const taut_config *cfg, const char *key) { return taut_config_find(cfg, key) != NULL; }

@@ -1,0 +1,68 @@
+/* strtod and printf follow the program's locale, which may want a comma; here the C locale is borrowed. */
+#include "base/number.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Borrowing the C locale costs no memory: it always exists. */
+static locale_t locale_enter(void)
+{
+    const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    return c ? uselocale(c) : (locale_t)0;
+}
+
+static void locale_leave(locale_t before)
+{
+    if (before) freelocale(uselocale(before));
+}
+
+bool taut_number_int(int64_t *out, const char *text)
+{
+    const char *digits = text + (*text == '-');
+    if (*digits == 0 || digits[strspn(digits, "0123456789")] != 0) return false;
+    errno = 0;
+    const long long value = strtoll(text, NULL, 10);
+    if (errno != 0) return false;
+    *out = value;
+    return true;
+}
+
+/* What strtod would also take: spaces, hex, inf and nan. */
+static bool decimal(double *out, const char *text)
+{
+    if (text[0] == 0 || text[strspn(text, "0123456789.eE+-")] != 0) return false;
+    char *end;
+    *out = strtod(text, &end);
+    return *end == 0 && end != text && isfinite(*out);
+}
+
+bool taut_number_real(double *out, const char *text)
+{
+    const char *slash = strchr(text, '/');
+    char upper[64] = "";
+    double over = 0, under = 1;
+    if (slash && (size_t)(slash - text) >= sizeof upper) return false;
+    if (slash) memcpy(upper, text, (size_t)(slash - text));
+    const locale_t before = locale_enter();
+    const bool good = decimal(&over, slash ? upper : text) && (!slash || decimal(&under, slash + 1));
+    locale_leave(before);
+    if (!good || under == 0 || !isfinite(over / under)) return false;
+    *out = over / under;
+    return true;
+}
+
+void taut_number_print(char dst[32], double value)
+{
+    const locale_t before = locale_enter();
+    const bool whole = fabs(value) < 1e15 && value == floor(value); /* 10, not 1e+01 */
+    if (whole) snprintf(dst, 32, "%.0f", value);
+    for (int digits = 1; digits <= 17 && !whole; digits++) {
+        snprintf(dst, 32, "%.*g", digits, value);
+        if (strtod(dst, NULL) == value) break; /* a NaN never does and ends with 17 */
+    }
+    locale_leave(before);
+}

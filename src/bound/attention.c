@@ -1,0 +1,242 @@
+/* Multi-head attention: Lipschitz constants and growth, from the weights alone.
+ *
+ * Live heads h have M_h = W_O^h W_V^h not 0.  A_h = W_K^hT W_Q^h, s = |scale|, X_q and X_k the radii of query and
+ * key tokens, P^h_ij the probabilities (0 where masked), Cov over them.  The Jacobian's row i, keys moving by
+ * e_j and the query by f, is  sum_h M_h [ sum_j P_ij (I + (x_j - xbar_i) u_i^T) e_j + s Cov_i(x) A_h f ],
+ * u_i^h = s W_K^hT q_i.  b_K and b_V drop out.  Let r_h > 0 be any numbers (head weights w_h = r_h^2) and
+ *     T = ||[M_h / r_h]||,   N = ||[r_h A_h]||,   n = |[r_h W_K^hT b_Q^h]|,   sigma = sum r_h^2,
+ *     in = s X_k (X_q N + n)   >=  X_k sqrt(sum_h w_h |u_i^h|^2).
+ * Cauchy-Schwarz with weights w_h P_ij, and sum_j P_ij (x_j - xbar) = 0, so that cross terms vanish, give
+ *     keys      L_x = T sqrt(sigma + in^2);   or, with r and r' chosen apart,  T sqrt(sigma) + T' in'
+ *     queries   L_y = T s X_k^2 N,            as Cov_i(x) <= X_k^2.
+ * tokens = |out| (L_x + L_y), where self-attention has e = f and cross-attention max(|e|,|f|) on the right.
+ *
+ * RoPE.  u_ij now depends on j and W_K^hT W_Q^h says nothing; cross terms stay.  With kn_h = ||W_K^h||,
+ *     L_x = T sqrt(sigma) + T' s X_k ( X_q ||[r'_h kn_h W_Q^h]|| + |(r'_h kn_h |b_Q^h|)_h| ),
+ *     L_y = T' s X_k ||[r'_h (kn_h X_k + |b_K^h|) W_Q^h]||.
+ *
+ * flat.  Summing the rows' squares, each P_ij meets |e_j|^2: L_x gains sqrt(C), C >= sum_i max_h P^h_ij for every j
+ * (count.c), L_y gains nothing.  Self: sqrt(C) L_x + L_y; cross: the l2 norm of the pair.
+ * growth.  |y_i| <= |out| (T sqrt(sigma) X_k + |W_O b_V|) + |b_O|, as |xbar_i^h| <= X_k; a query without keys: |b_O|.
+ *
+ * All matrices go through balls and certified norms.  Any r is valid, so they come from plain estimates. */
+#include "bound/attention.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "bound/count.h"
+#include "bound/joint.h"
+#include "bound/norm.h"
+
+enum { FAMILIES = 3 };
+
+typedef struct {
+    const taut_attention_weights *w;
+    taut_up s, xq, xk;
+    int64_t live;             /* heads that count: the arrays below have this length */
+    taut_pair *out, *logit;   /* M_h = W_O^h W_V^h;  A_h^T = W_Q^hT W_K^h (not with RoPE) */
+    taut_ball *q;             /* W_Q^h (RoPE) */
+    taut_up *kb;              /* |W_K^hT b_Q^h|; with RoPE ||W_K^h|| |b_Q^h| */
+    taut_up *kn, *kr, *qr;    /* RoPE: ||W_K^h||, and the radii of k and q */
+    taut_spread *spread;      /* for C */
+    double *size_out, *size_logit, *r, *t; /* estimates that choose r; r and t = 1/r of this family */
+} problem;
+
+/* One choice of r.  in and y lack the factor s X_k (y also T). */
+typedef struct { taut_up t, sigma, in, y; } family;
+
+/* radius * norm, where a norm of exactly 0 wins over an infinite radius. */
+static taut_up times(taut_up radius, taut_up norm)
+{
+    return norm.v == 0 ? UP_ZERO : up_mul(radius, norm);
+}
+
+static taut_up up_vector(const double *b, int64_t len)
+{
+    return b ? up_norm_frobenius(b, len) : UP_ZERO;
+}
+
+/* ||W_K^hT b_Q^h||, rounding included. */
+static taut_up up_key_bias(const taut_attention_weights *w, int64_t h)
+{
+    if (!w->bq) return UP_ZERO;
+    taut_ball k = ball_of(w->wk + h * w->dh * w->width, w->dh, w->width), b = ball_of(w->bq + h * w->dh, w->dh, 1);
+    taut_ball kb = ball_mul(&k, true, &b, false);
+    const taut_up r = up_ball_frobenius(&kb);
+    ball_free(&k), ball_free(&b), ball_free(&kb);
+    return r;
+}
+
+static bool allocate(problem *p, int64_t heads)
+{
+    const size_t n = (size_t)(heads > 0 ? heads : 1);
+    p->out = taut_calloc(n, sizeof *p->out), p->logit = taut_calloc(n, sizeof *p->logit);
+    p->q = taut_calloc(n, sizeof *p->q), p->spread = taut_calloc(n, sizeof *p->spread);
+    p->kb = taut_calloc(4 * n, sizeof *p->kb), p->r = taut_calloc(4 * n, sizeof *p->r);
+    if (!p->out || !p->logit || !p->q || !p->spread || !p->kb || !p->r) return false;
+    p->kn = p->kb + n, p->kr = p->kn + n, p->qr = p->kr + n;
+    p->t = p->r + n, p->size_out = p->t + n, p->size_logit = p->size_out + n;
+    return true;
+}
+
+static void release(problem *p)
+{
+    for (int64_t h = 0; h < p->live; h++) {
+        pair_free(&p->out[h]);
+        pair_free(&p->logit[h]);
+        ball_free(&p->q[h]);
+    }
+    free(p->out), free(p->logit), free(p->q), free(p->spread), free(p->kb), free(p->r);
+}
+
+/* What head h's logits need: p's entry number `at`. */
+static void read_logits(problem *p, int64_t h, int64_t at, double *tall)
+{
+    const taut_attention_weights *w = p->w;
+    const double *wq = w->wq + h * w->dh * w->width, *wk = w->wk + h * w->dh * w->width;
+    const taut_up two_s = up_mul((taut_up){ 2 }, p->s), slope = w->alibi ? up_alibi_slope(h, w->heads) : UP_ZERO;
+    if (w->rope) {
+        const taut_up qn = up_norm(wq, w->dh, w->width), bq = up_vector(w->bq ? w->bq + h * w->dh : NULL, w->dh);
+        p->q[at] = ball_of(wq, w->dh, w->width);
+        p->kn[at] = up_norm(wk, w->dh, w->width);
+        p->kb[at] = times(bq, p->kn[at]);
+        p->kr[at] = up_add(times(p->xk, p->kn[at]), up_vector(w->bk ? w->bk + h * w->dh : NULL, w->dh));
+        p->qr[at] = up_add(times(p->xq, qn), bq);
+        p->size_logit[at] = p->kn[at].v * qn.v;
+        p->spread[at] = (taut_spread){ times(times(p->kr[at], p->qr[at]), two_s), slope };
+        return;
+    }
+    for (int64_t i = 0; i < w->dh; i++)
+        for (int64_t j = 0; j < w->width; j++) tall[j * w->dh + i] = wq[i * w->width + j];
+    p->logit[at] = pair_of(tall, wk, w->width, w->dh, w->width);
+    p->kb[at] = up_key_bias(w, h);
+    p->size_logit[at] = est_pair(&p->logit[at]);
+    const taut_up u = up_add(times(p->xq, up_joint_norm(&p->logit[at], (double[]){ 1 }, 1)), p->kb[at]);
+    p->spread[at] = (taut_spread){ times(times(p->xk, u), two_s), slope };
+}
+
+static bool read_heads(problem *p)
+{
+    const taut_attention_weights *w = p->w;
+    double *tall = taut_malloc((size_t)(w->width * w->dh + 1) * sizeof *tall);
+    if (!tall) return false;
+    for (int64_t h = 0; h < w->heads; h++) {
+        for (int64_t i = 0; i < w->width; i++)
+            for (int64_t j = 0; j < w->dh; j++)
+                tall[i * w->dh + j] = w->wo[(i * w->heads + h) * w->dh + j];
+        const int64_t at = p->live;
+        p->out[at] = pair_of(tall, w->wv + h * w->dh * w->width, w->width, w->dh, w->width);
+        if (pair_is_zero(&p->out[at])) {
+            pair_free(&p->out[at]);
+            continue;
+        }
+        p->live++;
+        p->size_out[at] = est_pair(&p->out[at]);
+        read_logits(p, h, at, tall);
+    }
+    free(tall);
+    return true;
+}
+
+/* Family 0: all r = 1.  1: w_h like ||M_h||, good for T sqrt(sigma).  2: like ||M_h||/||A_h||, good for T N. */
+static void choose(problem *p, int kind)
+{
+    double most_out = 0, most_logit = 0, sum = 0;
+    for (int64_t h = 0; h < p->live; h++) {
+        most_out = fmax(most_out, p->size_out[h]);
+        most_logit = fmax(most_logit, p->size_logit[h]);
+    }
+    for (int64_t h = 0; h < p->live; h++) {
+        p->r[h] = fmax(p->size_out[h], 1e-6 * most_out);
+        if (kind == 2) p->r[h] /= fmax(p->size_logit[h], 1e-6 * most_logit);
+        sum += p->r[h];
+    }
+    for (int64_t h = 0; h < p->live; h++) {
+        p->t[h] = kind ? sqrt(sum / p->r[h]) : 1;
+        if (!(p->t[h] > 0x1p-100 && p->t[h] < 0x1p100)) p->t[h] = 1;
+        p->r[h] = p->t[h] == 1 ? 1 : nextafter(1 / p->t[h], INFINITY); /* larger r only adds */
+    }
+}
+
+/* ||[f_h W_Q^h]|| with f_h = r_h g_h. */
+static taut_up up_query_stack(const problem *p, const taut_up *g)
+{
+    taut_ball *parts = taut_calloc((size_t)p->live, sizeof *parts);
+    if (!parts) return UP_NONE;
+    for (int64_t h = 0; h < p->live; h++) parts[h] = ball_scale(&p->q[h], up_mul((taut_up){ p->r[h] }, g[h]).v);
+    taut_ball all = ball_vcat(parts, p->live);
+    const taut_up norm = up_ball_norm(&all);
+    for (int64_t h = 0; h < p->live; h++) ball_free(&parts[h]);
+    ball_free(&all);
+    free(parts);
+    return norm;
+}
+
+static family up_family(problem *p, int kind)
+{
+    family f = { UP_NONE, UP_ZERO, UP_NONE, UP_NONE };
+    taut_up bias = UP_ZERO;
+    choose(p, kind);
+    for (int64_t h = 0; h < p->live; h++) {
+        const taut_up r = { p->r[h] };
+        f.sigma = up_add(f.sigma, up_mul(r, r));
+        bias = up_hypot(bias, up_mul(r, p->kb[h]));
+    }
+    f.t = up_joint_norm(p->out, p->t, p->live);
+    const taut_up n = p->w->rope ? up_query_stack(p, p->kn) : up_joint_norm(p->logit, p->r, p->live);
+    f.in = up_add(times(p->xq, n), bias);
+    f.y = p->w->rope ? up_query_stack(p, p->kr) : times(p->xk, n);
+    return f;
+}
+
+/* T sqrt(sigma), L_x and L_y, each the least over the families. */
+typedef struct { taut_up mean, keys, queries; } parts;
+
+static parts up_parts(problem *p)
+{
+    parts r = { UP_NONE, UP_NONE, UP_NONE };
+    taut_up in = UP_NONE;
+    const taut_up sx = up_mul(p->s, p->xk);
+    for (int kind = 0; kind < (p->live > 1 ? FAMILIES : 1); kind++) {
+        const family f = up_family(p, kind);
+        const taut_up a = times(sx, f.in);
+        r.mean = up_min(r.mean, up_mul(f.t, up_sqrt(f.sigma)));
+        in = up_min(in, up_mul(f.t, a));
+        r.queries = up_min(r.queries, up_mul(f.t, times(sx, f.y)));
+        if (!p->w->rope) r.keys = up_min(r.keys, up_mul(f.t, up_sqrt(up_add(f.sigma, up_mul(a, a)))));
+    }
+    r.keys = up_min(r.keys, up_add(r.mean, in));
+    return r;
+}
+
+/* |W_O b_V|: what the values' bias adds to every output. */
+static taut_up up_value_bias(const taut_attention_weights *w)
+{
+    if (!w->bv) return UP_ZERO;
+    taut_ball o = ball_of(w->wo, w->width, w->heads * w->dh), b = ball_of(w->bv, w->heads * w->dh, 1);
+    taut_ball ob = ball_mul(&o, false, &b, false);
+    const taut_up r = up_ball_frobenius(&ob);
+    ball_free(&o), ball_free(&b), ball_free(&ob);
+    return r;
+}
+
+taut_attention_bound up_attention(const taut_attention_weights *w, taut_up x_q, taut_up x_k)
+{
+    taut_attention_bound r = { UP_NONE, UP_NONE, UP_NONE };
+    problem p = { .w = w, .s = up_exact(w->scale), .xq = up_wrap(x_q.v), .xk = up_wrap(x_k.v) };
+    if (!w->cross) p.xq = p.xk = up_max(p.xq, p.xk);
+    if (!isfinite(w->scale) || !isfinite(w->out)) return r;
+    if (allocate(&p, w->heads) && read_heads(&p)) {
+        const taut_up c = up_exact(w->out);
+        const parts l = p.live ? up_parts(&p) : (parts){ UP_ZERO, UP_ZERO, UP_ZERO };
+        const taut_up keys = up_mul(up_sqrt(up_count(w, p.spread, p.live)), l.keys);
+        r.tokens = up_mul(c, up_add(l.keys, l.queries));
+        r.flat = up_mul(c, w->cross ? up_hypot(keys, l.queries) : up_add(keys, l.queries));
+        r.growth = up_mul(c, up_add(times(p.xk, l.mean), up_value_bias(w)));
+        r.growth = up_add(r.growth, up_vector(w->bo, w->width));
+    }
+    release(&p);
+    return r;
+}

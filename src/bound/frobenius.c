@@ -1,0 +1,71 @@
+/* |w| = sqrt(sum w_i^2), rounded up and rounded down.
+ *
+ * Proof.  A binary tree of sums with leaves of at most LEAF terms: every square meets at most D roundings,
+ * D = len for one leaf and LEAF + 64 otherwise (len < 2^63 is halved fewer than 64 times), so
+ *     computed (1 - g_D) <= sum w_i^2 <= computed (1 + g_D),
+ * plus what underflow took from the squares, at most len 2^-1075.  Entries beyond 2^+-200 are first scaled
+ * by a power of two, which costs 2^-1075 an entry, sqrt(len) 2^-1075 in the norm. */
+#include "bound/norm.h"
+#include "bound/range.h"
+
+enum { LEAF = 128 };
+
+static double leaf(const double *w, int64_t len)
+{
+    double s[4] = { 0 };
+    int64_t i = 0;
+    for (; i + 4 <= len; i += 4)
+        for (int k = 0; k < 4; k++) s[k] += w[i + k] * w[i + k];
+    for (; i < len; i++) s[0] += w[i] * w[i];
+    return (s[0] + s[1]) + (s[2] + s[3]);
+}
+
+static double sum_squares(const double *w, int64_t len)
+{
+    if (len <= LEAF) return leaf(w, len);
+    const int64_t half = len / 2;
+    return sum_squares(w, half) + sum_squares(w + half, len - half);
+}
+
+static taut_up gamma_of(int64_t len) { return up_gamma(len <= LEAF ? len : LEAF + 64); }
+static taut_up lost(int64_t len) { return up_mul(up_int(len), (taut_up){ 0x1p-1074 }); }
+
+static taut_up up_in_range(const double *w, int64_t len)
+{
+    const taut_up sum = { sum_squares(w, len) };
+    return up_sqrt(up_add(up_add(sum, up_mul(sum, gamma_of(len))), lost(len)));
+}
+
+static taut_lo lo_in_range(const double *w, int64_t len)
+{
+    const taut_up sum = { sum_squares(w, len) };
+    return lo_sqrt(lo_sub((taut_lo){ sum.v }, up_add(up_mul(sum, gamma_of(len)), lost(len))));
+}
+
+taut_up up_norm_frobenius(const double *w, int64_t len)
+{
+    const double most = range_max(w, len);
+    if (most == 0 || !(most <= DBL_MAX)) return (taut_up){ most };
+    if (len == 1) return up_exact(w[0]);
+    const int e = range_shift(most);
+    if (!e) return up_in_range(w, len);
+    double *c = range_copy(w, len, e);
+    if (!c) return UP_NONE;
+    const taut_up r = up_add(up_in_range(c, len), up_mul(up_sqrt(up_int(len)), (taut_up){ 0x1p-1074 }));
+    free(c);
+    return up_ldexp(r, e);
+}
+
+taut_lo lo_norm_frobenius(const double *w, int64_t len)
+{
+    const double most = range_max(w, len);
+    if (most == 0 || !(most <= DBL_MAX)) return (taut_lo){ 0 };
+    if (len == 1) return lo_exact(w[0]);
+    const int e = range_shift(most);
+    if (!e) return lo_in_range(w, len);
+    double *c = range_copy(w, len, e);
+    if (!c) return (taut_lo){ 0 };
+    const taut_lo r = lo_sub(lo_in_range(c, len), up_mul(up_sqrt(up_int(len)), (taut_up){ 0x1p-1074 }));
+    free(c);
+    return lo_wrap(nextafter(ldexp(r.v, e), 0));
+}

@@ -1,0 +1,117 @@
+/* Lanczos with every vector kept orthogonal to all earlier ones (twice, by classical Gram-Schmidt):
+ *     A V_k = V_k T_k + beta_k v_{k+1} e_k^T,   T_k tridiagonal,   lam_max(T_k) <= lam_max(A), increasing in k.
+ * It stops when four more steps change lam_max by less than 1e-14 of it, or after STEPS.  The start
+ * vector is a fixed random one, so the same matrix gives the same estimate.  Nothing here is a bound:
+ * norm.c proves or rejects what it is told. */
+#include "bound/lanczos.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/rng.h"
+#include "bound/blas.h"
+#include "bound/norm.h"
+#include "bound/range.h"
+
+enum { STEPS = 128, CHECK_EVERY = 4 };
+
+static double tridiagonal_top(const double *alpha, const double *beta, blasint k)
+{
+    double d[STEPS], e[STEPS];
+    blasint info = 0;
+    memcpy(d, alpha, (size_t)k * sizeof *d);
+    memcpy(e, beta, (size_t)k * sizeof *e);
+    dsterf_(&k, d, e, &info);
+    return info == 0 ? d[k - 1] : NAN;
+}
+
+/* w minus its components along the first k rows of v. */
+static void orthogonalise(double *w, const double *v, int64_t k, int64_t n, double *h)
+{
+    for (int pass = 0; pass < 2; pass++) {
+        cblas_dgemv(CblasRowMajor, CblasNoTrans, (blasint)k, (blasint)n, 1, v, (blasint)n, w, 1, 0, h, 1);
+        cblas_dgemv(CblasRowMajor, CblasTrans, (blasint)k, (blasint)n, -1, v, (blasint)n, h, 1, 1, w, 1);
+    }
+}
+
+static double iterate(lanczos_operator a, double *v, int64_t steps)
+{
+    double alpha[STEPS], beta[STEPS], h[STEPS], top = 0, before = -1;
+    const blasint n = (blasint)a.n;
+    for (int64_t i = 0; i < a.n; i++) v[i] = taut_rng_unit(1, (uint64_t)i) - 0.5;
+    cblas_dscal(n, 1 / cblas_dnrm2(n, v, 1), v, 1);
+    for (int64_t k = 0; k < steps; k++) {
+        double *at = v + k * a.n, *next = at + a.n;
+        a.apply(a.self, next, at);
+        alpha[k] = cblas_ddot(n, at, 1, next, 1);
+        orthogonalise(next, v, k + 1, a.n, h);
+        beta[k] = cblas_dnrm2(n, next, 1);
+        const bool closed = !(beta[k] > 1e-15 * fmax(top, alpha[k])), last = k + 1 == steps;
+        if (!closed && !last && (k + 1) % CHECK_EVERY) {
+            cblas_dscal(n, 1 / beta[k], next, 1);
+            continue;
+        }
+        top = tridiagonal_top(alpha, beta, (blasint)(k + 1));
+        if (closed || last || top - before <= 1e-14 * top) return top;
+        before = top;
+        cblas_dscal(n, 1 / beta[k], next, 1);
+    }
+    return top;
+}
+
+double est_top(lanczos_operator a)
+{
+    if (a.n < 1) return 0;
+    const int64_t steps = a.n < STEPS ? a.n : STEPS;
+    double *v = taut_malloc((size_t)(steps + 1) * (size_t)a.n * sizeof *v);
+    if (!v) return NAN;
+    const double top = iterate(a, v, steps);
+    free(v);
+    return top;
+}
+
+typedef struct { const double *g; int64_t n; } stored;
+
+static void apply_stored(const void *self, double *y, const double *x)
+{
+    const stored *s = self;
+    const blasint n = (blasint)s->n;
+    cblas_dsymv(CblasRowMajor, CblasUpper, n, 1, s->g, n, x, 1, 0, y, 1);
+}
+
+double est_top_symmetric(const double *g, int64_t n)
+{
+    const stored s = { g, n };
+    return est_top((lanczos_operator){ apply_stored, &s, n });
+}
+
+typedef struct { const double *w; double *half; int64_t rows, cols; } product;
+
+/* y = W^T W x, or W W^T x when that is the smaller side. */
+static void apply_product(const void *self, double *y, const double *x)
+{
+    const product *p = self;
+    const blasint r = (blasint)p->rows, c = (blasint)p->cols;
+    const bool tall = p->rows >= p->cols;
+    cblas_dgemv(CblasRowMajor, tall ? CblasNoTrans : CblasTrans, r, c, 1, p->w, c, x, 1, 0, p->half, 1);
+    cblas_dgemv(CblasRowMajor, tall ? CblasTrans : CblasNoTrans, r, c, 1, p->w, c, p->half, 1, 0, y, 1);
+}
+
+double est_norm(const double *w, int64_t rows, int64_t cols)
+{
+    const int64_t len = rows * cols, small = rows < cols ? rows : cols, large = rows < cols ? cols : rows;
+    const double most = range_max(w, len);
+    if (most == 0) return 0;
+    if (!(most <= DBL_MAX) || large > INT_MAX) return NAN;
+    const int e = range_shift(most), before = blas_threads_raise(4.0 * (double)len);
+    double *copy = e ? range_copy(w, len, e) : NULL, *half = taut_malloc((size_t)large * sizeof *half);
+    double top = NAN;
+    if (half && (!e || copy)) {
+        const product p = { e ? copy : w, half, rows, cols };
+        top = est_top((lanczos_operator){ apply_product, &p, small });
+    }
+    blas_threads_restore(before);
+    free(half);
+    free(copy);
+    return ldexp(sqrt(top), e);
+}

@@ -1,0 +1,100 @@
+/* F1: the spectral norm of W by a Cholesky certificate.
+ *
+ * G = fl(W^T W) on the smaller side n.  Lanczos suggests mu a little
+ * above lam_max(G).  S = fl(mu I - G) gets a Cholesky factor R, and T = fl(S - R^T R) tests that factor,
+ * whoever made it.  Then S = R^T R + T + D with |D| <= g_{n+1} (|S| + |R|^T |R|), R^T R >= 0, so
+ *     lam_max(G) <= mu + u max|S_ii| + ||T||_F + g_{n+1} (||S||_F + ||R||_F^2),
+ * and square.c goes from there to ||W||.  u = 2^-53, g_k = ku/(1-ku).
+ *
+ * If the factorisation breaks down, mu - theta grows eightfold; after a success the gap to the last failure
+ * is halved until it is 1e-8 of mu.  Every success is valid, so the smallest counts.  Assumes IEEE double,
+ * round to nearest, no flush to zero, and inner products as in blas.h.  Nothing is assumed of dpotrf. */
+#include <string.h>
+
+#include "bound/blas.h"
+#include "bound/lanczos.h"
+#include "bound/range.h"
+#include "bound/square.h"
+
+typedef struct { const double *g; double *s, *r; int64_t n; } proof; /* g: upper triangle */
+
+/* S = mu I - G and a copy in R, upper triangles, zeros below.  Returns max |S_ii|. */
+static double shift(proof p, double mu)
+{
+    double most = 0;
+    for (int64_t i = 0; i < p.n; i++) {
+        double *row = p.s + i * p.n;
+        memset(row, 0, (size_t)i * sizeof *row);
+        for (int64_t j = i; j < p.n; j++) row[j] = -p.g[i * p.n + j];
+        row[i] = mu - p.g[i * p.n + i];
+        most = fmax(most, fabs(row[i]));
+    }
+    memcpy(p.r, p.s, (size_t)(p.n * p.n) * sizeof *p.r);
+    return most;
+}
+
+/* Row-major upper is dpotrf's column-major lower: S = R^T R.  A NaN pivot can come back as success. */
+static bool factor(proof p)
+{
+    const blasint n = (blasint)p.n;
+    blasint info = 0;
+    dpotrf_("L", &n, p.r, &n, &info);
+    for (int64_t i = 0; info == 0 && i < p.n; i++)
+        if (!(p.r[i * p.n + i] > 0)) info = 1;
+    return info == 0;
+}
+
+/* A proved bound on lam_max(G), or +inf where mu is too small. */
+static taut_up certify(proof p, double mu)
+{
+    const blasint n = (blasint)p.n;
+    const int64_t nn = p.n * p.n;
+    const taut_up diagonal = up_mul((taut_up){ shift(p, mu) }, (taut_up){ 0x1p-53 });
+    if (!factor(p)) return UP_NONE;
+    const taut_up root2 = { 0x1.6a09e667f3bcdp+0 }; /* the whole of a symmetric matrix from its half */
+    const taut_up s = up_mul(root2, up_norm_frobenius(p.s, nn)), r = up_norm_frobenius(p.r, nn);
+    cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, n, n, -1, p.r, n, 1, p.s, n);
+    const taut_up t = up_mul(root2, up_norm_frobenius(p.s, nn));
+    const taut_up rounding = up_mul(up_gamma(p.n + 1), up_add(s, up_mul(r, r)));
+    return up_add(up_add(up_exact(mu), diagonal), up_add(t, rounding));
+}
+
+/* lam_max of the computed G. */
+static taut_up up_top(proof p)
+{
+    double theta = est_top_symmetric(p.g, p.n), fail, mu = INFINITY;
+    for (int64_t i = 0; i < p.n; i++) theta = fmax(theta, p.g[i * p.n + i]); /* also where theta is NaN */
+    taut_up best = UP_NONE;
+    double gap = 16 * (double)p.n * 0x1p-53 * theta;
+    for (fail = theta; gap <= 64 * (double)p.n * theta; gap *= 8) {
+        mu = theta + gap;
+        best = certify(p, mu);
+        if (best.v < INFINITY) break;
+        fail = mu;
+    }
+    if (!(best.v < INFINITY)) return UP_NONE;
+    while (mu - fail > 1e-8 * mu) {
+        const double middle = fail + (mu - fail) / 2;
+        const taut_up again = certify(p, middle);
+        if (again.v < INFINITY)
+            mu = middle;
+        else
+            fail = middle;
+        best = up_min(best, again);
+    }
+    return best;
+}
+
+static taut_up up_square(double *g, int64_t n)
+{
+    double *two = taut_malloc((size_t)(2 * n * n) * sizeof *two);
+    if (!two) return UP_NONE;
+    const taut_up r = up_top((proof){ g, two, two + n * n, n });
+    free(two);
+    return r;
+}
+
+taut_up up_norm(const double *w, int64_t rows, int64_t cols)
+{
+    return up_norm_from_gram(w, rows, cols, up_square);
+}

@@ -1,0 +1,138 @@
+/* What the attention kernels share: a head, a tile of its score matrix, and products of a tile.
+ *
+ * Masks always cut off the end of a row (causality, length), so of every row of a tile some leading
+ * `seen` entries count and the rest are zeros. */
+#ifndef TAUT_KERNELS_CPU_ATTENTION_H
+#define TAUT_KERNELS_CPU_ATTENTION_H
+#include <cblas.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/vmath.h"
+
+enum { ATT_ROWS = 64, ATT_COLS = 256 }; /* queries and keys of a tile, by measurement */
+
+typedef struct {
+    const taut_attn *a;
+    int64_t q_at, k_at, lse_at; /* where the head starts in q-, k- and lse-shaped arrays */
+    int64_t width;              /* from one token to the next */
+    int64_t keys;               /* that anyone in this example may see */
+    float slope;                /* ALiBi */
+} att_head;
+
+typedef struct {
+    int64_t i, j, rows, cols; /* first query, first key, how many of each */
+    bool whole;               /* nothing is masked */
+    int64_t seen[ATT_ROWS];
+} att_tile;
+
+static inline att_head att_head_of(const taut_attn *a, int64_t index)
+{
+    const int64_t e = index / a->heads, h = index % a->heads, width = a->heads * a->dh;
+    const int64_t length = a->lengths ? a->lengths[e] : a->tk;
+    return (att_head){ .a = a,
+                       .q_at = e * a->tq * width + h * a->dh,
+                       .k_at = e * a->tk * width + h * a->dh,
+                       .lse_at = index * a->tq,
+                       .width = width,
+                       .keys = length < 0 ? 0 : cpu_min(length, a->tk),
+                       .slope = a->alibi ? (float)exp2(-8.0 * (double)(h + 1) / (double)a->heads) : 0.0f };
+}
+
+static inline int64_t att_visible(const att_head *g, int64_t i)
+{
+    const int64_t end = g->a->causal ? cpu_min(g->keys, i + g->a->tk - g->a->tq + 1) : g->keys;
+    return end < 0 ? 0 : end;
+}
+
+static inline att_tile att_tile_at(const att_head *g, int64_t i, int64_t j)
+{
+    att_tile t = { .i = i, .j = j, .rows = cpu_min(ATT_ROWS, g->a->tq - i) };
+    t.cols = cpu_min(ATT_COLS, att_visible(g, i + t.rows - 1) - j);
+    for (int64_t r = 0; r < t.rows; r++) {
+        const int64_t seen = cpu_min(t.cols, att_visible(g, i + r) - j);
+        t.seen[r] = seen < 0 ? 0 : seen;
+    }
+    t.whole = t.seen[0] == t.cols;
+    return t;
+}
+
+/* s = alpha x y^T + beta s, for the rows x of a tile against the rows y. */
+static inline void att_scores(float *s, const float *x, const float *y, const att_head *g, const att_tile *t,
+                              float alpha, float beta)
+{
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)t->rows, (int)t->cols, (int)g->a->dh, alpha, x,
+                (int)g->width, y, (int)g->width, beta, s, ATT_COLS);
+}
+
+static inline void att_alibi(float *s, const att_head *g, const att_tile *t)
+{
+    if (!g->a->alibi) return;
+    for (int64_t r = 0; r < t->rows; r++) {
+        const int32_t own = (int32_t)(t->i + r + g->a->tk - g->a->tq - t->j);
+        float *row = s + r * ATT_COLS;
+        for (int32_t c = 0; c < (int32_t)t->seen[r]; c++) row[c] -= g->slope * fabsf((float)(own - c));
+    }
+}
+
+/* 0 times NaN is NaN, so a masked token that holds one would leak through the zeros of a tile. */
+static inline bool att_finite(const float *x, int64_t rows, int64_t cols, int64_t stride)
+{
+    float zero = 0;
+    for (int64_t r = 0; r < rows; r++) {
+        const float *row = x + r * stride;
+#pragma omp simd reduction(+ : zero)
+        for (int64_t c = 0; c < cols; c++) zero += 0.0f * row[c];
+    }
+    return zero == 0;
+}
+
+/* out (rows, dh) += alpha p x, x one row a key. */
+static inline void att_times(float *out, int64_t stride, const float *p, const float *x, const att_head *g,
+                             const att_tile *t, float alpha)
+{
+    const int64_t dh = g->a->dh;
+    const bool safe = t->whole || att_finite(x, t->cols, dh, g->width);
+    const int64_t step = safe ? t->rows : 1;
+    for (int64_t r = 0; r < t->rows; r += step) {
+        const int64_t cols = safe ? t->cols : t->seen[r];
+        if (cols > 0)
+            cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)step, (int)dh, (int)cols, alpha,
+                        p + r * ATT_COLS, ATT_COLS, x, (int)g->width, 1.0f, out + r * stride, (int)stride);
+    }
+}
+
+/* out (cols, dh) += alpha p^T x, x one row a query. */
+static inline void att_trans_times(float *out, const float *p, const float *x, const att_head *g,
+                                   const att_tile *t, float alpha)
+{
+    const int64_t dh = g->a->dh;
+    const bool safe = t->whole || att_finite(x, t->rows, dh, g->width);
+    const int64_t step = safe ? t->rows : 1;
+    for (int64_t r = 0; r < t->rows; r += step) {
+        const int64_t cols = safe ? t->cols : t->seen[r];
+        if (cols > 0)
+            cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)cols, (int)dh, (int)step, alpha,
+                        p + r * ATT_COLS, ATT_COLS, x + r * g->width, (int)g->width, 1.0f, out,
+                        (int)g->width);
+    }
+}
+
+static inline float att_dot(const float *x, const float *y, int64_t len)
+{
+    float sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t c = 0; c < len; c++) sum += x[c] * y[c];
+    return sum;
+}
+
+static inline float *att_scratch(int64_t len)
+{
+    float *scratch = taut_malloc_aligned((size_t)len * sizeof(float));
+    TAUT_CHECK(scratch, "attention: no memory for a tile");
+    return scratch;
+}
+#endif

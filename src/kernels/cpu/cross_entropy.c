@@ -1,0 +1,61 @@
+/* Cross entropy with its gradient (formulas: ref/cross_entropy.c).
+ *
+ * Rows are dealt out in 256 fixed chunks whose losses are added in order.  The largest entry is subtracted
+ * first, so nothing overflows; sums and the loss are double.
+ * Poison    NaN or +inf in a counted row makes the loss NaN, that row of g NaN, and the row not correct.
+ * Aliasing  g may be x.
+ * Error     with u = 2^-24 and s = the spread max x - min x of a row: the loss of a row is off by 4 u plus
+ *           2^-48 (|loss| + |max|), since exp is good to 2 u and its argument to u times itself, which
+ *           p |ln p| <= 1/e keeps small; g: 8 u weight. */
+#include <math.h>
+
+#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/vmath.h"
+
+/* The first entry that reaches the maximum; NaN never does. */
+static int64_t first_at(const float *x, float max, int64_t classes)
+{
+    int64_t c = 0;
+    while (c < classes && x[c] != max) c++;
+    return c;
+}
+
+static double row_loss(float *g, int64_t *correct, const float *x, int64_t target, int64_t classes,
+                       double weight)
+{
+    const float max = vm_max(x, classes);
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t c = 0; c < classes; c++) sum += (double)vm_exp_low(x[c] - max);
+    const double loss = log(sum) - ((double)x[target] - (double)max);
+    if (!isnan(loss) && first_at(x, max, classes) == target) ++*correct;
+    if (!g) return loss;
+    const float scale = (float)(weight / sum), hit = (float)weight;
+#pragma omp simd
+    for (int64_t c = 0; c < classes; c++) g[c] = vm_exp_low(x[c] - max) * scale;
+    g[target] -= hit;
+    return loss;
+}
+
+double CPU(cross_entropy)(taut_real *g_, int64_t *correct, const taut_real *x, const int32_t *target,
+                          int64_t rows, int64_t classes, double weight)
+{
+    enum { CHUNKS = 256 };
+    const int64_t size = (rows + CHUNKS - 1) / CHUNKS;
+    double part[CHUNKS] = { 0 };
+    int64_t right = 0;
+#pragma omp parallel for schedule(static) reduction(+ : right) if (rows * classes > CPU_CHUNK / 4)
+    for (int64_t chunk = 0; chunk < CHUNKS; chunk++)
+        for (int64_t r = chunk * size; r < cpu_min(rows, (chunk + 1) * size); r++) {
+            float *g = g_ ? (float *)g_ + r * classes : NULL;
+            if (target[r] >= 0)
+                part[chunk] += row_loss(g, &right, (const float *)x + r * classes, target[r], classes,
+                                        weight);
+            else if (g)
+                for (int64_t c = 0; c < classes; c++) g[c] = 0;
+        }
+    double loss = 0;
+    for (int chunk = 0; chunk < CHUNKS; chunk++) loss += part[chunk];
+    *correct += right;
+    return loss;
+}

@@ -1,0 +1,66 @@
+/* Row normalisation, its symmetric derivative, and centring (formulas: ref/normalise.c).
+ *
+ * A row is read as floats and worked in double, so a large mean costs nothing; a row is one thread's work.
+ * Poison    one NaN or infinity makes its whole row NaN.
+ * Aliasing  normalise_slope: y may be t; centre_rows: y may be x.
+ * Error     z, rstd: 2 u |value|, u = 2^-24, plus (d+4) 2^-52 max|x| rstd from the double sums;
+ *           slope: 2 u |y| + (d+4) 2^-52 rstd (|t| + mean|t| + |z| mean|z t|);
+ *           centre: 2 u |y| + (d+4) 2^-52 max|x|. */
+#include <math.h>
+
+#include "kernels/cpu/cpu.h"
+
+static double mean(const float *x, int64_t d)
+{
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t c = 0; c < d; c++) sum += (double)x[c];
+    return sum / (double)d;
+}
+
+void CPU(normalise)(taut_real *z_, taut_real *rstd, const taut_real *x_, int64_t rows, int64_t d, bool centre,
+                    double eps)
+{
+#pragma omp parallel for schedule(static) if (rows * d > CPU_CHUNK)
+    for (int64_t r = 0; r < rows; r++) {
+        float *z = (float *)z_ + r * d;
+        const float *x = (const float *)x_ + r * d;
+        const double mu = centre ? mean(x, d) : 0;
+        double var = 0;
+#pragma omp simd reduction(+ : var)
+        for (int64_t c = 0; c < d; c++) var += ((double)x[c] - mu) * ((double)x[c] - mu);
+        const double scale = 1 / sqrt(var / (double)d + eps);
+#pragma omp simd
+        for (int64_t c = 0; c < d; c++) z[c] = (float)(((double)x[c] - mu) * scale);
+        ((float *)rstd)[r] = (float)scale;
+    }
+}
+
+void CPU(normalise_slope)(taut_real *y_, const taut_real *t_, const taut_real *z_, const taut_real *rstd,
+                          int64_t rows, int64_t d, bool centre)
+{
+#pragma omp parallel for schedule(static) if (rows * d > CPU_CHUNK)
+    for (int64_t r = 0; r < rows; r++) {
+        float *y = (float *)y_ + r * d;
+        const float *t = (const float *)t_ + r * d, *z = (const float *)z_ + r * d;
+        const double scale = ((const float *)rstd)[r], mu = centre ? mean(t, d) : 0;
+        double zt = 0;
+#pragma omp simd reduction(+ : zt)
+        for (int64_t c = 0; c < d; c++) zt += (double)z[c] * (double)t[c];
+        zt /= (double)d;
+#pragma omp simd
+        for (int64_t c = 0; c < d; c++) y[c] = (float)(scale * ((double)t[c] - mu - (double)z[c] * zt));
+    }
+}
+
+void CPU(centre_rows)(taut_real *y_, const taut_real *x_, int64_t rows, int64_t d)
+{
+#pragma omp parallel for schedule(static) if (rows * d > CPU_CHUNK)
+    for (int64_t r = 0; r < rows; r++) {
+        float *y = (float *)y_ + r * d;
+        const float *x = (const float *)x_ + r * d;
+        const double mu = mean(x, d);
+#pragma omp simd
+        for (int64_t c = 0; c < d; c++) y[c] = (float)((double)x[c] - mu);
+    }
+}

@@ -1,0 +1,38 @@
+/* The cpu table: no slot may be NULL (tests/kernels/t_table.c). */
+#include "kernels/cpu/cpu.h"
+
+extern const taut_kernels CPU(table);
+const taut_kernels CPU(table) = {
+    .name = "cpu",
+    .elem = sizeof(float),
+    .alloc = CPU(alloc),
+    .release = CPU(release),
+    .put = CPU(put),
+    .get = CPU(get),
+    .sync = CPU(sync),
+    .axpby = CPU(axpby),
+    .dot = CPU(dot),
+    .gemm = CPU(gemm),
+    .add_rows = CPU(add_rows),
+    .sum_rows = CPU(sum_rows),
+    .mul_rows = CPU(mul_rows),
+    .dot_rows = CPU(dot_rows),
+    .copy_rows = CPU(copy_rows),
+    .mean_tokens = CPU(mean_tokens),
+    .spread_tokens = CPU(spread_tokens),
+    .pointwise = CPU(pointwise),
+    .pointwise_slope = CPU(pointwise_slope),
+    .normalise = CPU(normalise),
+    .normalise_slope = CPU(normalise_slope),
+    .centre_rows = CPU(centre_rows),
+    .attention = CPU(attention),
+    .attention_jvp = CPU(attention_jvp),
+    .attention_vjp = CPU(attention_vjp),
+    .rope = CPU(rope),
+    .dropout = CPU(dropout),
+    .gather = CPU(gather),
+    .scatter = CPU(scatter),
+    .cross_entropy = CPU(cross_entropy),
+    .sgd = CPU(sgd),
+    .adamw = CPU(adamw),
+};

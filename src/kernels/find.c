@@ -1,0 +1,45 @@
+/* Which table a name means, and how many threads the tables use.
+ *
+ * OpenBLAS is told to stay single-threaded: the kernels cut the work themselves, at borders that do not
+ * depend on the thread count, so the same bits come out for any number of threads. */
+#include <cblas.h>
+#include <omp.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "kernels/kernels.h"
+
+extern const taut_kernels taut_ref_table, taut_cpu_base_table;
+#if defined __x86_64__
+extern const taut_kernels taut_cpu_v3_table, taut_cpu_v4_table;
+#endif
+
+static void blas_alone(void) { openblas_set_num_threads(1); }
+
+static const taut_kernels *best_cpu(void)
+{
+#if defined __x86_64__
+    __builtin_cpu_init();
+    const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                    __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+    const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                    __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                    __builtin_cpu_supports("avx512vl");
+    if (v4) return &taut_cpu_v4_table;
+    if (v3) return &taut_cpu_v3_table;
+#endif
+    return &taut_cpu_base_table;
+}
+
+const taut_kernels *taut_kernels_find(const char *name)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, blas_alone);
+    if (strcmp(name, "ref") == 0) return &taut_ref_table;
+    if (strcmp(name, "cpu") == 0) return best_cpu();
+    return NULL;
+}
+
+void taut_threads_set(int threads) { omp_set_num_threads(threads > 0 ? threads : omp_get_num_procs()); }
+
+int taut_threads(void) { return omp_get_max_threads(); }

@@ -1,0 +1,36 @@
+/* C (m,n) = alpha op(A) op(B) + beta C, row-major; op(A) is (m,k), op(B) is (k,n).
+ *
+ * beta = 0 means that C is not read, so NaN in it does not survive.  A row of C is one thread's work. */
+#include "kernels/ref/ref.h"
+
+/* With B as it is, the sum over l runs outside, so that B is read along its rows. */
+static void row_times_b(double *c, const double *a, int64_t a_step, const double *b, int64_t n, int64_t k,
+                        double alpha)
+{
+    for (int64_t l = 0; l < k; l++) {
+        const double f = alpha * a[l * a_step];
+        for (int64_t j = 0; j < n; j++) c[j] += f * b[l * n + j];
+    }
+}
+
+static void row_times_bt(double *c, const double *a, int64_t a_step, const double *b, int64_t n, int64_t k,
+                         double alpha)
+{
+    for (int64_t j = 0; j < n; j++) {
+        double sum = 0;
+        for (int64_t l = 0; l < k; l++) sum += a[l * a_step] * b[j * k + l];
+        c[j] += alpha * sum;
+    }
+}
+
+void taut_ref_gemm(taut_real *c_, const taut_real *a_, const taut_real *b_, int64_t m, int64_t n, int64_t k,
+                   bool ta, bool tb, double alpha, double beta)
+{
+#pragma omp parallel for schedule(static) if (m * n * k > 100000)
+    for (int64_t i = 0; i < m; i++) {
+        double *c = (double *)c_ + i * n;
+        const double *a = (const double *)a_ + (ta ? i : i * k), *b = (const double *)b_;
+        for (int64_t j = 0; j < n; j++) c[j] = beta == 0 ? 0 : beta * c[j];
+        (tb ? row_times_bt : row_times_b)(c, a, ta ? m : 1, b, n, k, alpha);
+    }
+}

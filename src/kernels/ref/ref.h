@@ -1,0 +1,39 @@
+/* The ref backend: double, plain loops, the definition of every slot.  A declaration takes its type from
+ * the table, so a definition that drifts from the contract does not compile. */
+#ifndef TAUT_KERNELS_REF_H
+#define TAUT_KERNELS_REF_H
+#include "kernels/kernels.h"
+
+#define REF_SLOT(slot) __typeof__(*((taut_kernels *)0)->slot) taut_ref_##slot
+
+REF_SLOT(alloc);
+REF_SLOT(release);
+REF_SLOT(put);
+REF_SLOT(get);
+REF_SLOT(sync);
+REF_SLOT(axpby);
+REF_SLOT(dot);
+REF_SLOT(gemm);
+REF_SLOT(add_rows);
+REF_SLOT(sum_rows);
+REF_SLOT(mul_rows);
+REF_SLOT(dot_rows);
+REF_SLOT(copy_rows);
+REF_SLOT(mean_tokens);
+REF_SLOT(spread_tokens);
+REF_SLOT(pointwise);
+REF_SLOT(pointwise_slope);
+REF_SLOT(normalise);
+REF_SLOT(normalise_slope);
+REF_SLOT(centre_rows);
+REF_SLOT(attention);
+REF_SLOT(attention_jvp);
+REF_SLOT(attention_vjp);
+REF_SLOT(rope);
+REF_SLOT(dropout);
+REF_SLOT(gather);
+REF_SLOT(scatter);
+REF_SLOT(cross_entropy);
+REF_SLOT(sgd);
+REF_SLOT(adamw);
+#endif

@@ -1,0 +1,38 @@
+/* The ref table: no slot may be NULL (tests/kernels/t_table.c). */
+#include "kernels/ref/ref.h"
+
+extern const taut_kernels taut_ref_table;
+const taut_kernels taut_ref_table = {
+    .name = "ref",
+    .elem = sizeof(double),
+    .alloc = taut_ref_alloc,
+    .release = taut_ref_release,
+    .put = taut_ref_put,
+    .get = taut_ref_get,
+    .sync = taut_ref_sync,
+    .axpby = taut_ref_axpby,
+    .dot = taut_ref_dot,
+    .gemm = taut_ref_gemm,
+    .add_rows = taut_ref_add_rows,
+    .sum_rows = taut_ref_sum_rows,
+    .mul_rows = taut_ref_mul_rows,
+    .dot_rows = taut_ref_dot_rows,
+    .copy_rows = taut_ref_copy_rows,
+    .mean_tokens = taut_ref_mean_tokens,
+    .spread_tokens = taut_ref_spread_tokens,
+    .pointwise = taut_ref_pointwise,
+    .pointwise_slope = taut_ref_pointwise_slope,
+    .normalise = taut_ref_normalise,
+    .normalise_slope = taut_ref_normalise_slope,
+    .centre_rows = taut_ref_centre_rows,
+    .attention = taut_ref_attention,
+    .attention_jvp = taut_ref_attention_jvp,
+    .attention_vjp = taut_ref_attention_vjp,
+    .rope = taut_ref_rope,
+    .dropout = taut_ref_dropout,
+    .gather = taut_ref_gather,
+    .scatter = taut_ref_scatter,
+    .cross_entropy = taut_ref_cross_entropy,
+    .sgd = taut_ref_sgd,
+    .adamw = taut_ref_adamw,
+};

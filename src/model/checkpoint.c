@@ -1,0 +1,112 @@
+/* model.safetensors: every weight as float32, and in the metadata the recipe it was made from and the
+ * vocabulary, so that the file alone is the model. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "model/model.h"
+#include "model/safetensors.h"
+#include "model/slabs.h"
+
+enum { CHUNK = 1 << 16 };
+
+static void fetch(void *arg, double *dst, int64_t first, int64_t count)
+{
+    const taut_slab_view *v = arg;
+    v->k->get(dst, taut_at(v->k, v->data, first), count);
+}
+
+taut_st_entry taut_slab_entry(taut_slab_view *view, const char *name, const char *dtype, const taut_param *p)
+{
+    return (taut_st_entry){ name, dtype, p->rows == 1 ? 1 : 2, { p->rows == 1 ? p->cols : p->rows, p->cols },
+                            fetch, view };
+}
+
+taut_status taut_slab_load(const taut_kernels *k, taut_real *dst, const taut_safetensors *st, const char *path,
+                           const char *name, const taut_param *p)
+{
+    const int64_t len = p->rows * p->cols;
+    const taut_st_tensor *t = taut_safetensors_find(st, name);
+    if (!t) return taut_fail(TAUT_BAD_FILE, "%s: tensor %s is missing", path, name);
+    const bool fits = p->rows == 1 ? t->rank == 1 && t->shape[0] == p->cols
+                                   : t->rank == 2 && t->shape[0] == p->rows && t->shape[1] == p->cols;
+    if (!fits)
+        return taut_fail(TAUT_BAD_FILE, "%s: %s holds %lld numbers of another shape, the model wants %lld x %lld", path,
+                         name, (long long)t->count, (long long)p->rows, (long long)p->cols);
+    double *chunk = taut_malloc(CHUNK * sizeof *chunk);
+    taut_status s = chunk ? TAUT_OK : taut_no_memory("reading a checkpoint");
+    for (int64_t i = 0; !s && i < len; i += CHUNK) {
+        const int64_t count = len - i < CHUNK ? len - i : CHUNK;
+        s = taut_safetensors_read(st, t, chunk, i, count);
+        if (!s) k->put(taut_at(k, dst, i), chunk, count);
+    }
+    free(chunk);
+    return s;
+}
+
+taut_status taut_model_save(const taut_model *m, const char *path)
+{
+    taut_st_entry *entry = taut_calloc((size_t)m->weights, sizeof *entry);
+    taut_slab_view *view = taut_calloc((size_t)m->weights, sizeof *view);
+    taut_status s = entry && view ? m->k->sync() : taut_no_memory("saving the model");
+    for (int i = 0; !s && i < m->weights; i++) {
+        const taut_weight *w = &m->weight[i];
+        view[i] = (taut_slab_view){ m->k, w->param->value };
+        entry[i] = taut_slab_entry(&view[i], w->path, "F32", w->param);
+    }
+    const taut_st_meta meta[] = { { "format", "taut" },
+                                  { "taut.version", TAUT_VERSION },
+                                  { "taut.recipe", m->recipe },
+                                  { "taut.vocab", m->vocab } };
+    if (!s) s = taut_safetensors_write(path, entry, m->weights, meta, 4);
+    free(entry);
+    free(view);
+    return s;
+}
+
+static taut_status load_weights(taut_model *m, const taut_safetensors *st, const char *path)
+{
+    for (int i = 0; i < m->weights; i++) {
+        const taut_weight *w = &m->weight[i];
+        const taut_status s = taut_slab_load(m->k, w->param->value, st, path, w->path, w->param);
+        if (s) return s;
+    }
+    if (taut_safetensors_count(st) != m->weights)
+        return taut_fail(TAUT_BAD_FILE, "%s holds %d tensors, its recipe describes a model of %d", path,
+                         taut_safetensors_count(st), m->weights);
+    return TAUT_OK;
+}
+
+static taut_status read_spec(taut_model_spec *spec, const char *recipe, const char *path)
+{
+    taut_config *cfg = NULL;
+    taut_status s = taut_config_parse(&cfg, recipe, path);
+    if (!s) s = taut_model_spec_read(spec, cfg);
+    if (!s) s = taut_config_problem(cfg);
+    taut_config_free(cfg);
+    return s;
+}
+
+taut_status taut_model_open(taut_model **out, const char *path, const taut_kernels *k, bool grads)
+{
+    taut_safetensors *st = NULL;
+    taut_model *m = NULL;
+    taut_model_spec spec;
+    taut_status s = taut_safetensors_open(&st, path);
+    if (s) return s;
+    const char *recipe = taut_safetensors_meta(st, "taut.recipe"), *vocab = taut_safetensors_meta(st, "taut.vocab");
+    const taut_st_tensor *embed = taut_safetensors_find(st, "embed.weight");
+    if (!recipe || !vocab || !embed || embed->rank != 2)
+        s = taut_fail(TAUT_BAD_FILE, "%s: not a taut model (no recipe in its metadata)", path);
+    if (!s) s = read_spec(&spec, recipe, path);
+    if (!s) s = taut_model_create(&m, &spec, embed->shape[0], recipe, vocab, k);
+    if (!s) s = taut_model_bind(m, grads);
+    if (!s) s = load_weights(m, st, path);
+    taut_safetensors_close(st);
+    if (s) {
+        taut_model_free(m);
+        return s;
+    }
+    *out = m;
+    return TAUT_OK;
+}

@@ -1,0 +1,70 @@
+/* Random first weights.  Weight number i draws from its own stream, so adding one at the end changes no other.
+ * Orthogonal: Gram-Schmidt, twice, on a Gaussian matrix, so that every singular value is `gain`. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/rng.h"
+#include "model/model.h"
+
+static double inner(const double *a, const double *b, int64_t n)
+{
+    double s = 0;
+    for (int64_t i = 0; i < n; i++) s += a[i] * b[i];
+    return s;
+}
+
+/* The `count` rows of x, each `len` long, made orthonormal; count <= len. */
+static void orthonormal_rows(double *x, int64_t count, int64_t len)
+{
+    for (int64_t i = 0; i < count; i++) {
+        double *row = x + i * len;
+        for (int pass = 0; pass < 2; pass++)
+            for (int64_t j = 0; j < i; j++) {
+                const double *other = x + j * len, c = inner(row, other, len);
+                for (int64_t l = 0; l < len; l++) row[l] -= c * other[l];
+            }
+        const double size = sqrt(inner(row, row, len));
+        for (int64_t l = 0; l < len; l++) row[l] /= size;
+    }
+}
+
+static void orthogonal(double *w, const taut_param *p, uint64_t key, double *work)
+{
+    const bool wide = p->cols >= p->rows;
+    const int64_t count = wide ? p->rows : p->cols, len = wide ? p->cols : p->rows;
+    for (int64_t i = 0; i < count * len; i++) work[i] = taut_rng_normal(key, (uint64_t)i);
+    orthonormal_rows(work, count, len);
+    for (int64_t r = 0; r < p->rows; r++)
+        for (int64_t c = 0; c < p->cols; c++)
+            w[r * p->cols + c] = p->gain * (wide ? work[r * len + c] : work[c * len + r]);
+}
+
+static void fill(double *w, const taut_param *p, uint64_t key, double *work)
+{
+    const int64_t len = p->rows * p->cols;
+    if (p->init == TAUT_INIT_ORTHOGONAL) {
+        orthogonal(w, p, key, work);
+        return;
+    }
+    for (int64_t i = 0; i < len; i++)
+        w[i] = p->init == TAUT_INIT_NORMAL ? p->gain * taut_rng_normal(key, (uint64_t)i) : p->init == TAUT_INIT_ONE;
+}
+
+taut_status taut_model_init(taut_model *m, uint64_t seed)
+{
+    int64_t largest = 1;
+    for (int i = 0; i < m->weights; i++)
+        if (taut_weight_len(&m->weight[i]) > largest) largest = taut_weight_len(&m->weight[i]);
+    double *w = taut_malloc((size_t)largest * sizeof *w), *work = taut_malloc((size_t)largest * sizeof *work);
+    if (w && work)
+        for (int i = 0; i < m->weights; i++) {
+            const taut_param *p = m->weight[i].param;
+            fill(w, p, taut_rng_key(seed, TAUT_RNG_INIT, (uint64_t)i), work);
+            m->k->put(p->value, w, p->rows * p->cols);
+        }
+    const bool done = w && work;
+    free(w);
+    free(work);
+    return done ? TAUT_OK : taut_no_memory("the first weights");
+}

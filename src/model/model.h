@@ -1,0 +1,40 @@
+/* A model: a token embedding, one root module, and two slabs (values, gradients) that hold every weight.
+ * The embedding is not part of the root: tokens are no vector space, so a certificate starts behind it. */
+#ifndef TAUT_MODEL_MODEL_H
+#define TAUT_MODEL_MODEL_H
+#include "model/spec.h"
+
+typedef struct {
+    taut_param *param;
+    char *path;     /* "block.0.attn.q.weight" */
+    int64_t offset; /* of its first element in every slab */
+} taut_weight;
+
+typedef struct taut_model {
+    const taut_kernels *k;
+    taut_model_spec spec;
+    char *recipe, *vocab; /* as printed by taut_config_print and taut_vocab_print; stored in the file */
+    taut_param embed;
+    taut_module *root;
+    taut_weight *weight;
+    int weights;
+    int64_t slab;             /* elements of one slab; gaps between weights stay 0 */
+    taut_real *values, *grads; /* grads is NULL unless asked for */
+} taut_model;
+
+/* A model of this shape, its weights named and counted but without memory; `tokens` rows in the embedding;
+ * recipe and vocab are copied.  bind then allocates the slabs, every weight 0. */
+taut_status taut_model_create(taut_model **out, const taut_model_spec *, int64_t tokens, const char *recipe,
+                              const char *vocab, const taut_kernels *) TAUT_MUST_USE;
+taut_status taut_model_bind(taut_model *, bool grads) TAUT_MUST_USE;
+void taut_model_free(taut_model *);
+
+taut_status taut_model_init(taut_model *, uint64_t seed) TAUT_MUST_USE; /* init.c */
+int64_t taut_model_size(const taut_model *);       /* how many weights, without gaps */
+int64_t taut_weight_len(const taut_weight *);
+const taut_weight *taut_model_find(const taut_model *, const char *path); /* or NULL */
+
+/* checkpoint.c: model.safetensors, float32, with recipe and vocabulary in its metadata */
+taut_status taut_model_save(const taut_model *, const char *path) TAUT_MUST_USE;
+taut_status taut_model_open(taut_model **out, const char *path, const taut_kernels *, bool grads) TAUT_MUST_USE;
+#endif

@@ -1,0 +1,77 @@
+#include "model/pass.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+
+static taut_shape batch_shape(const taut_model *m, int64_t n, int64_t t)
+{
+    return (taut_shape){ n, t, m->spec.width };
+}
+
+int64_t taut_pass_len(const taut_model *m, int64_t n, int64_t t, bool backward)
+{
+    const taut_shape in = batch_shape(m, n, t);
+    const taut_plan p = taut_plan_of(m->root, in);
+    return taut_len(in) * (backward ? 2 : 1) + taut_len(p.out) + p.trace + p.scratch;
+}
+
+taut_status taut_pass_create(taut_pass **out, taut_model *m, int64_t n, int64_t t, bool backward)
+{
+    taut_pass *p = taut_calloc(1, sizeof *p);
+    taut_real *memory = p ? m->k->alloc(taut_pass_len(m, n, t, backward)) : NULL;
+    if (!memory) {
+        free(p);
+        return taut_no_memory("activations of a batch");
+    }
+    *p = (taut_pass){ .m = m, .largest = n * t, .backward = backward, .memory = memory };
+    *out = p;
+    return TAUT_OK;
+}
+
+void taut_pass_free(taut_pass *p)
+{
+    if (!p) return;
+    p->m->k->release(p->memory);
+    free(p);
+}
+
+/* Carve the memory for a batch of this shape; a smaller batch needs no more than the one planned for. */
+static void lay_out(taut_pass *p, taut_shape in)
+{
+    const taut_model *m = p->m;
+    const taut_plan plan = taut_plan_of(m->root, in);
+    taut_span rest = { p->memory, taut_pass_len(m, in.n, in.t, p->backward), m->k->elem };
+    p->in = in;
+    p->x = taut_take_tensor(&rest, in);
+    p->logits = taut_take_tensor(&rest, plan.out);
+    p->gx = p->backward ? taut_take(&rest, taut_len(in)) : NULL;
+    p->trace = taut_take_span(&rest, plan.trace);
+    p->run.k = m->k;
+    p->run.scratch = rest;
+}
+
+void taut_pass_forward(taut_pass *p, const int32_t *ids, int64_t n, int64_t t)
+{
+    const taut_model *m = p->m;
+    TAUT_CHECK(n * t <= p->largest && t <= m->spec.context, "pass: a batch larger than it was made for");
+    lay_out(p, batch_shape(m, n, t));
+    m->k->gather(p->x.data, m->embed.value, ids, n * t, m->spec.width);
+    taut_forward(m->root, &p->run, p->logits, (taut_point){ p->x, p->trace });
+}
+
+double taut_pass_loss(taut_pass *p, const int32_t *targets, int64_t *correct, double weight, bool backward)
+{
+    const taut_shape s = p->logits.shape;
+    return p->m->k->cross_entropy(backward ? p->logits.data : NULL, correct, p->logits.data, targets, taut_rows(s), s.d,
+                                  weight);
+}
+
+void taut_pass_backward(taut_pass *p, const int32_t *ids)
+{
+    const taut_model *m = p->m;
+    TAUT_CHECK(p->backward, "pass: made for forward only");
+    p->run.param_grads = true;
+    taut_vjp(m->root, &p->run, (taut_tensor){ p->gx, p->in }, p->logits, (taut_point){ p->x, p->trace });
+    m->k->scatter(m->embed.grad, p->gx, ids, taut_rows(p->in), m->spec.width);
+}

@@ -1,0 +1,36 @@
+/* What a transformer looks like, read from the [model] section of a recipe. */
+#ifndef TAUT_MODEL_SPEC_H
+#define TAUT_MODEL_SPEC_H
+#include "base/config.h"
+#include "module/module.h"
+
+typedef enum { TAUT_ARCH_GPT, TAUT_ARCH_ENCODER } taut_arch;
+typedef enum { TAUT_PLACE_PRE, TAUT_PLACE_POST } taut_place;
+typedef enum { TAUT_NORM_LAYER, TAUT_NORM_RMS, TAUT_NORM_CENTER, TAUT_NORM_NONE } taut_norm_kind;
+typedef enum { TAUT_POS_LEARNED, TAUT_POS_ROPE, TAUT_POS_ALIBI, TAUT_POS_NONE } taut_pos_kind;
+
+typedef struct {
+    taut_arch arch;
+    int64_t width, depth, heads, context, mlp;
+    taut_norm_kind norm;
+    taut_place place;
+    double norm_eps;
+    bool embed_norm;
+    taut_pos_kind positions;
+    double rope_base;
+    bool bias, tied;
+    taut_curve activation;
+    double activation_factor;
+    bool convex;          /* (1-a) x + a f(x) instead of x + f(x) */
+    double residual_alpha; /* a; 0 asks for 1/(2 depth) */
+    double attention_scale, attention_out, logit_scale, dropout;
+    taut_init init;
+    double init_std; /* normal: standard deviation; orthogonal: every singular value */
+    bool zero_out;   /* matrices that write into the residual stream start at 0 */
+} taut_model_spec;
+
+/* Reads and checks; problems wait in cfg as usual, and a relation between keys is told by the status. */
+taut_status taut_model_spec_read(taut_model_spec *, taut_config *cfg) TAUT_MUST_USE;
+
+double taut_spec_alpha(const taut_model_spec *);
+#endif

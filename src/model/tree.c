@@ -1,0 +1,93 @@
+/* One transformer block and what stands before the first, for every placing of the norm:
+ *     pre    x + f(norm(x))      post   norm(x + f(x))      none   x + f(x)
+ * with + replaced by the convex mix when asked. */
+#include "model/tree.h"
+
+#include <math.h>
+#include <stdio.h>
+
+void taut_list_add(taut_list *l, const char *name, taut_module *child)
+{
+    TAUT_CHECK(l->count < 16, "tree: too many children");
+    l->name[l->count] = name;
+    l->child[l->count++] = child;
+}
+
+taut_module *taut_list_sequence(const taut_list *l)
+{
+    return taut_sequence(l->count, l->name, l->child);
+}
+
+taut_module *taut_tree_norm(const taut_model_spec *s)
+{
+    if (s->norm == TAUT_NORM_LAYER) return taut_layernorm(s->width, s->norm_eps);
+    if (s->norm == TAUT_NORM_RMS) return taut_rmsnorm(s->width, s->norm_eps);
+    return taut_centernorm(s->width);
+}
+
+/* A matrix that writes into the residual stream: smaller at the start, as in GPT-2, or zero. */
+static double out_gain(const taut_model_spec *s)
+{
+    if (s->zero_out) return 0;
+    return s->init == TAUT_INIT_NORMAL && !s->convex ? s->init_std / sqrt(2.0 * (double)s->depth) : s->init_std;
+}
+
+static taut_module *attention(const taut_model_spec *s, bool causal)
+{
+    return taut_attention(&(taut_attention_spec){
+        .width = s->width, .heads = s->heads, .scale = s->attention_scale, .out = s->attention_out,
+        .causal = causal, .alibi = s->positions == TAUT_POS_ALIBI, .rope = s->positions == TAUT_POS_ROPE,
+        .bias = s->bias, .rope_base = s->rope_base, .gain = s->init_std, .out_gain = out_gain(s), .init = s->init });
+}
+
+static taut_module *mlp(const taut_model_spec *s)
+{
+    const double out = out_gain(s);
+    taut_list l = { .count = 0 };
+    taut_list_add(&l, "in", taut_linear(s->mlp, s->width, s->bias, s->init, s->init_std));
+    taut_list_add(&l, "act", taut_pointwise(s->activation, s->activation_factor));
+    taut_list_add(&l, "out", taut_linear(s->width, s->mlp, s->bias, out == 0 ? TAUT_INIT_ZERO : s->init, out));
+    return taut_list_sequence(&l);
+}
+
+/* Adds the residual branch around f to the block, with its norm and dropout. */
+static void add_branch(taut_list *block, const taut_model_spec *s, const char *name, taut_module *f, const char *norm,
+                       uint64_t id)
+{
+    const double a = taut_spec_alpha(s);
+    taut_list l = { .count = 0 };
+    if (s->norm != TAUT_NORM_NONE && s->place == TAUT_PLACE_PRE) taut_list_add(&l, norm, taut_tree_norm(s));
+    taut_list_add(&l, name, f);
+    if (s->dropout > 0) taut_list_add(&l, "drop", taut_dropout(s->dropout, id));
+    taut_list_add(block, "", taut_mix(taut_list_sequence(&l), s->convex ? 1 - a : 1, s->convex ? a : 1));
+    if (s->norm != TAUT_NORM_NONE && s->place == TAUT_PLACE_POST) taut_list_add(block, norm, taut_tree_norm(s));
+}
+
+static taut_module *block(const taut_model_spec *s, bool causal, uint64_t index)
+{
+    taut_list l = { .count = 0 };
+    add_branch(&l, s, "attn", attention(s, causal), "norm1", 2 * index + 1);
+    add_branch(&l, s, "mlp", mlp(s), "norm2", 2 * index + 2);
+    return taut_list_sequence(&l);
+}
+
+taut_module *taut_tree_blocks(const taut_model_spec *s, bool causal)
+{
+    taut_module *child[128];
+    char number[128][8];
+    const char *name[128];
+    for (int i = 0; i < (int)s->depth; i++) {
+        snprintf(number[i], sizeof number[i], "%d", i);
+        name[i] = number[i];
+        child[i] = block(s, causal, (uint64_t)i);
+    }
+    return taut_sequence((int)s->depth, name, child);
+}
+
+void taut_tree_begin(taut_list *l, const taut_model_spec *s)
+{
+    if (s->positions == TAUT_POS_LEARNED)
+        taut_list_add(l, "pos", taut_position(s->context, s->width, s->init == TAUT_INIT_NORMAL ? s->init_std : 0.02));
+    if (s->embed_norm) taut_list_add(l, "embed_norm", taut_tree_norm(s));
+    if (s->dropout > 0) taut_list_add(l, "drop", taut_dropout(s->dropout, 0));
+}

@@ -1,0 +1,23 @@
+/* Building blocks of the models: each model file is a tree of these. */
+#ifndef TAUT_MODEL_TREE_H
+#define TAUT_MODEL_TREE_H
+#include "model/spec.h"
+
+/* A sequence under construction.  A NULL child is remembered and makes the sequence NULL. */
+typedef struct {
+    const char *name[16];
+    taut_module *child[16];
+    int count;
+} taut_list;
+
+void taut_list_add(taut_list *, const char *name, taut_module *child);
+taut_module *taut_list_sequence(const taut_list *);
+
+taut_module *taut_tree_norm(const taut_model_spec *);                    /* not for norm = none */
+taut_module *taut_tree_blocks(const taut_model_spec *, bool causal);     /* all blocks, named 0, 1, ... */
+void taut_tree_begin(taut_list *, const taut_model_spec *);              /* positions, norm, dropout, before the blocks */
+
+/* The two models: `table` is the token embedding, which a tied head shares. */
+taut_module *taut_gpt(const taut_model_spec *, taut_param *table);
+taut_module *taut_encoder(const taut_model_spec *, taut_param *table);
+#endif

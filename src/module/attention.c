@@ -1,0 +1,243 @@
+/* Multi-head softmax attention:
+ *     q = W_Q x + b_Q, k = W_K x + b_K, v = W_V x + b_V   (q and k turned by their positions with RoPE)
+ *     o = softmax(scale q.k + mask + alibi) v   per head,      y = out * W_O o + b_O
+ * Self-attention, or with `queries` = m cross-attention: the first m tokens ask, the others are read.
+ *
+ * jvp    the same maps on tangents around the kernel's attention_jvp
+ * vjp    the same maps backwards; RoPE is orthogonal, so its adjoint turns the other way
+ * Bound  joint matrices over all heads, bound/attention.c (global: every token within the region's size)
+ * Trace  q, k, v, o, the rows' log-sum-exp; in cross-attention also the input split in two.
+ * run->lengths masks keys in self-attention; in cross-attention it is not read. */
+#include "bound/attention.h"
+#include "module/leaf.h"
+
+typedef struct { taut_param weight, bias; } affine;
+
+typedef struct {
+    taut_module base;
+    taut_attention_spec spec;
+    affine q, k, v, o;
+} attention;
+
+typedef struct { taut_tensor xq, xk, q, k, v, o; taut_real *lse; taut_attn attn; } kept;
+
+static taut_shape query_shape(const attention *s, taut_shape in)
+{
+    return (taut_shape){ in.n, s->spec.queries ? s->spec.queries : in.t, in.d };
+}
+
+static taut_shape key_shape(const attention *s, taut_shape in)
+{
+    return (taut_shape){ in.n, in.t - s->spec.queries, in.d };
+}
+
+static kept kept_at(const attention *s, const taut_run *run, taut_point at)
+{
+    const taut_attention_spec *a = &s->spec;
+    const taut_shape sq = query_shape(s, at.x.shape), sk = key_shape(s, at.x.shape);
+    kept t = { .xq = at.x, .xk = at.x };
+    t.q = taut_take_tensor(&at.trace, sq);
+    t.k = taut_take_tensor(&at.trace, sk);
+    t.v = taut_take_tensor(&at.trace, sk);
+    t.o = taut_take_tensor(&at.trace, sq);
+    t.lse = taut_take(&at.trace, sq.n * a->heads * sq.t);
+    if (a->queries) {
+        t.xq = taut_take_tensor(&at.trace, sq);
+        t.xk = taut_take_tensor(&at.trace, sk);
+    }
+    t.attn = (taut_attn){ sq.n, a->heads, sq.t, sk.t, a->width / a->heads, a->scale, a->causal, a->alibi,
+                          a->queries ? NULL : run->lengths };
+    return t;
+}
+
+static taut_plan attention_plan(const taut_module *m, taut_shape in)
+{
+    const attention *s = (const attention *)m;
+    TAUT_CHECK(in.d == s->spec.width && in.t >= s->spec.queries, "attention: shape of the input");
+    const taut_shape sq = query_shape(s, in), sk = key_shape(s, in);
+    const int64_t projected = 2 * taut_len(sq) + 2 * taut_len(sk), split = s->spec.queries ? taut_len(in) : 0;
+    return (taut_plan){ sq, projected + sq.n * s->spec.heads * sq.t + split, projected + split };
+}
+
+/* Cross-attention: x (n, m + t, d) to and from its two parts. */
+static void split(const taut_kernels *k, taut_tensor xq, taut_tensor xk, taut_tensor x)
+{
+    const int64_t all = x.shape.t * x.shape.d, part = xq.shape.t * x.shape.d;
+    k->copy_rows(xq.data, part, x.data, all, x.shape.n, part);
+    k->copy_rows(xk.data, all - part, taut_at(k, x.data, part), all, x.shape.n, all - part);
+}
+
+static void join(const taut_kernels *k, taut_tensor x, taut_tensor xq, taut_tensor xk)
+{
+    const int64_t all = x.shape.t * x.shape.d, part = xq.shape.t * x.shape.d;
+    k->copy_rows(x.data, all, xq.data, part, x.shape.n, part);
+    k->copy_rows(taut_at(k, x.data, part), all, xk.data, all - part, x.shape.n, all - part);
+}
+
+/* y = W x, or with `bias` y = W x + b */
+static void project(const attention *s, const taut_kernels *k, taut_tensor y, const affine *a, taut_tensor x, bool bias)
+{
+    k->gemm(y.data, x.data, a->weight.value, taut_rows(x.shape), s->spec.width, s->spec.width, false, true, 1, 0);
+    if (bias && s->spec.bias) k->add_rows(y.data, y.data, a->bias.value, taut_rows(y.shape), y.shape.d, 1);
+}
+
+static void turn(const attention *s, const taut_kernels *k, taut_tensor x, double sign)
+{
+    const taut_attention_spec *a = &s->spec;
+    if (a->rope)
+        k->rope(x.data, x.data, taut_rows(x.shape), x.shape.t, a->heads, a->width / a->heads, a->rope_base, sign);
+}
+
+static void output(const attention *s, const taut_kernels *k, taut_tensor y, taut_tensor o)
+{
+    const int64_t d = s->spec.width;
+    k->gemm(y.data, o.data, s->o.weight.value, taut_rows(o.shape), d, d, false, true, s->spec.out, 0);
+}
+
+static void attention_forward(const taut_module *m, taut_run *run, taut_tensor y, taut_point at)
+{
+    const attention *s = (const attention *)m;
+    const taut_kernels *k = run->k;
+    const kept t = kept_at(s, run, at);
+    if (s->spec.queries) split(k, t.xq, t.xk, at.x);
+    project(s, k, t.q, &s->q, t.xq, true);
+    project(s, k, t.k, &s->k, t.xk, true);
+    project(s, k, t.v, &s->v, t.xk, true);
+    turn(s, k, t.q, 1);
+    turn(s, k, t.k, 1);
+    k->attention(t.o.data, t.lse, t.q.data, t.k.data, t.v.data, &t.attn);
+    output(s, k, y, t.o);
+    if (s->spec.bias) k->add_rows(y.data, y.data, s->o.bias.value, taut_rows(y.shape), y.shape.d, 1);
+}
+
+typedef struct { taut_tensor q, k, v, o, xq, xk; } slopes; /* tangents or cotangents of what is kept */
+
+static slopes take_slopes(const attention *s, taut_run *run, const kept *t, taut_tensor x)
+{
+    slopes d = { .xq = x, .xk = x };
+    d.q = taut_take_tensor(&run->scratch, t->q.shape);
+    d.k = taut_take_tensor(&run->scratch, t->k.shape);
+    d.v = taut_take_tensor(&run->scratch, t->v.shape);
+    d.o = taut_take_tensor(&run->scratch, t->o.shape);
+    if (!s->spec.queries) return d;
+    d.xq = taut_take_tensor(&run->scratch, t->xq.shape);
+    d.xk = taut_take_tensor(&run->scratch, t->xk.shape);
+    return d;
+}
+
+static void attention_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut_tensor tx, taut_point at)
+{
+    const attention *s = (const attention *)m;
+    const taut_kernels *k = run->k;
+    const taut_span mark = run->scratch;
+    const kept t = kept_at(s, run, at);
+    const slopes d = take_slopes(s, run, &t, tx);
+    if (s->spec.queries) split(k, d.xq, d.xk, tx);
+    project(s, k, d.q, &s->q, d.xq, false);
+    project(s, k, d.k, &s->k, d.xk, false);
+    project(s, k, d.v, &s->v, d.xk, false);
+    turn(s, k, d.q, 1);
+    turn(s, k, d.k, 1);
+    k->attention_jvp(d.o.data, d.q.data, d.k.data, d.v.data, t.q.data, t.k.data, t.v.data, &t.attn);
+    output(s, k, ty, d.o);
+    run->scratch = mark;
+}
+
+/* gx = W^T gy (added to gx when `more`), and the gradients of W and b */
+static void project_back(const attention *s, const taut_run *run, taut_tensor gx, bool more, taut_tensor gy,
+                         const affine *a, taut_tensor x)
+{
+    const int64_t d = s->spec.width, rows = taut_rows(gy.shape);
+    run->k->gemm(gx.data, gy.data, a->weight.value, rows, d, d, false, false, 1, more ? 1 : 0);
+    if (!run->param_grads) return;
+    run->k->gemm(a->weight.grad, gy.data, x.data, d, d, rows, true, false, 1, 1);
+    if (s->spec.bias) run->k->sum_rows(a->bias.grad, gy.data, rows, d, 1);
+}
+
+static void attention_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_tensor gy, taut_point at)
+{
+    const attention *s = (const attention *)m;
+    const taut_kernels *k = run->k;
+    const taut_span mark = run->scratch;
+    const kept t = kept_at(s, run, at);
+    const slopes d = take_slopes(s, run, &t, gx);
+    const int64_t rows = taut_rows(gy.shape), w = s->spec.width;
+    k->gemm(d.o.data, gy.data, s->o.weight.value, rows, w, w, false, false, s->spec.out, 0);
+    if (run->param_grads) {
+        k->gemm(s->o.weight.grad, gy.data, t.o.data, w, w, rows, true, false, s->spec.out, 1);
+        if (s->spec.bias) k->sum_rows(s->o.bias.grad, gy.data, rows, w, 1);
+    }
+    k->attention_vjp(d.q.data, d.k.data, d.v.data, d.o.data, t.o.data, t.lse, t.q.data, t.k.data, t.v.data, &t.attn);
+    turn(s, k, d.q, -1);
+    turn(s, k, d.k, -1);
+    project_back(s, run, d.xq, false, d.q, &s->q, t.xq);
+    project_back(s, run, d.xk, !s->spec.queries, d.k, &s->k, t.xk);
+    project_back(s, run, d.xk, true, d.v, &s->v, t.xk);
+    if (s->spec.queries) join(k, gx, d.xq, d.xk);
+    run->scratch = mark;
+}
+
+static taut_bound attention_bound(const taut_module *m, taut_region in)
+{
+    const attention *s = (const attention *)m;
+    const taut_attention_spec *a = &s->spec;
+    const int64_t tq = a->queries ? a->queries : in.tokens;
+    const taut_attention_weights w = {
+        .width = a->width, .heads = a->heads, .dh = a->width / a->heads,
+        .wq = taut_ref_values(&s->q.weight), .wk = taut_ref_values(&s->k.weight),
+        .wv = taut_ref_values(&s->v.weight), .wo = taut_ref_values(&s->o.weight),
+        .bq = a->bias ? taut_ref_values(&s->q.bias) : NULL, .bk = a->bias ? taut_ref_values(&s->k.bias) : NULL,
+        .bv = a->bias ? taut_ref_values(&s->v.bias) : NULL, .bo = a->bias ? taut_ref_values(&s->o.bias) : NULL,
+        .scale = a->scale, .out = a->out, .rope = a->rope, .causal = a->causal, .alibi = a->alibi,
+        .cross = a->queries != 0, .tq = tq, .tk = in.tokens - a->queries,
+        .keys_min = in.padded && !a->queries ? 0 : in.tokens - a->queries,
+    };
+    const taut_attention_bound b = up_attention(&w, in.size, in.size);
+    in.tokens = tq;
+    return (taut_bound){ in.norm == TAUT_NORM_FLAT ? b.flat : b.tokens, region_sized(in, b.growth) };
+}
+
+static void attention_params(taut_module *m, taut_visitor *v)
+{
+    attention *s = (attention *)m;
+    affine *all[] = { &s->q, &s->k, &s->v, &s->o };
+    for (int i = 0; i < 4; i++) {
+        taut_visit_param(v, &all[i]->weight);
+        if (s->spec.bias) taut_visit_param(v, &all[i]->bias);
+    }
+}
+
+static const taut_module_ops attention_ops = {
+    .kind = "attention",
+    .plan = attention_plan,
+    .forward = attention_forward,
+    .jvp = attention_jvp,
+    .vjp = attention_vjp,
+    .bound = attention_bound,
+    .params = attention_params,
+    .free = leaf_free,
+};
+
+static affine affine_of(const char *weight, const char *bias, int64_t d, taut_init init, double gain)
+{
+    return (affine){ { .name = weight, .rows = d, .cols = d, .init = init, .gain = gain },
+                     { .name = bias, .rows = 1, .cols = d, .role = TAUT_VECTOR } };
+}
+
+taut_module *taut_attention(const taut_attention_spec *spec)
+{
+    const int64_t d = spec->width;
+    TAUT_CHECK(spec->heads > 0 && d % spec->heads == 0, "attention: width must be a multiple of heads");
+    TAUT_CHECK(!spec->rope || d / spec->heads % 2 == 0, "attention: RoPE turns pairs, heads must have an even width");
+    attention *s = taut_calloc(1, sizeof *s);
+    if (!s) return NULL;
+    *s = (attention){ { &attention_ops },
+                      *spec,
+                      affine_of("q.weight", "q.bias", d, spec->init, spec->gain),
+                      affine_of("k.weight", "k.bias", d, spec->init, spec->gain),
+                      affine_of("v.weight", "v.bias", d, spec->init, spec->gain),
+                      affine_of("o.weight", "o.bias", d, spec->out_gain == 0 ? TAUT_INIT_ZERO : spec->init, spec->out_gain) };
+    s->spec.scale = as_float(spec->scale);
+    s->spec.out = as_float(spec->out);
+    return &s->base;
+}

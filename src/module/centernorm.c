@@ -1,0 +1,95 @@
+/* CenterNorm (LipsFormer):  y = g * d/(d-1) (x - mean) + b for every token.  Affine: no division by a spread.
+ *
+ * jvp    ty = g * r C tx,  r = fl32(d/(d-1)), C = I - 11^T/d
+ * vjp    gx = r C (g * gy);  gg += sum gy * (r C x);  gb += sum gy
+ * Bound  Lip = r ||diag(g) C|| in both norms, finite whatever the input;  |y| <= Lip |x| + |b|.
+ * Trace  r C x.   d = 1 has no CenterNorm. */
+#include "bound/norm.h"
+#include "bound/normlayer.h"
+#include "module/leaf.h"
+
+typedef struct {
+    taut_module base;
+    taut_param gain, bias;
+    double ratio;
+} centernorm;
+
+static taut_plan centernorm_plan(const taut_module *m, taut_shape in)
+{
+    TAUT_CHECK(in.d == ((const centernorm *)m)->gain.cols, "centernorm: width of the input");
+    return (taut_plan){ .out = in, .trace = taut_len(in) };
+}
+
+/* y = r C x */
+static void centre(const centernorm *s, const taut_kernels *k, taut_real *y, const taut_real *x, taut_shape in)
+{
+    k->centre_rows(y, x, taut_rows(in), in.d);
+    k->axpby(y, s->ratio, y, 0, taut_len(in));
+}
+
+static void centernorm_forward(const taut_module *m, taut_run *run, taut_tensor y, taut_point at)
+{
+    const centernorm *s = (const centernorm *)m;
+    const int64_t rows = taut_rows(y.shape), d = y.shape.d;
+    taut_real *z = taut_take(&at.trace, taut_len(y.shape));
+    centre(s, run->k, z, at.x.data, y.shape);
+    run->k->mul_rows(y.data, z, s->gain.value, rows, d);
+    run->k->add_rows(y.data, y.data, s->bias.value, rows, d, 1);
+}
+
+static void centernorm_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut_tensor tx, taut_point at)
+{
+    const centernorm *s = (const centernorm *)m;
+    (void)at;
+    centre(s, run->k, ty.data, tx.data, ty.shape);
+    run->k->mul_rows(ty.data, ty.data, s->gain.value, taut_rows(ty.shape), ty.shape.d);
+}
+
+static void centernorm_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_tensor gy, taut_point at)
+{
+    const centernorm *s = (const centernorm *)m;
+    const int64_t rows = taut_rows(gy.shape), d = gy.shape.d;
+    run->k->mul_rows(gx.data, gy.data, s->gain.value, rows, d);
+    centre(s, run->k, gx.data, gx.data, gx.shape);
+    if (!run->param_grads) return;
+    run->k->dot_rows(s->gain.grad, gy.data, taut_take(&at.trace, taut_len(gy.shape)), rows, d);
+    run->k->sum_rows(s->bias.grad, gy.data, rows, d, 1);
+}
+
+static taut_bound centernorm_bound(const taut_module *m, taut_region in)
+{
+    const centernorm *s = (const centernorm *)m;
+    const int64_t d = s->gain.cols;
+    const taut_up lip = up_mul(up_exact(s->ratio), up_diag_centre_norm(taut_ref_values(&s->gain), d, true));
+    const taut_up shift = up_norm_frobenius(taut_ref_values(&s->bias), d);
+    return (taut_bound){ lip, region_sized(in, up_add(up_mul(lip, in.size), shift)) };
+}
+
+static void centernorm_params(taut_module *m, taut_visitor *v)
+{
+    taut_visit_param(v, &((centernorm *)m)->gain);
+    taut_visit_param(v, &((centernorm *)m)->bias);
+}
+
+static const taut_module_ops centernorm_ops = {
+    .kind = "centernorm",
+    .plan = centernorm_plan,
+    .forward = centernorm_forward,
+    .jvp = centernorm_jvp,
+    .vjp = centernorm_vjp,
+    .bound = centernorm_bound,
+    .params = centernorm_params,
+    .free = leaf_free,
+};
+
+taut_module *taut_centernorm(int64_t d)
+{
+    TAUT_CHECK(d > 1, "centernorm: one feature has no spread");
+    centernorm *s = taut_calloc(1, sizeof *s);
+    if (!s) return NULL;
+    s->base.ops = &centernorm_ops;
+    s->gain = (taut_param){ .name = "weight", .rows = 1, .cols = d, .role = TAUT_VECTOR, .init = TAUT_INIT_ONE };
+    s->bias = (taut_param){ .name = "bias", .rows = 1, .cols = d, .role = TAUT_VECTOR };
+    s->ratio = as_float((double)d / (double)(d - 1));
+    return &s->base;
+}

@@ -1,0 +1,116 @@
+/* LayerNorm:  y = g * z + b,  z = (x - mean) / sqrt(var + eps), var with 1/d, for every token.
+ * RMSNorm:    y = g * z,      z = x / sqrt(mean square + eps).
+ *
+ * jvp    ty = g * S tx,  S = (C - z z^T/d) / sqrt(var + eps), C = I - 11^T/d (RMSNorm: C = I); S is symmetric
+ * vjp    gx = S (g * gy);  gg += sum gy * z;  gb += sum gy
+ * Bound  Lip = ||diag(g) C|| / sqrt(eps), attained at constant tokens; +inf when eps = 0.
+ *        |y| <= ||diag(g) C|| min(sqrt(d), X / sqrt(X^2/d + eps)) + |b| for |x| <= X.
+ * Trace  z and the row's 1/sqrt(var + eps). */
+#include "bound/normlayer.h"
+#include "module/leaf.h"
+
+typedef struct {
+    taut_module base;
+    taut_param gain, bias;
+    bool centre; /* LayerNorm; RMSNorm neither centres nor shifts */
+    double eps;
+} layernorm;
+
+typedef struct { taut_real *z, *rstd; } kept;
+
+static kept kept_at(taut_point at)
+{
+    kept t;
+    t.z = taut_take(&at.trace, taut_len(at.x.shape));
+    t.rstd = taut_take(&at.trace, taut_rows(at.x.shape));
+    return t;
+}
+
+static taut_plan layernorm_plan(const taut_module *m, taut_shape in)
+{
+    TAUT_CHECK(in.d == ((const layernorm *)m)->gain.cols, "layernorm: width of the input");
+    return (taut_plan){ .out = in, .trace = taut_len(in) + taut_rows(in) };
+}
+
+static void layernorm_forward(const taut_module *m, taut_run *run, taut_tensor y, taut_point at)
+{
+    const layernorm *s = (const layernorm *)m;
+    const taut_kernels *k = run->k;
+    const int64_t rows = taut_rows(y.shape), d = y.shape.d;
+    const kept t = kept_at(at);
+    k->normalise(t.z, t.rstd, at.x.data, rows, d, s->centre, s->eps);
+    k->mul_rows(y.data, t.z, s->gain.value, rows, d);
+    if (s->centre) k->add_rows(y.data, y.data, s->bias.value, rows, d, 1);
+}
+
+static void layernorm_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut_tensor tx, taut_point at)
+{
+    const layernorm *s = (const layernorm *)m;
+    const int64_t rows = taut_rows(ty.shape), d = ty.shape.d;
+    const kept t = kept_at(at);
+    run->k->normalise_slope(ty.data, tx.data, t.z, t.rstd, rows, d, s->centre);
+    run->k->mul_rows(ty.data, ty.data, s->gain.value, rows, d);
+}
+
+static void layernorm_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_tensor gy, taut_point at)
+{
+    const layernorm *s = (const layernorm *)m;
+    const taut_kernels *k = run->k;
+    const int64_t rows = taut_rows(gy.shape), d = gy.shape.d;
+    const kept t = kept_at(at);
+    k->mul_rows(gx.data, gy.data, s->gain.value, rows, d);
+    k->normalise_slope(gx.data, gx.data, t.z, t.rstd, rows, d, s->centre);
+    if (!run->param_grads) return;
+    k->dot_rows(s->gain.grad, gy.data, t.z, rows, d);
+    if (s->centre) k->sum_rows(s->bias.grad, gy.data, rows, d, 1);
+}
+
+static taut_bound layernorm_bound(const taut_module *m, taut_region in)
+{
+    const layernorm *s = (const layernorm *)m;
+    const int64_t d = s->gain.cols;
+    const double *shift = s->centre ? taut_ref_values(&s->bias) : NULL;
+    const taut_up norm = up_diag_centre_norm(taut_ref_values(&s->gain), d, s->centre);
+    return (taut_bound){ up_normlayer_global(norm, s->eps),
+                         region_sized(in, up_normlayer_radius(norm, shift, d, s->eps, in.size)) };
+}
+
+static void layernorm_params(taut_module *m, taut_visitor *v)
+{
+    layernorm *s = (layernorm *)m;
+    taut_visit_param(v, &s->gain);
+    if (s->centre) taut_visit_param(v, &s->bias);
+}
+
+static const taut_module_ops layernorm_ops = {
+    .kind = "layernorm",
+    .plan = layernorm_plan,
+    .forward = layernorm_forward,
+    .jvp = layernorm_jvp,
+    .vjp = layernorm_vjp,
+    .bound = layernorm_bound,
+    .params = layernorm_params,
+    .free = leaf_free,
+};
+
+static taut_module *create(int64_t d, double eps, bool centre)
+{
+    layernorm *s = taut_calloc(1, sizeof *s);
+    if (!s) return NULL;
+    s->base.ops = &layernorm_ops;
+    s->gain = (taut_param){ .name = "weight", .rows = 1, .cols = d, .role = TAUT_VECTOR, .init = TAUT_INIT_ONE };
+    s->bias = (taut_param){ .name = "bias", .rows = 1, .cols = d, .role = TAUT_VECTOR };
+    s->centre = centre;
+    s->eps = as_float(eps);
+    return &s->base;
+}
+
+taut_module *taut_layernorm(int64_t d, double eps)
+{
+    return create(d, eps, true);
+}
+
+taut_module *taut_rmsnorm(int64_t d, double eps)
+{
+    return create(d, eps, false);
+}

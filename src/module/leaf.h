@@ -1,0 +1,25 @@
+/* Small answers that many leaves share. */
+#ifndef TAUT_MODULE_LEAF_H
+#define TAUT_MODULE_LEAF_H
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "module/module.h"
+
+/* A leaf without weights, and one whose whole memory is its own struct. */
+static inline void leaf_no_params(taut_module *m, taut_visitor *v)
+{
+    (void)m;
+    (void)v;
+}
+static inline void leaf_free(taut_module *m) { free(m); }
+
+static inline taut_region region_sized(taut_region in, taut_up size)
+{
+    in.size = size;
+    return in;
+}
+
+/* A constant that float kernels and double bounds read as the same number. */
+static inline double as_float(double x) { return (double)(float)x; }
+#endif

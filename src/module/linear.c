@@ -1,0 +1,107 @@
+/* Linear:  y = W x + b for every token;  W is (out, in), b may be absent.
+ *
+ * jvp    ty = W tx
+ * vjp    gx = W^T gy;  gW += sum gy x^T;  gb += sum gy
+ * Bound  Lip = ||W||_2 in both norms (it acts on each token alone);  |y| <= ||W|| |x| + |b|.
+ *
+ * A tied linear uses a table that belongs to somebody else (the token embedding) as its W. */
+#include "bound/norm.h"
+#include "module/leaf.h"
+
+typedef struct {
+    taut_module base;
+    taut_param own, bias;
+    taut_param *w; /* &own, or the table it is tied to */
+    bool has_bias;
+} linear;
+
+static taut_plan linear_plan(const taut_module *m, taut_shape in)
+{
+    const linear *s = (const linear *)m;
+    TAUT_CHECK(in.d == s->w->cols, "linear: width of the input");
+    return (taut_plan){ .out = { in.n, in.t, s->w->rows } };
+}
+
+static void linear_apply(const linear *s, const taut_kernels *k, taut_tensor y, taut_tensor x)
+{
+    k->gemm(y.data, x.data, s->w->value, taut_rows(x.shape), s->w->rows, s->w->cols, false, true, 1, 0);
+}
+
+static void linear_forward(const taut_module *m, taut_run *run, taut_tensor y, taut_point at)
+{
+    const linear *s = (const linear *)m;
+    linear_apply(s, run->k, y, at.x);
+    if (s->has_bias) run->k->add_rows(y.data, y.data, s->bias.value, taut_rows(y.shape), y.shape.d, 1);
+}
+
+static void linear_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut_tensor tx, taut_point at)
+{
+    (void)at;
+    linear_apply((const linear *)m, run->k, ty, tx);
+}
+
+static void linear_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_tensor gy, taut_point at)
+{
+    const linear *s = (const linear *)m;
+    const taut_kernels *k = run->k;
+    const int64_t rows = taut_rows(gy.shape), out = s->w->rows, in = s->w->cols;
+    k->gemm(gx.data, gy.data, s->w->value, rows, in, out, false, false, 1, 0);
+    if (!run->param_grads) return;
+    k->gemm(s->w->grad, gy.data, at.x.data, out, in, rows, true, false, 1, 1);
+    if (s->has_bias) k->sum_rows(s->bias.grad, gy.data, rows, out, 1);
+}
+
+static taut_bound linear_bound(const taut_module *m, taut_region in)
+{
+    const linear *s = (const linear *)m;
+    const taut_up lip = up_norm(taut_ref_values(s->w), s->w->rows, s->w->cols);
+    taut_up size = up_mul(lip, in.size);
+    if (s->has_bias) size = up_add(size, up_norm_frobenius(taut_ref_values(&s->bias), s->bias.cols));
+    return (taut_bound){ lip, region_sized(in, size) };
+}
+
+static void linear_params(taut_module *m, taut_visitor *v)
+{
+    linear *s = (linear *)m;
+    if (s->w == &s->own) taut_visit_param(v, &s->own);
+    if (s->has_bias) taut_visit_param(v, &s->bias);
+}
+
+static const taut_module_ops linear_ops = {
+    .kind = "linear",
+    .plan = linear_plan,
+    .forward = linear_forward,
+    .jvp = linear_jvp,
+    .vjp = linear_vjp,
+    .bound = linear_bound,
+    .params = linear_params,
+    .free = leaf_free,
+};
+
+static taut_param bias_of(int64_t out)
+{
+    return (taut_param){ .name = "bias", .rows = 1, .cols = out, .role = TAUT_VECTOR };
+}
+
+taut_module *taut_linear(int64_t out, int64_t in, bool bias, taut_init init, double gain)
+{
+    linear *s = taut_calloc(1, sizeof *s);
+    if (!s) return NULL;
+    s->base.ops = &linear_ops;
+    s->own = (taut_param){ .name = "weight", .rows = out, .cols = in, .init = init, .gain = gain };
+    s->bias = bias_of(out);
+    s->w = &s->own;
+    s->has_bias = bias;
+    return &s->base;
+}
+
+taut_module *taut_linear_tied(taut_param *table, bool bias)
+{
+    linear *s = taut_calloc(1, sizeof *s);
+    if (!s) return NULL;
+    s->base.ops = &linear_ops;
+    s->bias = bias_of(table->rows);
+    s->w = table;
+    s->has_bias = bias;
+    return &s->base;
+}

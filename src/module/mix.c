@@ -1,0 +1,90 @@
+/* Residual mix:  y = keep x + mix f(x):  plain (1, 1) or convex (1 - a, a).
+ *
+ * Bound  Lip(y) <= keep + mix Lip(f)  and  |y| <= keep |x| + mix |f(x)|   (triangle inequality)
+ * keep and mix are floats, so kernel and bound speak of the same numbers. */
+#include "module/leaf.h"
+
+typedef struct {
+    taut_module base;
+    taut_module *f;
+    double keep, mix;
+} residual;
+
+static taut_plan mix_plan(const taut_module *m, taut_shape in)
+{
+    taut_plan p = taut_plan_of(((const residual *)m)->f, in);
+    TAUT_CHECK(taut_same_shape(p.out, in), "mix: f must keep the shape");
+    p.scratch += taut_len(in); /* vjp's scaled cotangent */
+    return p;
+}
+
+static void mix_forward(const taut_module *m, taut_run *run, taut_tensor y, taut_point at)
+{
+    const residual *s = (const residual *)m;
+    taut_forward(s->f, run, y, at);
+    run->k->axpby(y.data, s->keep, at.x.data, s->mix, taut_len(y.shape));
+}
+
+static void mix_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut_tensor tx, taut_point at)
+{
+    const residual *s = (const residual *)m;
+    taut_jvp(s->f, run, ty, tx, at);
+    run->k->axpby(ty.data, s->keep, tx.data, s->mix, taut_len(ty.shape));
+}
+
+static void mix_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_tensor gy, taut_point at)
+{
+    const residual *s = (const residual *)m;
+    const int64_t len = taut_len(gy.shape);
+    const taut_span mark = run->scratch;
+    taut_tensor g = gy;
+    if (s->mix != 1) { /* before f: its weights need the factor too */
+        g = taut_take_tensor(&run->scratch, gy.shape);
+        run->k->axpby(g.data, s->mix, gy.data, 0, len);
+    }
+    taut_vjp(s->f, run, gx, g, at);
+    run->k->axpby(gx.data, s->keep, gy.data, 1, len);
+    run->scratch = mark;
+}
+
+static taut_bound mix_bound(const taut_module *m, taut_region in)
+{
+    const residual *s = (const residual *)m;
+    const taut_up keep = up_exact(s->keep), mix = up_exact(s->mix);
+    const taut_bound f = taut_bound_of(s->f, in);
+    return (taut_bound){ up_add(keep, up_mul(mix, f.lip)),
+                         region_sized(in, up_add(up_mul(keep, in.size), up_mul(mix, f.out.size))) };
+}
+
+static void mix_params(taut_module *m, taut_visitor *v)
+{
+    taut_visit_child(v, "", ((residual *)m)->f);
+}
+
+static void mix_free(taut_module *m)
+{
+    taut_module_free(((residual *)m)->f);
+    free(m);
+}
+
+static const taut_module_ops mix_ops = {
+    .kind = "mix",
+    .plan = mix_plan,
+    .forward = mix_forward,
+    .jvp = mix_jvp,
+    .vjp = mix_vjp,
+    .bound = mix_bound,
+    .params = mix_params,
+    .free = mix_free,
+};
+
+taut_module *taut_mix(taut_module *f, double keep, double mix)
+{
+    residual *s = f ? taut_malloc(sizeof *s) : NULL;
+    if (!s) {
+        taut_module_free(f);
+        return NULL;
+    }
+    *s = (residual){ { &mix_ops }, f, as_float(keep), as_float(mix) };
+    return &s->base;
+}

@@ -1,0 +1,76 @@
+/* Activations:  y = c f(x) entry by entry;  f is GELU (erf or tanh form), ReLU, SiLU or tanh.
+ *
+ * jvp = vjp   ty = c f'(x) tx   (ReLU: f'(0) = 0)
+ * Bound       Lip = |c| max |f'|, proved in bound/curve.c;  |y| <= |c| |x|, since |f(x)| <= |x| for all five.
+ * c is a float, so kernel and bound speak of the same number. */
+#include "bound/curve.h"
+#include "module/leaf.h"
+
+typedef struct {
+    taut_module base;
+    taut_curve curve;
+    double factor;
+} pointwise;
+
+static taut_plan pointwise_plan(const taut_module *m, taut_shape in)
+{
+    (void)m;
+    return (taut_plan){ .out = in };
+}
+
+static void times_factor(const pointwise *s, const taut_kernels *k, taut_tensor y)
+{
+    if (s->factor != 1) k->axpby(y.data, s->factor, y.data, 0, taut_len(y.shape));
+}
+
+static void pointwise_forward(const taut_module *m, taut_run *run, taut_tensor y, taut_point at)
+{
+    const pointwise *s = (const pointwise *)m;
+    run->k->pointwise(y.data, at.x.data, s->curve, taut_len(y.shape));
+    times_factor(s, run->k, y);
+}
+
+static void pointwise_slope(const taut_module *m, taut_run *run, taut_tensor y, taut_tensor t, taut_point at)
+{
+    const pointwise *s = (const pointwise *)m;
+    run->k->pointwise_slope(y.data, t.data, at.x.data, s->curve, taut_len(y.shape));
+    times_factor(s, run->k, y);
+}
+
+static taut_slopes slopes_of(taut_curve curve)
+{
+    switch (curve) {
+    case TAUT_GELU: return slopes_gelu();
+    case TAUT_GELU_TANH: return slopes_gelu_tanh();
+    case TAUT_RELU: return slopes_relu();
+    case TAUT_SILU: return slopes_silu();
+    case TAUT_TANH: return slopes_tanh();
+    }
+    return (taut_slopes){ -INFINITY, INFINITY };
+}
+
+static taut_bound pointwise_bound(const taut_module *m, taut_region in)
+{
+    const pointwise *s = (const pointwise *)m;
+    const taut_up factor = up_exact(s->factor);
+    return (taut_bound){ up_mul(factor, up_slopes_lip(slopes_of(s->curve))), region_sized(in, up_mul(factor, in.size)) };
+}
+
+static const taut_module_ops pointwise_ops = {
+    .kind = "pointwise",
+    .plan = pointwise_plan,
+    .forward = pointwise_forward,
+    .jvp = pointwise_slope,
+    .vjp = pointwise_slope,
+    .bound = pointwise_bound,
+    .params = leaf_no_params,
+    .free = leaf_free,
+};
+
+taut_module *taut_pointwise(taut_curve curve, double factor)
+{
+    pointwise *s = taut_calloc(1, sizeof *s);
+    if (!s) return NULL;
+    *s = (pointwise){ { &pointwise_ops }, curve, as_float(factor) };
+    return &s->base;
+}

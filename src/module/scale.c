@@ -1,0 +1,49 @@
+/* Scale:  y = c x  (the logit scale).   Lip = |c| in both norms, attained everywhere. */
+#include "module/leaf.h"
+
+typedef struct {
+    taut_module base;
+    double factor;
+} scale;
+
+static taut_plan scale_plan(const taut_module *m, taut_shape in)
+{
+    (void)m;
+    return (taut_plan){ .out = in };
+}
+
+static void scale_linear(const taut_module *m, taut_run *run, taut_tensor y, taut_tensor t, taut_point at)
+{
+    (void)at;
+    run->k->axpby(y.data, ((const scale *)m)->factor, t.data, 0, taut_len(y.shape));
+}
+
+static void scale_forward(const taut_module *m, taut_run *run, taut_tensor y, taut_point at)
+{
+    scale_linear(m, run, y, at.x, at);
+}
+
+static taut_bound scale_bound(const taut_module *m, taut_region in)
+{
+    const taut_up factor = up_exact(((const scale *)m)->factor);
+    return (taut_bound){ factor, region_sized(in, up_mul(factor, in.size)) };
+}
+
+static const taut_module_ops scale_ops = {
+    .kind = "scale",
+    .plan = scale_plan,
+    .forward = scale_forward,
+    .jvp = scale_linear,
+    .vjp = scale_linear,
+    .bound = scale_bound,
+    .params = leaf_no_params,
+    .free = leaf_free,
+};
+
+taut_module *taut_scale(double factor)
+{
+    scale *s = taut_calloc(1, sizeof *s);
+    if (!s) return NULL;
+    *s = (scale){ { &scale_ops }, as_float(factor) };
+    return &s->base;
+}

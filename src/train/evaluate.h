@@ -1,0 +1,14 @@
+/* Loss and accuracy on a split: on all of it, or on a few windows spread evenly over it. */
+#ifndef TAUT_TRAIN_EVALUATE_H
+#define TAUT_TRAIN_EVALUATE_H
+#include "model/pass.h"
+#include "train/batch.h"
+
+typedef struct {
+    double loss, accuracy; /* means over the targets; NaN when there is none */
+    int64_t targets, windows;
+} taut_evaluation;
+
+/* At most `windows` windows, 0 for the whole split, `rows` at a time (the pass and the batch hold that many). */
+taut_evaluation taut_evaluate(taut_pass *, taut_batch *, taut_split, int64_t windows, int64_t rows);
+#endif

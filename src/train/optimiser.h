@@ -1,0 +1,20 @@
+/* SGD, AdamW, Muon: one step over every weight of a model.  State lives in slabs laid out like the weights. */
+#ifndef TAUT_TRAIN_OPTIMISER_H
+#define TAUT_TRAIN_OPTIMISER_H
+#include "model/model.h"
+#include "train/recipe.h"
+
+typedef struct {
+    taut_model *m;
+    const taut_train_spec *spec;
+    taut_real *first, *second; /* momentum; Adam's squares (NULL for SGD) */
+    taut_real *work;           /* Muon: an update and its Gram matrices */
+} taut_optimiser;
+
+int64_t taut_optimiser_len(const taut_model *, const taut_train_spec *); /* elements it will own */
+taut_status taut_optimiser_create(taut_optimiser **out, taut_model *, const taut_train_spec *) TAUT_MUST_USE;
+void taut_optimiser_free(taut_optimiser *);
+
+/* Step number `step` (0, 1, ...) from the gradients in the model, learning rates times `factor`. */
+void taut_optimiser_step(taut_optimiser *, int64_t step, double factor);
+#endif

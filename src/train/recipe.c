@@ -1,0 +1,57 @@
+#include "train/recipe.h"
+
+#include <math.h>
+
+#include "train/muon.h"
+
+void taut_data_spec_read(taut_data_spec *s, taut_config *cfg)
+{
+    static const char *const tokens[] = { "chars", "bytes" };
+    s->source = taut_config_text(cfg, "data.source", "brackets");
+    s->tokens = tokens[taut_config_choice(cfg, "data.tokens", "chars|bytes", 0)];
+    s->val_fraction = taut_config_real(cfg, "data.val_fraction", 0.1, 1e-6, 0.9);
+    s->length = taut_config_int(cfg, "data.length", 1000000, 100, 1000000000);
+    s->seed = (uint64_t)taut_config_int(cfg, "data.seed", 1, 0, INT64_MAX);
+}
+
+static void read_optimiser(taut_train_spec *t, taut_config *cfg)
+{
+    t->optimiser = (taut_optimiser_kind)taut_config_choice(cfg, "train.optimiser", "sgd|adamw|muon", TAUT_ADAMW);
+    const bool muon = t->optimiser == TAUT_MUON;
+    t->lr = taut_config_real(cfg, "train.lr", muon ? 0.02 : 1e-3, 0, 1e6);
+    t->adam_lr = taut_config_real(cfg, "train.adam_lr", muon ? 1e-3 : t->lr, 0, 1e6);
+    t->beta1 = taut_config_real(cfg, "train.beta1", 0.9, 0, 0.99999);
+    t->beta2 = taut_config_real(cfg, "train.beta2", 0.95, 0, 0.9999999);
+    t->eps = taut_config_real(cfg, "train.eps", 1e-8, 1e-30, 1);
+    t->momentum = taut_config_real(cfg, "train.momentum", muon ? 0.95 : 0.9, 0, 0.99999);
+    t->decay = taut_config_real(cfg, "train.weight_decay", 0, 0, 1e6);
+    t->polynomial = taut_config_choice(cfg, "train.polynomial", taut_muon_names, 0);
+    t->clip = taut_config_real(cfg, "train.clip", 1, 0, 1e9);
+}
+
+static void read_loop(taut_train_spec *t, taut_config *cfg)
+{
+    const int64_t most = 1000000000;
+    t->steps = taut_config_int(cfg, "train.steps", 1000, 1, most);
+    t->batch = taut_config_int(cfg, "train.batch", 16, 1, 1 << 20);
+    t->accumulate = taut_config_int(cfg, "train.accumulate", 1, 1, 1 << 16);
+    t->schedule = (taut_schedule_kind)taut_config_choice(cfg, "train.schedule", "constant|linear|cosine", TAUT_COSINE);
+    t->warmup = taut_config_int(cfg, "train.warmup", 0, 0, most);
+    t->lr_final = taut_config_real(cfg, "train.lr_final", 0, 0, 1);
+    t->mask_rate = taut_config_real(cfg, "train.mask_rate", 0.15, 1e-6, 1);
+    t->eval_every = taut_config_int(cfg, "train.eval_every", 0, 0, most);
+    t->eval_batches = taut_config_int(cfg, "train.eval_batches", 10, 1, most);
+    t->checkpoint_every = taut_config_int(cfg, "train.checkpoint_every", 100, 1, most);
+    t->log_every = taut_config_int(cfg, "train.log_every", 10, 1, most);
+    t->seed = (uint64_t)taut_config_int(cfg, "train.seed", 1, 0, INT64_MAX);
+}
+
+taut_status taut_recipe_read(taut_recipe *r, taut_config *cfg)
+{
+    taut_data_spec_read(&r->data, cfg);
+    const taut_status model = taut_model_spec_read(&r->model, cfg);
+    read_loop(&r->train, cfg);
+    read_optimiser(&r->train, cfg);
+    const taut_status keys = taut_config_finish(cfg);
+    return keys ? keys : model; /* a bad key explains more than what follows from it */
+}

@@ -1,0 +1,41 @@
+/* A whole run in one file: what the [model], [data] and [train] sections say. */
+#ifndef TAUT_TRAIN_RECIPE_H
+#define TAUT_TRAIN_RECIPE_H
+#include "data/text.h"
+#include "model/spec.h"
+
+typedef enum { TAUT_SGD, TAUT_ADAMW, TAUT_MUON } taut_optimiser_kind;
+typedef enum { TAUT_CONSTANT, TAUT_LINEAR, TAUT_COSINE } taut_schedule_kind;
+
+typedef struct {
+    int64_t steps, batch, accumulate;
+    taut_optimiser_kind optimiser;
+    double lr, adam_lr; /* adam_lr: what Muon leaves to AdamW (vectors and tables) */
+    double beta1, beta2, eps, momentum, decay;
+    int polynomial; /* index into taut_muon_polynomials */
+    taut_schedule_kind schedule;
+    int64_t warmup;
+    double lr_final; /* fraction of lr at the last step */
+    double clip;     /* largest gradient norm; 0: no clipping */
+    double mask_rate;
+    int64_t eval_every, eval_batches, checkpoint_every, log_every;
+    uint64_t seed;
+} taut_train_spec;
+
+typedef struct {
+    const char *source, *tokens; /* live as long as the config */
+    double val_fraction;
+    int64_t length; /* of a built-in text */
+    uint64_t seed;  /* of a built-in text */
+} taut_data_spec;
+
+typedef struct {
+    taut_model_spec model;
+    taut_data_spec data;
+    taut_train_spec train;
+} taut_recipe;
+
+/* Reads everything and refuses what nobody asked for. */
+taut_status taut_recipe_read(taut_recipe *, taut_config *cfg) TAUT_MUST_USE;
+void taut_data_spec_read(taut_data_spec *, taut_config *cfg);
+#endif

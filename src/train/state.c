@@ -1,0 +1,103 @@
+#include "train/state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "model/slabs.h"
+
+/* What is kept of each weight: w. its value, m. and v. the optimiser's. */
+static int kinds_of(const taut_optimiser *o, const char **prefix, taut_real **slab)
+{
+    const char *const name[] = { "w.", "m.", "v." };
+    taut_real *const all[] = { o->m->values, o->first, o->second };
+    int kinds = 0;
+    for (int i = 0; i < 3; i++)
+        if (all[i]) {
+            prefix[kinds] = name[i];
+            slab[kinds++] = all[i];
+        }
+    return kinds;
+}
+
+typedef struct { char name[280]; taut_slab_view view; } item;
+
+static void fetch_recent(void *arg, double *dst, int64_t first, int64_t count)
+{
+    memcpy(dst, (const double *)arg + first, (size_t)count * sizeof *dst);
+}
+
+static taut_status write_entries(const taut_clock *c, const taut_optimiser *o, const char *path, item *items,
+                                 taut_st_entry *entry)
+{
+    const taut_model *m = o->m;
+    const char *prefix[3], *dtype = m->k->elem == 8 ? "F64" : "F32";
+    taut_real *slab[3];
+    char step[32], tokens[32], seconds[40];
+    int count = 0;
+    const int kinds = kinds_of(o, prefix, slab);
+    for (int kind = 0; kind < kinds; kind++)
+        for (int i = 0; i < m->weights; i++, count++) {
+            const taut_weight *w = &m->weight[i];
+            snprintf(items[count].name, sizeof items[count].name, "%s%s", prefix[kind], w->path);
+            items[count].view = (taut_slab_view){ m->k, taut_at(m->k, slab[kind], w->offset) };
+            entry[count] = taut_slab_entry(&items[count].view, items[count].name, dtype, w->param);
+        }
+    taut_clock copy = *c;
+    entry[count++] = (taut_st_entry){ "recent", "F64", 1, { TAUT_RECENT }, fetch_recent, copy.recent };
+    snprintf(step, sizeof step, "%lld", (long long)c->step);
+    snprintf(tokens, sizeof tokens, "%lld", (long long)c->tokens);
+    snprintf(seconds, sizeof seconds, "%a", c->seconds);
+    const taut_st_meta meta[] = { { "format", "taut-state" }, { "taut.version", TAUT_VERSION }, { "step", step },
+                                  { "tokens", tokens },       { "seconds", seconds },           { "taut.vocab", m->vocab } };
+    return taut_safetensors_write(path, entry, count, meta, 6);
+}
+
+taut_status taut_state_save(const taut_clock *c, const taut_optimiser *o, const char *path)
+{
+    const size_t most = (size_t)(3 * o->m->weights + 1);
+    item *items = taut_calloc(most, sizeof *items);
+    taut_st_entry *entry = taut_calloc(most, sizeof *entry);
+    const taut_status s = items && entry ? write_entries(c, o, path, items, entry) : taut_no_memory("saving the run");
+    free(items);
+    free(entry);
+    return s;
+}
+
+static taut_status load_clock(taut_clock *c, const taut_safetensors *st, const taut_model *m, const char *path)
+{
+    const char *step = taut_safetensors_meta(st, "step"), *tokens = taut_safetensors_meta(st, "tokens");
+    const char *seconds = taut_safetensors_meta(st, "seconds"), *vocab = taut_safetensors_meta(st, "taut.vocab");
+    const taut_st_tensor *recent = taut_safetensors_find(st, "recent");
+    if (!step || !tokens || !seconds || !vocab || !recent || recent->count != TAUT_RECENT)
+        return taut_fail(TAUT_BAD_FILE, "%s: not the state of a taut run", path);
+    if (strcmp(vocab, m->vocab) != 0)
+        return taut_fail(TAUT_BAD_FILE, "%s: the run was trained on another vocabulary than this text has", path);
+    *c = (taut_clock){ strtoll(step, NULL, 10), strtoll(tokens, NULL, 10), strtod(seconds, NULL), { 0 } };
+    if (c->step < 0 || c->tokens < 0) return taut_fail(TAUT_BAD_FILE, "%s: step %s makes no sense", path, step);
+    return taut_safetensors_read(st, recent, c->recent, 0, TAUT_RECENT);
+}
+
+taut_status taut_state_load(taut_clock *c, taut_optimiser *o, const char *path)
+{
+    const taut_model *m = o->m;
+    const char *prefix[3];
+    taut_real *slab[3];
+    char name[280];
+    taut_safetensors *st = NULL;
+    taut_status s = taut_safetensors_open(&st, path);
+    if (s) return s;
+    s = load_clock(c, st, m, path);
+    const int kinds = kinds_of(o, prefix, slab);
+    for (int kind = 0; kind < kinds; kind++)
+        for (int i = 0; !s && i < m->weights; i++) {
+            const taut_weight *w = &m->weight[i];
+            snprintf(name, sizeof name, "%s%s", prefix[kind], w->path);
+            s = taut_slab_load(m->k, taut_at(m->k, slab[kind], w->offset), st, path, name, w->param);
+        }
+    if (!s && taut_safetensors_count(st) != kinds * m->weights + 1)
+        s = taut_fail(TAUT_BAD_FILE, "%s: the state of another model or optimiser", path);
+    taut_safetensors_close(st);
+    return s;
+}

@@ -1,0 +1,17 @@
+/* state.safetensors: everything a run needs to go on bit for bit, in one file that is replaced in one step.
+ * Random numbers need no state: they are a function of (seed, step). */
+#ifndef TAUT_TRAIN_STATE_H
+#define TAUT_TRAIN_STATE_H
+#include "train/optimiser.h"
+
+enum { TAUT_RECENT = 32 };
+
+typedef struct {
+    int64_t step, tokens; /* steps done, tokens seen */
+    double seconds;       /* spent training so far */
+    double recent[TAUT_RECENT]; /* the last losses: step s is at s % TAUT_RECENT */
+} taut_clock;
+
+taut_status taut_state_save(const taut_clock *, const taut_optimiser *, const char *path) TAUT_MUST_USE;
+taut_status taut_state_load(taut_clock *, taut_optimiser *, const char *path) TAUT_MUST_USE;
+#endif

@@ -1,0 +1,29 @@
+/* Training a recipe into a run folder:  RUN/{recipe.ini, model.safetensors, state.safetensors, log.jsonl,
+ * summary.json}.  Interrupted anywhere and resumed, it ends with the same bits. */
+#ifndef TAUT_TRAIN_TRAIN_H
+#define TAUT_TRAIN_TRAIN_H
+#include "train/recipe.h"
+
+typedef struct {
+    int64_t step, steps; /* steps done, steps in all */
+    double loss, lr, grad_norm;
+    double tokens_per_s, seconds;
+} taut_progress;
+
+typedef struct {
+    const char *run; /* folder; made if it is not there */
+    bool resume;     /* go on from RUN/state.safetensors */
+    bool overwrite;  /* without it, a folder that holds a run is refused */
+    void (*progress)(const taut_progress *, void *arg); /* after every step; may be NULL */
+    void *arg;
+    const volatile int *stop; /* set by a signal: save and return; may be NULL */
+} taut_train_options;
+
+typedef struct {
+    int64_t steps, tokens, weights;
+    double train_loss, val_loss, val_acc, tokens_per_s, seconds;
+    bool stopped; /* before the last step */
+} taut_train_summary;
+
+taut_status taut_train(taut_train_summary *, taut_config *, const taut_kernels *, const taut_train_options *) TAUT_MUST_USE;
+#endif

@@ -1,0 +1,114 @@
+/* A kernel test compares two tables: every array exists twice, as ref's doubles and as cpu's floats holding
+ * the same numbers. */
+#ifndef PAIR_H
+#define PAIR_H
+#include "harness.h"
+#include "kernels/kernels.h"
+
+#define UNIT 0x1p-24 /* one rounding to float, relative */
+
+typedef struct { int64_t len; double *d; taut_real *f; } pair;
+
+static const taut_kernels *ref, *cpu;
+static double worst; /* error / promised */
+
+static inline void pair_begin(void)
+{
+    test_begin();
+    ref = taut_kernels_find("ref");
+    cpu = taut_kernels_find("cpu");
+    CHECK(ref && cpu, "both tables exist");
+}
+
+static inline taut_real *R(const pair *p) { return (taut_real *)p->d; }
+
+/* Makes the floats follow the doubles, which are rounded first. */
+static inline void pair_sync(pair *p)
+{
+    cpu->put(p->f, p->d, p->len);
+    cpu->get(p->d, p->f, p->len);
+}
+
+static inline pair pair_new(int64_t len, double size)
+{
+    pair p = { len, doubles(len), cpu->alloc(len) };
+    for (int64_t i = 0; i < len; i++) p.d[i] = size * rng_pm();
+    pair_sync(&p);
+    return p;
+}
+
+static inline pair pair_copy(const pair *from)
+{
+    pair p = { from->len, doubles(from->len), cpu->alloc(from->len) };
+    memcpy(p.d, from->d, (size_t)p.len * sizeof(double));
+    pair_sync(&p);
+    return p;
+}
+
+static inline void pair_free(pair *p)
+{
+    free(p->d);
+    cpu->release(p->f);
+}
+
+static inline double pair_largest(const pair *p)
+{
+    double max = 0;
+    for (int64_t i = 0; i < p->len; i++) max = fmax(max, fabs(p->d[i]));
+    return max;
+}
+
+/* One number against another: both NaN, the same infinity, or near. */
+static inline void near(double got, double want, double tol, const char *what)
+{
+    if (isnan(want) || isinf(want)) {
+        CHECK(isnan(want) ? isnan(got) : got == want, what);
+        return;
+    }
+    const double error = fabs(got - want);
+    CHECK_LE(error, tol, what);
+    if (error > 0 && error / tol > worst) worst = error / tol;
+}
+
+/* cpu against ref; tol[i] may grow with the entry: a promise is absolute[i] + relative |want|. */
+static inline void pair_near(const pair *p, const double *absolute, double flat, double relative, const char *what)
+{
+    double *got = doubles(p->len);
+    cpu->get(got, p->f, p->len);
+    for (int64_t i = 0; i < p->len; i++)
+        near(got[i], p->d[i], (absolute ? absolute[i] : 0) + flat + relative * fabs(p->d[i]), what);
+    free(got);
+}
+
+static inline void pair_same(const pair *a, const pair *b, const char *what)
+{
+    CHECK(a->len == 0 || (memcmp(a->d, b->d, (size_t)a->len * sizeof(double)) == 0 &&
+                          memcmp(a->f, b->f, (size_t)a->len * sizeof(float)) == 0),
+          what);
+}
+
+/* Runs `call` (which must set `out` from scratch) with 1, 2 and 3 threads; the bits of out must not move. */
+#define SAME_BITS(out, call)                                                                                 \
+    do {                                                                                                     \
+        pair first_ = { 0 };                                                                                 \
+        for (int threads_ = 1; threads_ <= 3; threads_++) {                                                  \
+            taut_threads_set(threads_);                                                                      \
+            call;                                                                                            \
+            if (threads_ == 1)                                                                               \
+                first_ = pair_bits(&(out));                                                                  \
+            else                                                                                             \
+                pair_same(&(out), &first_, "same bits for any thread count");                                \
+        }                                                                                                    \
+        taut_threads_set(0);                                                                                 \
+        pair_free(&first_);                                                                                  \
+    } while (0)
+
+/* An exact copy of both sides, which need not agree. */
+static inline pair pair_bits(const pair *from)
+{
+    pair p = { from->len, doubles(from->len), cpu->alloc(from->len) };
+    memcpy(p.d, from->d, (size_t)p.len * sizeof(double));
+    memcpy(p.f, from->f, (size_t)p.len * sizeof(float));
+    return p;
+}
+#endif

@@ -1,0 +1,74 @@
+/* Cross entropy: cpu against ref, the gradient against differences of ref, ignored rows, ties, poison. */
+#include "kernels/pair.h"
+
+static double run(const taut_kernels *k, taut_real *g, int64_t *correct, const taut_real *x, const int32_t *t,
+                  int64_t rows, int64_t classes, double weight)
+{
+    *correct = 5; /* the slot adds */
+    return k->cross_entropy(g, correct, x, t, rows, classes, weight);
+}
+
+static void both(int64_t rows, int64_t classes, double spread)
+{
+    pair x = pair_new(rows * classes, spread), g = pair_new(x.len, 1), z = pair_copy(&x);
+    int32_t *t = calloc((size_t)rows + 1, sizeof *t);
+    const double weight = 0.5 * (1 + rng_unit());
+    int64_t right = 0, found = 0;
+    for (int64_t r = 0; r < rows; r++) t[r] = (int32_t)rng_int(-1, classes - 1);
+    const double loss = run(ref, R(&g), &right, R(&x), t, rows, classes, weight);
+    pair got = pair_new(1, 0);
+    SAME_BITS(got, (got.d[0] = run(cpu, g.f, &found, x.f, t, rows, classes, weight)));
+    const double tol = (double)rows * (4 * UNIT + 0x1p-48 * (2 + log((double)classes) + 3 * spread));
+    near(got.d[0], loss, tol + 1e-300, "loss");
+    CHECK(found == right, "correct");
+    pair_near(&g, NULL, 8 * UNIT * weight, 0, "gradient");
+    near(run(cpu, NULL, &found, x.f, t, rows, classes, weight), loss, tol + 1e-300, "loss without gradient");
+    run(ref, R(&z), &found, R(&z), t, rows, classes, weight);
+    run(cpu, z.f, &found, z.f, t, rows, classes, weight);
+    pair_same(&z, &g, "in place");
+    for (int i = 0; i < 5 && x.len > 0 && spread < 100; i++) {
+        const int64_t at = rng_int(0, x.len - 1);
+        const double h = 1e-4, here = x.d[at];
+        x.d[at] = here + h;
+        const double up = run(ref, NULL, &right, R(&x), t, rows, classes, 1);
+        x.d[at] = here - h;
+        const double down = run(ref, NULL, &right, R(&x), t, rows, classes, 1);
+        x.d[at] = here;
+        CHECK_NEAR(g.d[at] / weight, (up - down) / (2 * h), 1e-7 + 1e-11 * loss, "gradient is the derivative");
+    }
+    pair_free(&x);
+    pair_free(&g);
+    pair_free(&z);
+    pair_free(&got);
+    free(t);
+}
+
+static void corners(const taut_kernels *k)
+{
+    const double rows[][3] = { { 2, 2, 1 }, { 1, NAN, 0 }, { INFINITY, 1, 1 }, { -INFINITY, 1, 1 }, { NAN, NAN, NAN } };
+    const int32_t target[] = { 0, 0, 0, 0, -1 };
+    double g[3];
+    for (int i = 0; i < 5; i++) {
+        taut_real *x = k->alloc(3), *gx = k->alloc(3);
+        int64_t correct = 0;
+        k->put(x, rows[i], 3);
+        const double loss = k->cross_entropy(gx, &correct, x, &target[i], 1, 3, 1);
+        k->get(g, gx, 3);
+        if (i == 0) CHECK(correct == 1 && fabs(loss - log(2 + exp(-1))) < 1e-6, "the first of a tie");
+        if (i == 1 || i == 2) CHECK(isnan(loss) && isnan(g[0]) && isnan(g[2]) && correct == 0, "poison");
+        if (i == 3) CHECK(loss == INFINITY && g[0] == -1 && fabs(g[1] - 0.5) < 1e-6, "an impossible target");
+        if (i == 4) CHECK(loss == 0 && g[0] == 0 && g[2] == 0, "an ignored row is not looked at");
+        k->release(x);
+        k->release(gx);
+    }
+}
+
+int main(void)
+{
+    pair_begin();
+    for (case_no = 0; case_no < effort(80); case_no++)
+        both(rng_int(0, case_no % 8 ? 12 : 700), rng_int(1, case_no % 8 ? 70 : 300), pow(10, 1 + 2 * rng_pm()));
+    corners(ref);
+    corners(cpu);
+    return test_end("cross_entropy", "worst error / promised = %.3f", worst);
+}

@@ -1,0 +1,80 @@
+/* gemm: cpu against ref entry by entry, ref against a three-line product, all transposes, thin and empty. */
+#include "kernels/pair.h"
+
+typedef struct { int64_t m, n, k; bool ta, tb; double alpha, beta; } shape;
+
+static double entry(const double *x, bool trans, int64_t r, int64_t c, int64_t rows, int64_t cols)
+{
+    return trans ? x[c * rows + r] : x[r * cols + c];
+}
+
+static void gemm_case(shape s)
+{
+    pair a = pair_new(s.m * s.k, 1), b = pair_new(s.k * s.n, 1), c = pair_new(s.m * s.n, 1), c0 = pair_copy(&c);
+    double *want = doubles(c.len), *tol = doubles(c.len);
+    for (int64_t i = 0; i < s.m; i++)
+        for (int64_t j = 0; j < s.n; j++) {
+            double sum = 0, size = 0;
+            for (int64_t l = 0; l < s.k; l++) {
+                const double x = entry(a.d, s.ta, i, l, s.m, s.k) * entry(b.d, s.tb, l, j, s.k, s.n);
+                sum += x;
+                size += fabs(x);
+            }
+            want[i * s.n + j] = s.alpha * sum + s.beta * c.d[i * s.n + j];
+            tol[i * s.n + j] = fabs(s.alpha) * size + fabs(s.beta * c.d[i * s.n + j]);
+        }
+    ref->gemm(R(&c), R(&a), R(&b), s.m, s.n, s.k, s.ta, s.tb, s.alpha, s.beta);
+    cpu->gemm(c.f, a.f, b.f, s.m, s.n, s.k, s.ta, s.tb, s.alpha, s.beta);
+    for (int64_t i = 0; i < c.len; i++) {
+        CHECK_NEAR(c.d[i], want[i], ((double)s.k + 4) * 0x1p-52 * tol[i], "ref is the product");
+        tol[i] *= ((double)s.k + 4) * UNIT;
+    }
+    pair_near(&c, tol, 0, 0, "gemm");
+    SAME_BITS(c, (memcpy(c.d, c0.d, (size_t)c.len * sizeof(double)), pair_sync(&c),
+                  ref->gemm(R(&c), R(&a), R(&b), s.m, s.n, s.k, s.ta, s.tb, s.alpha, s.beta),
+                  cpu->gemm(c.f, a.f, b.f, s.m, s.n, s.k, s.ta, s.tb, s.alpha, s.beta)));
+    pair_free(&a);
+    pair_free(&b);
+    pair_free(&c);
+    pair_free(&c0);
+    free(want);
+    free(tol);
+}
+
+static void poison(void)
+{
+    pair a = pair_new(6, 1), b = pair_new(6, 1), c = pair_new(4, 1);
+    for (int i = 0; i < 4; i++) c.d[i] = NAN;
+    pair_sync(&c);
+    ref->gemm(R(&c), R(&a), R(&b), 2, 2, 3, false, false, 1, 0);
+    cpu->gemm(c.f, a.f, b.f, 2, 2, 3, false, false, 1, 0);
+    CHECK(!isnan(c.d[0]), "beta = 0 does not read C");
+    pair_near(&c, NULL, 10 * UNIT * 3, 0, "beta = 0");
+    a.d[1] = NAN;
+    pair_sync(&a);
+    ref->gemm(R(&c), R(&a), R(&b), 2, 2, 3, false, false, 1, 0);
+    cpu->gemm(c.f, a.f, b.f, 2, 2, 3, false, false, 1, 0);
+    CHECK(isnan(c.d[0]) && isnan(c.d[1]) && !isnan(c.d[2]), "NaN spoils its row");
+    pair_near(&c, NULL, 10 * UNIT * 3, 0, "NaN spoils its row");
+    pair_free(&a);
+    pair_free(&b);
+    pair_free(&c);
+}
+
+int main(void)
+{
+    pair_begin();
+    for (case_no = 0; case_no < effort(120); case_no++) {
+        shape s = { rng_int(0, 40), rng_int(0, 40), rng_int(0, 40), rng_int(0, 1), rng_int(0, 1), rng_pm(),
+                    rng_int(0, 1) ? 0 : rng_pm() };
+        if (case_no % 7 == 1) s.m = 1;
+        if (case_no % 7 == 2) s.n = 1;
+        if (case_no % 7 == 3) s.k = 1;
+        gemm_case(s);
+    }
+    const int64_t large[][3] = { { 300, 65, 64 }, { 129, 257, 100 }, { 64, 96, 500 }, { 1, 700, 300 }, { 900, 1, 200 } };
+    for (int i = 0; i < 5; i++, case_no++)
+        gemm_case((shape){ large[i][0], large[i][1], large[i][2], case_no % 2, case_no / 2 % 2, 1, i % 2 });
+    poison();
+    return test_end("gemm", "worst error / promised = %.3f", worst);
+}

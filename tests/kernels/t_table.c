@@ -1,0 +1,26 @@
+/* Every table that can be found has a name, an element size and no NULL slot; unknown names have none. */
+#include "kernels/pair.h"
+
+int main(void)
+{
+    pair_begin();
+    const taut_kernels *tables[] = { ref, cpu };
+    for (int t = 0; t < 2; t++) {
+        const char *from = (const char *)tables[t];
+        CHECK(tables[t]->name && strlen(tables[t]->name) > 0, "a name");
+        CHECK(tables[t]->elem == (t == 0 ? sizeof(double) : sizeof(float)), "an element size");
+        /* all slots after elem are function pointers of one size */
+        for (size_t at = offsetof(taut_kernels, alloc); at < sizeof(taut_kernels); at += sizeof(void (*)(void))) {
+            void (*slot)(void);
+            memcpy(&slot, from + at, sizeof slot);
+            CHECK(slot != NULL, "no slot is NULL");
+        }
+    }
+    CHECK(taut_kernels_find("none") == NULL, "unknown name");
+    taut_threads_set(3);
+    CHECK(taut_threads() == 3, "threads are set");
+    taut_threads_set(0);
+    CHECK(taut_threads() >= 1, "0 asks for one a processor");
+    return test_end("table", "%d slots in ref and cpu",
+                    (int)((sizeof(taut_kernels) - offsetof(taut_kernels, alloc)) / sizeof(void (*)(void))));
+}

@@ -1,0 +1,53 @@
+/* The leaves with nothing to them: scale, position, dropout, pooling.  Each bound is attained. */
+#include "laws.h"
+
+static taut_module *any_scale(taut_shape in) { (void)in; return taut_scale(3 * rng_pm()); }
+static taut_module *any_position(taut_shape in) { return taut_position(in.t + rng_int(0, 2), in.d, 1); }
+static taut_module *any_dropout(taut_shape in) { (void)in; return taut_dropout(0.5, 1); }
+static taut_module *any_pool(taut_shape in) { (void)in; return rng_int(0, 1) ? taut_pool_mean() : taut_pool_first(); }
+
+static void attained(taut_module *m)
+{
+    law l;
+    law_begin(&l, m, (taut_shape){ 1, 3, 4 }, NULL);
+    for (int n = 0; n < 2; n++) {
+        const double found = slope_at(&l, (taut_norm)n, 300), proved = law_ask(&l, (taut_norm)n, 2).lip.v;
+        CHECK_LE(found, proved * (1 + 1e-12), "witness: sound");
+        CHECK_LE(proved * (1 - 1e-9), found, "witness: attained");
+    }
+    law_end(&l);
+}
+
+/* With coins, forward, jvp and vjp must toss the same ones, and the mean must stay. */
+static void coins(void)
+{
+    law l;
+    law_begin(&l, taut_dropout(0.25, 7), (taut_shape){ 4, 50, 50 }, NULL);
+    l.run.dropout_key = 99;
+    law_forward(&l, l.y);
+    law_adjoint(&l);
+    law_derivative(&l);
+    int64_t zeros = 0;
+    for (int64_t i = 0; i < l.ny; i++) {
+        zeros += l.y[i] == 0;
+        if (l.y[i] != 0) CHECK_NEAR(l.y[i], l.x[i] / 0.75, 1e-12, "what stays is scaled");
+    }
+    CHECK_NEAR((double)zeros / (double)l.ny, 0.25, 0.02, "how many are dropped");
+    law_end(&l);
+}
+
+int main(void)
+{
+    test_begin();
+    laws(any_scale, 1);
+    laws(any_position, 1);
+    laws(any_dropout, 1);
+    laws(any_pool, 1);
+    attained(taut_scale(-1.5));
+    attained(taut_position(3, 4, 1));
+    attained(taut_dropout(0.3, 1));
+    attained(taut_pool_mean());
+    attained(taut_pool_first());
+    coins();
+    return test_end("simple", "worst slope / bound = %.6f", law_worst);
+}
