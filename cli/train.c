@@ -41,16 +41,7 @@ static taut_status apply_overrides(taut_config *cfg, const cli_args *a)
 static int print_summary(const cli_args *a, const taut_train_summary *r, const char *run)
 {
     if (cli_flag(a, "--json")) {
-        cJSON *o = cJSON_CreateObject();
-        cJSON_AddNumberToObject(o, "steps", (double)r->steps);
-        cJSON_AddNumberToObject(o, "tokens", (double)r->tokens);
-        cJSON_AddNumberToObject(o, "weights", (double)r->weights);
-        cJSON_AddNumberToObject(o, "train_loss", r->train_loss);
-        cJSON_AddNumberToObject(o, "val_loss", r->val_loss);
-        cJSON_AddNumberToObject(o, "val_acc", r->val_acc);
-        cJSON_AddNumberToObject(o, "tokens_per_s", r->tokens_per_s);
-        cJSON_AddNumberToObject(o, "seconds", r->seconds);
-        cJSON_AddBoolToObject(o, "stopped", r->stopped);
+        cJSON *o = taut_train_summary_json(r);
         cJSON_AddStringToObject(o, "run", run);
         return cli_json(o);
     }

@@ -29,6 +29,7 @@
 #include "bound/count.h"
 #include "bound/joint.h"
 #include "bound/norm.h"
+#include "bound/range.h"
 
 enum { FAMILIES = 3 };
 
@@ -222,13 +223,23 @@ static taut_up up_value_bias(const taut_attention_weights *w)
     return r;
 }
 
+/* Every number must be finite, also those that drop out of the formulas. */
+static bool finite_weights(const taut_attention_weights *w)
+{
+    const int64_t inner = w->heads * w->dh, len = inner * w->width;
+    const double *const matrix[] = { w->wq, w->wk, w->wv, w->wo }, *const bias[] = { w->bq, w->bk, w->bv };
+    bool ok = isfinite(w->scale) && isfinite(w->out);
+    for (int i = 0; i < 4; i++) ok = ok && range_max(matrix[i], len) <= DBL_MAX;
+    for (int i = 0; i < 3; i++) ok = ok && (!bias[i] || range_max(bias[i], inner) <= DBL_MAX);
+    return ok && (!w->bo || range_max(w->bo, w->width) <= DBL_MAX);
+}
+
 taut_attention_bound up_attention(const taut_attention_weights *w, taut_up x_q, taut_up x_k)
 {
     taut_attention_bound r = { UP_NONE, UP_NONE, UP_NONE };
     problem p = { .w = w, .s = up_exact(w->scale), .xq = up_wrap(x_q.v), .xk = up_wrap(x_k.v) };
     if (!w->cross) p.xq = p.xk = up_max(p.xq, p.xk);
-    if (!isfinite(w->scale) || !isfinite(w->out)) return r;
-    if (allocate(&p, w->heads) && read_heads(&p)) {
+    if (finite_weights(w) && allocate(&p, w->heads) && read_heads(&p)) {
         const taut_up c = up_exact(w->out);
         const parts l = p.live ? up_parts(&p) : (parts){ UP_ZERO, UP_ZERO, UP_ZERO };
         const taut_up keys = up_mul(up_sqrt(up_count(w, p.spread, p.live)), l.keys);

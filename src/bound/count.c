@@ -21,8 +21,8 @@ taut_up up_alibi_slope(int64_t head, int64_t heads)
 /* (k-1) exp(-(range + slope (k-1))) from below. */
 static taut_lo lo_others(taut_spread h, int64_t k)
 {
-    const taut_up t = up_int(k - 1), e = up_add(h.range, h.slope.v == 0 ? UP_ZERO : up_mul(h.slope, t));
-    return k < 2 ? (taut_lo){ 0 } : lo_mul((taut_lo){ nextafter(t.v, 0) }, lo_exp(-e.v));
+    const taut_up e = up_add(h.range, up_mul(h.slope, up_int(k - 1)));
+    return k < 2 ? (taut_lo){ 0 } : lo_mul(lo_exact((double)(k - 1)), lo_exp(-e.v));
 }
 
 /* The most one key gets from a row that sees between `fewest` and `most` keys. */

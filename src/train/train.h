@@ -2,6 +2,8 @@
  * summary.json}.  Interrupted anywhere and resumed, it ends with the same bits. */
 #ifndef TAUT_TRAIN_TRAIN_H
 #define TAUT_TRAIN_TRAIN_H
+#include <cjson/cJSON.h>
+
 #include "train/recipe.h"
 
 typedef struct {
@@ -24,6 +26,9 @@ typedef struct {
     double train_loss, val_loss, val_acc, tokens_per_s, seconds;
     bool stopped; /* before the last step */
 } taut_train_summary;
+
+/* As in summary.json; NULL or incomplete when memory is out. */
+cJSON *taut_train_summary_json(const taut_train_summary *);
 
 taut_status taut_train(taut_train_summary *, taut_config *, const taut_kernels *, const taut_train_options *) TAUT_MUST_USE;
 #endif

@@ -7,7 +7,11 @@
 
 #define UNIT 0x1p-24 /* one rounding to float, relative */
 
-typedef struct { int64_t len; double *d; taut_real *f; } pair;
+typedef struct {
+    int64_t len;
+    double *d;
+    taut_real *f;
+} pair;
 
 static const taut_kernels *ref, *cpu;
 static double worst; /* error / promised */
@@ -71,7 +75,8 @@ static inline void near(double got, double want, double tol, const char *what)
 }
 
 /* cpu against ref; tol[i] may grow with the entry: a promise is absolute[i] + relative |want|. */
-static inline void pair_near(const pair *p, const double *absolute, double flat, double relative, const char *what)
+static inline void pair_near(const pair *p, const double *absolute, double flat, double relative,
+                             const char *what)
 {
     double *got = doubles(p->len);
     cpu->get(got, p->f, p->len);
@@ -88,19 +93,19 @@ static inline void pair_same(const pair *a, const pair *b, const char *what)
 }
 
 /* Runs `call` (which must set `out` from scratch) with 1, 2 and 3 threads; the bits of out must not move. */
-#define SAME_BITS(out, call)                                                                                 \
-    do {                                                                                                     \
-        pair first_ = { 0 };                                                                                 \
-        for (int threads_ = 1; threads_ <= 3; threads_++) {                                                  \
-            taut_threads_set(threads_);                                                                      \
-            call;                                                                                            \
-            if (threads_ == 1)                                                                               \
-                first_ = pair_bits(&(out));                                                                  \
-            else                                                                                             \
-                pair_same(&(out), &first_, "same bits for any thread count");                                \
-        }                                                                                                    \
-        taut_threads_set(0);                                                                                 \
-        pair_free(&first_);                                                                                  \
+#define SAME_BITS(out, call)                                                  \
+    do {                                                                      \
+        pair first_ = { 0 };                                                  \
+        for (int threads_ = 1; threads_ <= 3; threads_++) {                   \
+            taut_threads_set(threads_);                                       \
+            call;                                                             \
+            if (threads_ == 1)                                                \
+                first_ = pair_bits(&(out));                                   \
+            else                                                              \
+                pair_same(&(out), &first_, "same bits for any thread count"); \
+        }                                                                     \
+        taut_threads_set(0);                                                  \
+        pair_free(&first_);                                                   \
     } while (0)
 
 /* An exact copy of both sides, which need not agree. */

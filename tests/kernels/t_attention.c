@@ -45,7 +45,8 @@ static void run_jvp(attn_case *c)
 {
     ref->attention_jvp(R(&c->to), R(&c->in[TQ]), R(&c->in[TK]), R(&c->in[TV]), R(&c->in[Q]), R(&c->in[K]),
                        R(&c->in[V]), &c->a);
-    cpu->attention_jvp(c->to.f, c->in[TQ].f, c->in[TK].f, c->in[TV].f, c->in[Q].f, c->in[K].f, c->in[V].f, &c->a);
+    cpu->attention_jvp(c->to.f, c->in[TQ].f, c->in[TK].f, c->in[TV].f, c->in[Q].f, c->in[K].f, c->in[V].f,
+                       &c->a);
 }
 
 static void run_vjp(attn_case *c)
@@ -63,7 +64,9 @@ static bool sees(const taut_attn *a, int64_t e, int64_t i, int64_t j)
 
 static double pen(const taut_attn *a, int64_t h, int64_t i, int64_t j) /* what ALiBi takes off */
 {
-    return a->alibi ? pow(2, -8.0 * (double)(h + 1) / (double)a->heads) * fabs((double)(i + a->tk - a->tq - j)) : 0;
+    return a->alibi
+               ? pow(2, -8.0 * (double)(h + 1) / (double)a->heads) * fabs((double)(i + a->tk - a->tq - j))
+               : 0;
 }
 
 static double adot(const double *x, const double *y, int64_t d)
@@ -131,7 +134,8 @@ static void judge_rows(const attn_case *c, int64_t e, int64_t h, const double *p
         near_row(&c->o, o, at, a->dh, (2 * off + (600 + tiles) * UNIT) * vmax, "o");
         near_row(&c->to, to, at, a->dh,
                  (2 * off + (700 + tiles) * UNIT) * (wmax + 4 * steep * vmax) +
-                     2 * (double)(2 * a->dh + 6) * UNIT * steep * vmax, "to");
+                     2 * (double)(2 * a->dh + 6) * UNIT * steep * vmax,
+                 "to");
     }
 }
 
@@ -154,8 +158,10 @@ static void judge_vjp(const attn_case *c, int64_t e, int64_t h, const double *s,
             for (int64_t d = 0; d < dh; d++) {
                 const double q = fabs(c->in[Q].d[qi + d]), k = fabs(c->in[K].d[kj + d]);
                 tv[j * dh + d] += w * fabs(go[d]) * (p_off + UNIT * (300 + (double)a->tq / 64));
-                tk[j * dh + d] += fabs(a->scale) * q * (ds_off + w * size * UNIT * (300 + (double)a->tq / 64));
-                tq[i * dh + d] += fabs(a->scale) * k * (ds_off + w * size * UNIT * (300 + (double)a->tk / 64));
+                tk[j * dh + d] += fabs(a->scale) * q *
+                                  (ds_off + w * size * UNIT * (300 + (double)a->tq / 64));
+                tq[i * dh + d] += fabs(a->scale) * k *
+                                  (ds_off + w * size * UNIT * (300 + (double)a->tk / 64));
             }
         }
     for (int64_t i = 0; i < a->tq * dh; i++) {
@@ -240,7 +246,8 @@ static void map(double *y, const double *x, const double w[2][2], bool trans, bo
 {
     for (int r = 0; r < 3; r++)
         for (int c = 0; c < 2; c++) {
-            const double v = trans ? x[2 * r] * w[c][0] + x[2 * r + 1] * w[c][1] : x[2 * r] * w[0][c] + x[2 * r + 1] * w[1][c];
+            const double v = trans ? x[2 * r] * w[c][0] + x[2 * r + 1] * w[c][1]
+                                   : x[2 * r] * w[0][c] + x[2 * r + 1] * w[1][c];
             y[2 * r + c] = v + (add ? y[2 * r + c] : 0);
         }
 }
@@ -250,7 +257,9 @@ static void vector_t3(bool causal)
 {
     const double x[6] = { 1, 0, 0, 1, 1, 1 }, ones[6] = { 1, 1, 1, 1, 1, 1 };
     const double w[3][2][2] = { { { 1, 2 }, { 0, 1 } }, { { 1, 0 }, { 1, 1 } }, { { 2, 0 }, { 1, 1 } } };
-    const taut_attn a = { .n = 1, .heads = 1, .tq = 3, .tk = 3, .dh = 2, .scale = M_SQRT1_2, .causal = causal };
+    const taut_attn a = {
+        .n = 1, .heads = 1, .tq = 3, .tk = 3, .dh = 2, .scale = M_SQRT1_2, .causal = causal
+    };
     attn_case c = case_new(a, 1);
     for (int i = Q; i <= V; i++) {
         map(c.in[i].d, x, w[i], true, false);
@@ -268,7 +277,8 @@ static void vector_t3(bool causal)
     const double want[] = { .3176632, .03807932, .64425749 };
     for (int j = 0; j < 3; j++) CHECK_NEAR(p[6 + j], want[j], tol, "T3 P");
     for (int d = 0; d < 2; d++) CHECK_NEAR(c.o.d[4 + d], o[d], tol, "T3 O");
-    for (int d = 0; d < 2; d++) CHECK_NEAR(c.to.d[4 + d], to[d], tol, "T3 JVP"); /* row 2 sees all, causal or not */
+    for (int d = 0; d < 2; d++)
+        CHECK_NEAR(c.to.d[4 + d], to[d], tol, "T3 JVP"); /* row 2 sees all, causal or not */
     map(gx, c.gq.d, w[0], false, false);
     map(gx, c.gk.d, w[1], false, true);
     map(gx, c.gv.d, w[2], false, true);
@@ -315,7 +325,8 @@ static void poison(taut_attn a, int which, int64_t bad)
     const pair *all[] = { &c.to, &c.gq, &c.gk, &c.gv };
     for (int x = 0; x < 4; x++) {
         double *got = floats_of(all[x]);
-        for (int64_t i = 0; i < all[x]->len; i++) CHECK(isnan(got[i]) == isnan(all[x]->d[i]), "poison: cpu as ref");
+        for (int64_t i = 0; i < all[x]->len; i++)
+            CHECK(isnan(got[i]) == isnan(all[x]->d[i]), "poison: cpu as ref");
         free(got);
     }
     if (which <= V) {
@@ -333,22 +344,34 @@ int main(void)
     for (case_no = 0; case_no < effort(40); case_no++) {
         int32_t lengths[4];
         const int large = case_no % 10 == 9;
-        taut_attn a = { .n = rng_int(0, 3), .heads = rng_int(1, 3), .tq = rng_int(0, large ? 200 : 40),
-                        .tk = rng_int(0, large ? 600 : 40), .dh = rng_int(1, large ? 20 : 40),
-                        .scale = 1.5 * rng_pm(), .causal = rng_int(0, 1), .alibi = rng_int(0, 2) == 0 };
+        taut_attn a = { .n = rng_int(0, 3),
+                        .heads = rng_int(1, 3),
+                        .tq = rng_int(0, large ? 200 : 40),
+                        .tk = rng_int(0, large ? 600 : 40),
+                        .dh = rng_int(1, large ? 20 : 40),
+                        .scale = 1.5 * rng_pm(),
+                        .causal = rng_int(0, 1),
+                        .alibi = rng_int(0, 2) == 0 };
         if (case_no % 3 == 0) a.tq = a.tk;
         for (int e = 0; e < 4; e++) lengths[e] = (int32_t)rng_int(-1, a.tk + 3);
         if (rng_int(0, 1)) a.lengths = lengths;
         random_case(a, case_no % 4 ? 1 : 4);
     }
     for (int i = 0; i < 4; i++)
-        derivative((taut_attn){ .n = 2, .heads = 2, .tq = 5, .tk = 7 - i, .dh = 3, .scale = 0.7, .causal = i % 2,
+        derivative((taut_attn){ .n = 2,
+                                .heads = 2,
+                                .tq = 5,
+                                .tk = 7 - i,
+                                .dh = 3,
+                                .scale = 0.7,
+                                .causal = i % 2,
                                 .alibi = i / 2 });
     vector_t3(false);
     vector_t3(true);
     saturated();
     for (int which = 0; which < INPUTS; which++) {
-        poison((taut_attn){ .n = 2, .heads = 2, .tq = 70, .tk = 70, .dh = 3, .scale = 1, .causal = true }, which, 40);
+        poison((taut_attn){ .n = 2, .heads = 2, .tq = 70, .tk = 70, .dh = 3, .scale = 1, .causal = true },
+               which, 40);
         poison((taut_attn){ .n = 1, .heads = 1, .tq = 5, .tk = 9, .dh = 2, .scale = 1 }, which, 4);
     }
     return test_end("attention", "worst error / promised = %.3f", worst);

@@ -1,7 +1,11 @@
 /* gemm: cpu against ref entry by entry, ref against a three-line product, all transposes, thin and empty. */
 #include "kernels/pair.h"
 
-typedef struct { int64_t m, n, k; bool ta, tb; double alpha, beta; } shape;
+typedef struct {
+    int64_t m, n, k;
+    bool ta, tb;
+    double alpha, beta;
+} shape;
 
 static double entry(const double *x, bool trans, int64_t r, int64_t c, int64_t rows, int64_t cols)
 {
@@ -10,7 +14,8 @@ static double entry(const double *x, bool trans, int64_t r, int64_t c, int64_t r
 
 static void gemm_case(shape s)
 {
-    pair a = pair_new(s.m * s.k, 1), b = pair_new(s.k * s.n, 1), c = pair_new(s.m * s.n, 1), c0 = pair_copy(&c);
+    pair a = pair_new(s.m * s.k, 1), b = pair_new(s.k * s.n, 1), c = pair_new(s.m * s.n, 1),
+         c0 = pair_copy(&c);
     double *want = doubles(c.len), *tol = doubles(c.len);
     for (int64_t i = 0; i < s.m; i++)
         for (int64_t j = 0; j < s.n; j++) {
@@ -65,14 +70,21 @@ int main(void)
 {
     pair_begin();
     for (case_no = 0; case_no < effort(120); case_no++) {
-        shape s = { rng_int(0, 40), rng_int(0, 40), rng_int(0, 40), rng_int(0, 1), rng_int(0, 1), rng_pm(),
+        shape s = { rng_int(0, 40),
+                    rng_int(0, 40),
+                    rng_int(0, 40),
+                    rng_int(0, 1),
+                    rng_int(0, 1),
+                    rng_pm(),
                     rng_int(0, 1) ? 0 : rng_pm() };
         if (case_no % 7 == 1) s.m = 1;
         if (case_no % 7 == 2) s.n = 1;
         if (case_no % 7 == 3) s.k = 1;
         gemm_case(s);
     }
-    const int64_t large[][3] = { { 300, 65, 64 }, { 129, 257, 100 }, { 64, 96, 500 }, { 1, 700, 300 }, { 900, 1, 200 } };
+    const int64_t large[][3] = {
+        { 300, 65, 64 }, { 129, 257, 100 }, { 64, 96, 500 }, { 1, 700, 300 }, { 900, 1, 200 }
+    };
     for (int i = 0; i < 5; i++, case_no++)
         gemm_case((shape){ large[i][0], large[i][1], large[i][2], case_no % 2, case_no / 2 % 2, 1, i % 2 });
     poison();

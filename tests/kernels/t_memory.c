@@ -17,8 +17,7 @@ int main(void)
         fill(x, len);
         k->put(a, x, len);
         k->get(y, a, len);
-        for (int64_t i = 0; i < len; i++)
-            near(y[i], x[i], k == ref ? 0 : UNIT * fabs(x[i]), "put and get");
+        for (int64_t i = 0; i < len; i++) near(y[i], x[i], k == ref ? 0 : UNIT * fabs(x[i]), "put and get");
         if (len > 3) {
             const double odd[] = { NAN, INFINITY, -INFINITY };
             k->put(taut_at(k, a, 1), odd, 3);

@@ -18,7 +18,8 @@ static void forward_case(pair *z, pair *rstd, const pair *x, int64_t rows, int64
     for (int64_t r = 0; r < rows; r++) {
         const double off = (double)(d + 4) * tiny * largest(x->d + r * d, d) * rstd->d[r];
         tol_r[r] = rstd->d[r] * (2 * UNIT + off);
-        for (int64_t c = 0; c < d; c++) tol[r * d + c] = 2 * UNIT * fabs(z->d[r * d + c]) + off * (1 + fabs(z->d[r * d + c]));
+        for (int64_t c = 0; c < d; c++)
+            tol[r * d + c] = 2 * UNIT * fabs(z->d[r * d + c]) + off * (1 + fabs(z->d[r * d + c]));
     }
     pair_near(z, tol, 0, 0, "normalise");
     pair_near(rstd, tol_r, 0, 0, "rstd");
@@ -70,7 +71,8 @@ static void centre_case(const pair *x, int64_t rows, int64_t d)
 static void derivative(int64_t d, bool centre)
 {
     const double h = 1e-6, eps = 0.1;
-    double *x = doubles(6 * d), *t = x + d, *z = x + 2 * d, *up = x + 3 * d, *down = x + 4 * d, *y = x + 5 * d;
+    double *x = doubles(6 * d), *t = x + d, *z = x + 2 * d, *up = x + 3 * d, *down = x + 4 * d,
+           *y = x + 5 * d;
     double rstd, unused;
     fill(x, 2 * d);
     ref->normalise((taut_real *)z, (taut_real *)&rstd, (taut_real *)x, 1, d, centre, eps);
@@ -79,7 +81,8 @@ static void derivative(int64_t d, bool centre)
     ref->normalise((taut_real *)up, (taut_real *)&unused, (taut_real *)x, 1, d, centre, eps);
     for (int64_t c = 0; c < d; c++) x[c] -= 2 * h * t[c];
     ref->normalise((taut_real *)down, (taut_real *)&unused, (taut_real *)x, 1, d, centre, eps);
-    for (int64_t c = 0; c < d; c++) CHECK_NEAR(y[c], (up[c] - down[c]) / (2 * h), 1e-7, "slope is the derivative");
+    for (int64_t c = 0; c < d; c++)
+        CHECK_NEAR(y[c], (up[c] - down[c]) / (2 * h), 1e-7, "slope is the derivative");
     free(x);
 }
 

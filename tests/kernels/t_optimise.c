@@ -10,7 +10,8 @@ static void restore(pair *to, const pair *from)
 static void sgd_case(int64_t len)
 {
     const double lr = rng_unit(), b = rng_unit(), decay = 0.1 * rng_unit();
-    pair w = pair_new(len, 1), m = pair_new(len, 1), g = pair_new(len, 1), w0 = pair_copy(&w), m0 = pair_copy(&m);
+    pair w = pair_new(len, 1), m = pair_new(len, 1), g = pair_new(len, 1), w0 = pair_copy(&w),
+         m0 = pair_copy(&m);
     double *tol_w = doubles(len), *tol_m = doubles(len);
     SAME_BITS(w, (restore(&w, &w0), restore(&m, &m0), ref->sgd(R(&w), R(&m), R(&g), len, lr, b, decay),
                   cpu->sgd(w.f, m.f, g.f, len, lr, b, decay)));
@@ -32,8 +33,13 @@ static void sgd_case(int64_t len)
 static void adamw_case(int64_t len)
 {
     const int step = (int)rng_int(1, 50);
-    const taut_adam s = { .lr = 0.1 * rng_unit(), .b1 = 0.9, .b2 = 0.95 + 0.049 * rng_unit(), .eps = 1e-8,
-                          .decay = 0.1 * rng_unit(), .c1 = 1 - pow(0.9, step), .c2 = 1 - pow(0.97, step) };
+    const taut_adam s = { .lr = 0.1 * rng_unit(),
+                          .b1 = 0.9,
+                          .b2 = 0.95 + 0.049 * rng_unit(),
+                          .eps = 1e-8,
+                          .decay = 0.1 * rng_unit(),
+                          .c1 = 1 - pow(0.9, step),
+                          .c2 = 1 - pow(0.97, step) };
     pair w = pair_new(len, 1), m = pair_new(len, 1), v = pair_new(len, 1), g = pair_new(len, 1);
     for (int64_t i = 0; i < len; i++) v.d[i] = v.d[i] * v.d[i];
     pair_sync(&v);
@@ -65,7 +71,9 @@ static void first_step(void)
 {
     double w[2] = { 1, 1 }, m[2] = { 0 }, v[2] = { 0 };
     const double g[2] = { 1e-3, -50 };
-    const taut_adam s = { .lr = 0.1, .b1 = 0.9, .b2 = 0.99, .eps = 0, .decay = 0, .c1 = 1 - 0.9, .c2 = 1 - 0.99 };
+    const taut_adam s = {
+        .lr = 0.1, .b1 = 0.9, .b2 = 0.99, .eps = 0, .decay = 0, .c1 = 1 - 0.9, .c2 = 1 - 0.99
+    };
     ref->adamw((taut_real *)w, (taut_real *)m, (taut_real *)v, (const taut_real *)g, 2, &s);
     CHECK_NEAR(w[0], 0.9, 1e-14, "first step down");
     CHECK_NEAR(w[1], 1.1, 1e-14, "first step up");

@@ -7,10 +7,14 @@ static const char *NAMES[] = { "gelu", "gelu_tanh", "relu", "silu", "tanh" };
 static double any_float(void)
 {
     switch (rng_int(0, 5)) {
-    case 0: return ldexp(rng_pm(), (int)rng_int(-140, 127)); /* all magnitudes */
-    case 1: return 100 * rng_pm();
-    case 2: return 15 * rng_pm();
-    default: return 4 * rng_pm();
+    case 0:
+        return ldexp(rng_pm(), (int)rng_int(-140, 127)); /* all magnitudes */
+    case 1:
+        return 100 * rng_pm();
+    case 2:
+        return 15 * rng_pm();
+    default:
+        return 4 * rng_pm();
     }
 }
 
@@ -18,11 +22,16 @@ static double promised(double x, double y, taut_curve f)
 {
     const double w = 2 * 0.79788456080286536 * fabs(x + 0.044715 * x * x * x);
     switch (f) {
-    case TAUT_GELU: return 10 * UNIT * fabs(y) + 0x1p-119;
-    case TAUT_GELU_TANH: return (8 + 6 * fmin(w, 100)) * UNIT * fabs(y) + 0x1p-119;
-    case TAUT_RELU: return 0;
-    case TAUT_SILU: return 6 * UNIT * fabs(y) + 0x1p-119;
-    case TAUT_TANH: return 5 * UNIT * fabs(y);
+    case TAUT_GELU:
+        return 10 * UNIT * fabs(y) + 0x1p-119;
+    case TAUT_GELU_TANH:
+        return (8 + 6 * fmin(w, 100)) * UNIT * fabs(y) + 0x1p-119;
+    case TAUT_RELU:
+        return 0;
+    case TAUT_SILU:
+        return 6 * UNIT * fabs(y) + 0x1p-119;
+    case TAUT_TANH:
+        return 5 * UNIT * fabs(y);
     }
     return 0;
 }
@@ -36,8 +45,8 @@ static void curve(taut_curve f, int64_t len)
     SAME_BITS(y, (ref->pointwise(R(&y), R(&x), f, len), cpu->pointwise(y.f, x.f, f, len)));
     for (int64_t i = 0; i < len; i++) tol[i] = promised(x.d[i], y.d[i], f);
     pair_near(&y, tol, 0, 0, NAMES[f]);
-    SAME_BITS(y, (ref->pointwise_slope(R(&y), R(&t), R(&x), f, len),
-                  cpu->pointwise_slope(y.f, t.f, x.f, f, len)));
+    SAME_BITS(
+        y, (ref->pointwise_slope(R(&y), R(&t), R(&x), f, len), cpu->pointwise_slope(y.f, t.f, x.f, f, len)));
     for (int64_t i = 0; i < len; i++) tol[i] = f == TAUT_RELU ? 0 : 16 * UNIT * fabs(t.d[i]);
     pair_near(&y, tol, 0, 0, "slope");
     ref->pointwise_slope(R(&t), R(&t), R(&x), f, len);
@@ -109,7 +118,8 @@ int main(void)
     const double top[] = { 1.4142135623730951, 1.4185040087908284 }, one[] = { 1, 1 };
     double slope[2];
     for (int f = 0; f < 2; f++)
-        ref->pointwise_slope((taut_real *)&slope[f], (const taut_real *)&one[f], (const taut_real *)&top[f], f, 1);
+        ref->pointwise_slope((taut_real *)&slope[f], (const taut_real *)&one[f], (const taut_real *)&top[f],
+                             f, 1);
     CHECK_NEAR(slope[0], 1.128904145185154786, 4e-16, "steepest GELU");
     CHECK_NEAR(slope[1], 1.128993068658771765, 4e-16, "steepest GELU, tanh form");
     return test_end("pointwise", "worst error / promised = %.3f", worst);

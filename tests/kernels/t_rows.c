@@ -1,7 +1,10 @@
 /* Rows, column sums and token means: cpu against ref, and each sum is the adjoint of its spread. */
 #include "kernels/pair.h"
 
-typedef struct { int64_t rows, cols, period; pair x, y, p; } rows_case;
+typedef struct {
+    int64_t rows, cols, period;
+    pair x, y, p;
+} rows_case;
 
 /* p += sum_rows(x), with the promise: two roundings of the result, and the double sums. */
 static void sums(rows_case *c)
@@ -59,7 +62,8 @@ static void copies(int64_t rows, int64_t cols)
         pair_near(&y, NULL, 0, 0, "copy_rows");
     }
     for (int64_t i = 0; i < y.len; i++)
-        CHECK(y.d[i] == (i % wide >= at ? x.d[i / wide * cols + i % wide - at] : before.d[i]), "copy_rows stays in");
+        CHECK(y.d[i] == (i % wide >= at ? x.d[i / wide * cols + i % wide - at] : before.d[i]),
+              "copy_rows stays in");
     pair_free(&x);
     pair_free(&y);
     pair_free(&before);

@@ -1,0 +1,159 @@
+/* Training speed of a small GPT (width 256, depth 3, 4 heads, context 256, batch 16, float32) beside the same
+ * model in PyTorch, where python3 has it, in turns in the same run and with the same threads.
+ *
+ * gflops counts what the model needs: 6 a token for every entry of a matrix, and for causal attention
+ * 6 width context a token and block (half of the square).  mfu is that over the rate of a large sgemm. */
+#include <cblas.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "base/alloc.h"
+#include "train/trainer.h"
+
+static const char recipe[] = "[data]\nsource = brackets\nlength = 200000\n"
+                             "[model]\nwidth = 256\ndepth = 3\nheads = 4\ncontext = 256\n"
+                             "[train]\nbatch = 16\nlr = 0.001\nsteps = 1000000\n";
+
+enum { ROUNDS = 7, STEPS = 3, GEMM = 1536 };
+
+double bench_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *x, int n)
+{
+    qsort(x, (size_t)n, sizeof *x, by_size);
+    return x[n / 2];
+}
+
+/* The best of a few, since the peak is what we are held against. */
+static double sgemm_gflops(void)
+{
+    const size_t len = (size_t)GEMM * GEMM;
+    float *a = taut_malloc_aligned(3 * len * sizeof *a), *b = a + len, *c = b + len;
+    double best = INFINITY;
+    if (!a) return NAN;
+    for (size_t i = 0; i < 2 * len; i++) a[i] = (float)(i % 7) - 3;
+    openblas_set_num_threads(taut_threads());
+    for (int i = 0; i < 6; i++) {
+        const double start = bench_now();
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, GEMM, GEMM, GEMM, 1, a, GEMM, b, GEMM, 0, c, GEMM);
+        best = fmin(best, bench_now() - start);
+    }
+    openblas_set_num_threads(1);
+    free(a);
+    return 2e-9 * GEMM * (double)len / best;
+}
+
+static double flops_a_token(const taut_model *m)
+{
+    double entries = (double)(m->embed.rows * m->embed.cols); /* as the head; looking a token up costs nothing */
+    for (int i = 0; i < m->weights; i++)
+        if (m->weight[i].param->role == TAUT_MATRIX) entries += (double)taut_weight_len(&m->weight[i]);
+    return 6 * entries + 6.0 * (double)(m->spec.depth * m->spec.width * m->spec.context);
+}
+
+/* bench/train_torch.py: says "ready", then for each line it is given does as many steps and answers the seconds. */
+typedef struct { pid_t pid; FILE *to, *from; } peer;
+
+static bool peer_start(peer *p, int64_t vocab)
+{
+    int down[2], up[2];
+    char threads[16], tokens[16], line[64] = "";
+    if (access("bench/train_torch.py", R_OK) || pipe(down) || pipe(up)) return false;
+    snprintf(threads, sizeof threads, "%d", taut_threads());
+    snprintf(tokens, sizeof tokens, "%lld", (long long)vocab);
+    p->pid = fork();
+    if (p->pid == 0) {
+        dup2(down[0], 0), dup2(up[1], 1);
+        close(down[1]), close(up[0]);
+        execlp(getenv("TAUT_PYTHON") ? getenv("TAUT_PYTHON") : "python3", "python3", "bench/train_torch.py", threads, tokens, (char *)NULL);
+        _exit(127);
+    }
+    close(down[0]), close(up[1]);
+    p->to = fdopen(down[1], "w"), p->from = fdopen(up[0], "r");
+    return p->pid > 0 && fgets(line, sizeof line, p->from) && strncmp(line, "ready", 5) == 0;
+}
+
+static double peer_steps(peer *p, int steps)
+{
+    double seconds = NAN;
+    fprintf(p->to, "%d\n", steps);
+    fflush(p->to);
+    return fscanf(p->from, "%lf", &seconds) == 1 ? seconds : NAN;
+}
+
+static void peer_stop(peer *p)
+{
+    if (p->pid <= 0) return;
+    fclose(p->to), fclose(p->from);
+    waitpid(p->pid, NULL, 0);
+}
+
+static double our_steps(taut_trainer *t, int steps)
+{
+    taut_step step;
+    const double start = bench_now();
+    for (int i = 0; i < steps; i++)
+        if (taut_trainer_step(t, &step)) return NAN;
+    return bench_now() - start;
+}
+
+static cJSON *measure(taut_trainer *t)
+{
+    const double batch = (double)(t->recipe.train.batch * t->recipe.model.context);
+    double ours[ROUNDS], theirs[ROUNDS], rate[ROUNDS];
+    peer p = { 0 };
+    const bool torch = peer_start(&p, t->model->embed.rows);
+    our_steps(t, 1); /* warm up */
+    if (torch) peer_steps(&p, 2);
+    for (int i = 0; i < ROUNDS; i++) {
+        rate[i] = sgemm_gflops();
+        ours[i] = our_steps(t, STEPS) / STEPS;
+        theirs[i] = torch ? peer_steps(&p, STEPS) / STEPS : NAN;
+    }
+    peer_stop(&p);
+    const double second = median(ours, ROUNDS), gflops = 1e-9 * flops_a_token(t->model) * batch / second;
+    const double sgemm = median(rate, ROUNDS);
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddNumberToObject(o, "threads", taut_threads());
+    cJSON_AddNumberToObject(o, "weights", (double)taut_model_size(t->model));
+    cJSON_AddNumberToObject(o, "tokens_per_s", batch / second);
+    cJSON_AddNumberToObject(o, "gflops", gflops);
+    cJSON_AddNumberToObject(o, "sgemm_gflops", sgemm);
+    cJSON_AddNumberToObject(o, "mfu", gflops / sgemm);
+    if (!torch) return o;
+    const double other = median(theirs, ROUNDS);
+    cJSON_AddNumberToObject(o, "torch_tokens_per_s", batch / other);
+    cJSON_AddNumberToObject(o, "ratio", other / second);
+    return o;
+}
+
+cJSON *bench_train(void)
+{
+    taut_config *cfg = NULL;
+    taut_trainer t = { 0 };
+    cJSON *o = NULL;
+    taut_status s = taut_config_parse(&cfg, recipe, "bench");
+    if (!s) s = taut_trainer_open(&t, cfg, taut_kernels_find("cpu"));
+    if (!s) s = taut_model_init(t.model, 1);
+    if (!s) o = measure(&t);
+    taut_trainer_close(&t);
+    taut_config_free(cfg);
+    return o;
+}

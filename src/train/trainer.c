@@ -1,0 +1,100 @@
+#include "train/trainer.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "base/rng.h"
+#include "train/schedule.h"
+
+static taut_status open_text(taut_trainer *t, const taut_kernels *k)
+{
+    const taut_recipe *r = &t->recipe;
+    const taut_data_spec *d = &r->data;
+    taut_status s = taut_text_open(&t->text, d->source, d->tokens, d->val_fraction, NULL, d->length, d->seed);
+    if (!s) s = taut_text_check(t->text, r->model.context);
+    if (s) return s;
+    char *vocab = taut_vocab_print(t->text->vocab);
+    if (!vocab) return taut_no_memory("the vocabulary");
+    s = taut_model_create(&t->model, &r->model, taut_batch_tokens(&r->model, t->text->vocab), t->printed, vocab, k);
+    free(vocab);
+    return s;
+}
+
+/* Sizes first, so that a recipe that cannot fit says so before anything is touched. */
+static taut_status allocate(taut_trainer *t, const taut_kernels *k)
+{
+    const taut_train_spec *r = &t->recipe.train;
+    const int64_t context = t->recipe.model.context;
+    const double elements = 2 * (double)t->model->slab + (double)taut_optimiser_len(t->model, r) +
+                            (double)taut_pass_len(t->model, r->batch, context, true);
+    taut_status s = taut_memory_check(elements * (double)k->elem, "this recipe");
+    if (!s) s = taut_model_bind(t->model, true);
+    if (!s) s = taut_optimiser_create(&t->optimiser, t->model, r);
+    if (!s) s = taut_pass_create(&t->pass, t->model, r->batch, context, true);
+    if (!s) s = taut_batch_create(&t->batch, t->text, &t->model->spec, r->mask_rate, r->seed, r->batch);
+    return s;
+}
+
+taut_status taut_trainer_open(taut_trainer *t, taut_config *cfg, const taut_kernels *k)
+{
+    *t = (taut_trainer){ 0 };
+    taut_status s = taut_recipe_read(&t->recipe, cfg);
+    if (s) return s;
+    t->printed = taut_config_print(cfg);
+    s = t->printed ? open_text(t, k) : taut_no_memory("the recipe");
+    return s ? s : allocate(t, k);
+}
+
+void taut_trainer_close(taut_trainer *t)
+{
+    taut_batch_free(&t->batch);
+    taut_pass_free(t->pass);
+    taut_optimiser_free(t->optimiser);
+    taut_model_free(t->model);
+    taut_text_free(t->text);
+    free(t->printed);
+    *t = (taut_trainer){ 0 };
+}
+
+/* Forward and backward over the step's micro-batches; returns the mean of their mean losses. */
+static double gradients(taut_trainer *t)
+{
+    const taut_train_spec *r = &t->recipe.train;
+    const taut_model *m = t->model;
+    double loss = 0;
+    int64_t correct = 0;
+    m->k->axpby(m->grads, 0, m->grads, 0, m->slab);
+    for (int64_t i = 0; i < r->accumulate; i++) {
+        const int64_t micro = t->clock.step * r->accumulate + i;
+        const int64_t targets = taut_batch_train(&t->batch, micro * r->batch, r->batch);
+        if (targets == 0) continue;
+        const double weight = 1 / ((double)targets * (double)r->accumulate);
+        t->pass->run.dropout_key = taut_rng_key(r->seed, TAUT_RNG_DROPOUT, (uint64_t)micro) | 1;
+        taut_pass_forward(t->pass, t->batch.x, r->batch, m->spec.context);
+        loss += weight * taut_pass_loss(t->pass, t->batch.y, &correct, weight, true);
+        taut_pass_backward(t->pass, t->batch.x);
+    }
+    return loss;
+}
+
+taut_status taut_trainer_step(taut_trainer *t, taut_step *out)
+{
+    const taut_train_spec *r = &t->recipe.train;
+    const taut_model *m = t->model;
+    taut_clock *c = &t->clock;
+    const double factor = taut_schedule(r, c->step), loss = gradients(t);
+    const double norm = sqrt(m->k->dot(m->grads, m->grads, m->slab));
+    const taut_status s = m->k->sync();
+    if (s) return s;
+    *out = (taut_step){ loss, norm, r->lr * factor };
+    if (!isfinite(loss) || !isfinite(norm))
+        return taut_fail(TAUT_NOT_FINITE, "step %lld: the %s is not finite", (long long)c->step + 1,
+                         isfinite(loss) ? "gradient" : "loss");
+    if (r->clip > 0 && norm > r->clip) m->k->axpby(m->grads, r->clip / norm, m->grads, 0, m->slab);
+    taut_optimiser_step(t->optimiser, c->step, factor);
+    c->recent[c->step % TAUT_RECENT] = loss;
+    c->step++;
+    c->tokens += r->batch * r->accumulate * m->spec.context;
+    return TAUT_OK;
+}

@@ -1,0 +1,27 @@
+/* A recipe ready to train: text, model, optimiser, one batch; and one step of it.  No files: train.c has those. */
+#ifndef TAUT_TRAIN_TRAINER_H
+#define TAUT_TRAIN_TRAINER_H
+#include "train/evaluate.h"
+#include "train/optimiser.h"
+#include "train/state.h"
+
+typedef struct {
+    taut_recipe recipe;
+    char *printed; /* the resolved recipe */
+    taut_text *text;
+    taut_model *model;
+    taut_optimiser *optimiser;
+    taut_pass *pass;
+    taut_batch batch;
+    taut_clock clock;
+} taut_trainer;
+
+typedef struct { double loss, grad_norm, lr; } taut_step;
+
+/* Reads the recipe and allocates everything, after saying so if it will not fit.  All weights are 0 still. */
+taut_status taut_trainer_open(taut_trainer *, taut_config *, const taut_kernels *) TAUT_MUST_USE;
+void taut_trainer_close(taut_trainer *); /* fine after a failed open */
+
+/* One step.  TAUT_NOT_FINITE: the loss or the gradient is not finite, and no weight was changed. */
+taut_status taut_trainer_step(taut_trainer *, taut_step *) TAUT_MUST_USE;
+#endif
