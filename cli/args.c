@@ -31,8 +31,8 @@ static bool unknown(const cli_command *c, const char *name)
     for (int table = 0; table < 2; table++)
         for (const cli_option *o = table ? common : c->options; o && o->name; o++) list[count++] = o->name;
     const char *near = taut_nearest(name, list, count);
-    fprintf(stderr, "taut %s: unknown option %s%s%s%s\n", c->name, name, near ? " (did you mean " : "", near ? near : "",
-            near ? "?)" : "");
+    fprintf(stderr, "taut %s: unknown option %s%s%s%s\n", c->name, name, near ? " (did you mean " : "",
+            near ? near : "", near ? "?)" : "");
     return false;
 }
 
@@ -80,14 +80,13 @@ const char *cli_text(const cli_args *a, const char *name, const char *def)
     return def;
 }
 
-bool cli_flag(const cli_args *a, const char *name)
-{
-    return cli_text(a, name, NULL) != NULL;
-}
+bool cli_flag(const cli_args *a, const char *name) { return cli_text(a, name, NULL) != NULL; }
 
-static void bad_number(const cli_args *a, const char *name, const char *text, const char *kind, double lo, double hi)
+static void bad_number(const cli_args *a, const char *name, const char *text, const char *kind, double lo,
+                       double hi)
 {
-    fprintf(stderr, "taut %s: %s %s is not a %s from %.15g to %.15g\n", a->command->name, name, text, kind, lo, hi);
+    fprintf(stderr, "taut %s: %s %s is not a %s from %.15g to %.15g\n", a->command->name, name, text, kind,
+            lo, hi);
     exit(EXIT_BAD);
 }
 
@@ -98,7 +97,8 @@ int64_t cli_int(const cli_args *a, const char *name, int64_t def, int64_t lo, in
     if (!text) return def;
     errno = 0;
     const long long v = strtoll(text, &end, 10);
-    if (errno || end == text || *end || v < lo || v > hi) bad_number(a, name, text, "whole number", (double)lo, (double)hi);
+    if (errno || end == text || *end || v < lo || v > hi)
+        bad_number(a, name, text, "whole number", (double)lo, (double)hi);
     return v;
 }
 

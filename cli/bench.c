@@ -7,7 +7,10 @@
 #include "base/nearest.h"
 #include "cli.h"
 
-static const struct { const char *name; cJSON *(*measure)(void); } figures[] = {
+static const struct {
+    const char *name;
+    cJSON *(*measure)(void);
+} figures[] = {
     { "train", bench_train },
     { "attention", bench_attention },
 };
@@ -24,9 +27,17 @@ static int run(const cli_args *a)
         return result ? cli_json(result) : cli_fail(a);
     }
     const char *near = taut_nearest(name, names, FIGURES);
-    return cli_refuse(a, "no figure is called %s (train, attention)%s%s", name, near ? "; did you mean " : "", near ? near : "");
+    return cli_refuse(a, "no figure is called %s (train, attention)%s%s", name, near ? "; did you mean " : "",
+                      near ? near : "");
 }
 
 const cli_command cli_bench = {
-    "bench", "train|attention", "measures speed, peers beside us in the same run", "taut bench train --json", 1, 1, NULL, run,
+    "bench",
+    "train|attention",
+    "measures speed, peers beside us in the same run",
+    "taut bench train --json",
+    1,
+    1,
+    NULL,
+    run,
 };

@@ -43,10 +43,10 @@ double cli_real(const cli_args *, const char *name, double def, double lo, doubl
 const taut_kernels *cli_kernels(const cli_args *); /* --kernels, --threads; exits on a bad name */
 
 /* print.c */
-int cli_fail(const cli_args *);                    /* the library's last error on stderr; EXIT_BAD */
+int cli_fail(const cli_args *); /* the library's last error on stderr; EXIT_BAD */
 int cli_refuse(const cli_args *, const char *format, ...) __attribute__((format(printf, 2, 3)));
-int cli_json(cJSON *object);                       /* one object on stdout; takes it over */
-char *cli_model_path(const char *model);           /* RUN stands for RUN/model.safetensors; free it */
-void cli_bar(double done, const char *text);       /* a progress bar on stderr, only on a terminal */
+int cli_json(cJSON *object);                 /* one object on stdout; takes it over */
+char *cli_model_path(const char *model);     /* RUN stands for RUN/model.safetensors; free it */
+void cli_bar(double done, const char *text); /* a progress bar on stderr, only on a terminal */
 void cli_bar_end(void);
 #endif

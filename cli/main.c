@@ -11,7 +11,8 @@ enum { COMMANDS = sizeof commands / sizeof *commands };
 static void usage(FILE *to)
 {
     fprintf(to, "taut %s: trains, measures and certifies Lipschitz-bounded transformers\n\n", TAUT_VERSION);
-    for (int i = 0; i < COMMANDS; i++) fprintf(to, "  taut %-8s %s\n", commands[i]->name, commands[i]->summary);
+    for (int i = 0; i < COMMANDS; i++)
+        fprintf(to, "  taut %-8s %s\n", commands[i]->name, commands[i]->summary);
     fprintf(to, "\ntaut COMMAND --help says more.\n");
 }
 
@@ -20,8 +21,8 @@ static int unknown(const char *word)
     const char *names[COMMANDS];
     for (int i = 0; i < COMMANDS; i++) names[i] = commands[i]->name;
     const char *near = taut_nearest(word, names, COMMANDS);
-    fprintf(stderr, "taut: no command is called %s%s%s%s (taut --help lists them)\n", word, near ? "; did you mean " : "",
-            near ? near : "", near ? "?" : "");
+    fprintf(stderr, "taut: no command is called %s%s%s%s (taut --help lists them)\n", word,
+            near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     return EXIT_BAD;
 }
 

@@ -14,8 +14,8 @@ taut_status cli_model_open(cli_model *m, const char *operand, const taut_kernels
     if (!s) taut_data_spec_read(&m->data, m->cfg);
     if (!s) s = taut_config_problem(m->cfg);
     if (!s && m->model->embed.rows < taut_vocab_size(m->vocab))
-        s = taut_fail(TAUT_BAD_FILE, "%s: %lld embeddings for a vocabulary of %d", path, (long long)m->model->embed.rows,
-                      (int)taut_vocab_size(m->vocab));
+        s = taut_fail(TAUT_BAD_FILE, "%s: %lld embeddings for a vocabulary of %d", path,
+                      (long long)m->model->embed.rows, (int)taut_vocab_size(m->vocab));
     if (s) cli_model_close(m);
     free(path);
     return s;

@@ -8,10 +8,7 @@
 #include "base/status.h"
 #include "cli.h"
 
-int cli_fail(const cli_args *a)
-{
-    return cli_refuse(a, "%s", taut_last_error());
-}
+int cli_fail(const cli_args *a) { return cli_refuse(a, "%s", taut_last_error()); }
 
 int cli_refuse(const cli_args *a, const char *format, ...)
 {

@@ -19,8 +19,8 @@ static void show(const taut_progress *p, void *arg)
     char text[128];
     const double left = p->seconds / (double)p->step * (double)(p->steps - p->step);
     (void)arg;
-    snprintf(text, sizeof text, "step %lld  loss %.4f  %.0f tokens/s  %d:%02d left", (long long)p->step, p->loss,
-             p->tokens_per_s, (int)left / 60, (int)left % 60);
+    snprintf(text, sizeof text, "step %lld  loss %.4f  %.0f tokens/s  %d:%02d left", (long long)p->step,
+             p->loss, p->tokens_per_s, (int)left / 60, (int)left % 60);
     cli_bar((double)p->step / (double)p->steps, text);
 }
 
@@ -67,8 +67,11 @@ static int run(const cli_args *a)
     if (!s) s = apply_overrides(cfg, a);
     if (!s)
         s = taut_train(&summary, cfg, k,
-                       &(taut_train_options){ .run = run, .resume = cli_flag(a, "--resume"),
-                                              .overwrite = cli_flag(a, "--overwrite"), .progress = show, .stop = &stop });
+                       &(taut_train_options){ .run = run,
+                                              .resume = cli_flag(a, "--resume"),
+                                              .overwrite = cli_flag(a, "--overwrite"),
+                                              .progress = show,
+                                              .stop = &stop });
     taut_config_free(cfg);
     cli_bar_end();
     return s ? cli_fail(a) : print_summary(a, &summary, run);
@@ -83,6 +86,12 @@ static const cli_option options[] = {
 };
 
 const cli_command cli_train = {
-    "train", "RECIPE --out RUN", "trains a model from a recipe", "taut train recipes/tiny.ini --out runs/tiny --set train.steps=200",
-    1, 1, options, run,
+    "train",
+    "RECIPE --out RUN",
+    "trains a model from a recipe",
+    "taut train recipes/tiny.ini --out runs/tiny --set train.steps=200",
+    1,
+    1,
+    options,
+    run,
 };

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define TAUT_VERSION "0.1.0"
+#define TAUT_VERSION  "0.1.0"
 #define TAUT_MUST_USE __attribute__((warn_unused_result))
 
 typedef enum {

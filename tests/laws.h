@@ -36,9 +36,18 @@ static inline double *guarded(int64_t n)
     for (int64_t i = 0; i <= n; i++) p[i] = CANARY;
     return p;
 }
-static inline void law_forward(law *l, double *y) { taut_forward(l->m, &l->run, tensor_of(y, l->plan.out), law_at(l)); }
-static inline void law_jvp(law *l) { taut_jvp(l->m, &l->run, tensor_of(l->ju, l->plan.out), tensor_of(l->u, l->in), law_at(l)); }
-static inline void law_vjp(law *l) { taut_vjp(l->m, &l->run, tensor_of(l->jv, l->in), tensor_of(l->v, l->plan.out), law_at(l)); }
+static inline void law_forward(law *l, double *y)
+{
+    taut_forward(l->m, &l->run, tensor_of(y, l->plan.out), law_at(l));
+}
+static inline void law_jvp(law *l)
+{
+    taut_jvp(l->m, &l->run, tensor_of(l->ju, l->plan.out), tensor_of(l->u, l->in), law_at(l));
+}
+static inline void law_vjp(law *l)
+{
+    taut_vjp(l->m, &l->run, tensor_of(l->jv, l->in), tensor_of(l->v, l->plan.out), law_at(l));
+}
 
 static inline void bind_param(taut_param *p, const char *path, void *arg)
 {
@@ -68,16 +77,24 @@ static inline void law_begin(law *l, taut_module *m, taut_shape in, const int32_
     l->x = guarded(l->nx), l->y = guarded(l->ny), l->u = guarded(l->nx), l->v = guarded(l->ny);
     l->ju = guarded(l->ny), l->jv = guarded(l->nx);
     l->trace = guarded(l->plan.trace), l->scratch = guarded(l->plan.scratch);
-    l->run = (taut_run){ .k = taut_kernels_find("ref"), .scratch = { (taut_real *)l->scratch, l->plan.scratch, 8 },
-                         .param_grads = true, .lengths = lengths };
+    l->run = (taut_run){ .k = taut_kernels_find("ref"),
+                         .scratch = { (taut_real *)l->scratch, l->plan.scratch, 8 },
+                         .param_grads = true,
+                         .lengths = lengths };
     fill(l->x, l->nx);
     law_forward(l, l->y);
 }
 
 static inline void law_end(law *l)
 {
-    const double last[] = { l->x[l->nx], l->y[l->ny], l->u[l->nx], l->v[l->ny], l->ju[l->ny], l->jv[l->nx],
-                            l->trace[l->plan.trace], l->scratch[l->plan.scratch] };
+    const double last[] = { l->x[l->nx],
+                            l->y[l->ny],
+                            l->u[l->nx],
+                            l->v[l->ny],
+                            l->ju[l->ny],
+                            l->jv[l->nx],
+                            l->trace[l->plan.trace],
+                            l->scratch[l->plan.scratch] };
     double *all[] = { l->x, l->y, l->u, l->v, l->ju, l->jv, l->trace, l->scratch };
     for (int i = 0; i < 8; i++) {
         CHECK(last[i] == CANARY, "law 5: written past what plan() promised");
@@ -99,9 +116,13 @@ static inline void law_adjoint(law *l)
     law_vjp(l);
     const double left = dot(l->ju, l->v, l->ny), right = dot(l->u, l->jv, l->nx);
     const double nu = norm(l->u, l->nx), nv = norm(l->v, l->ny);
-    const double lip = taut_bound_of(l->m, (taut_region){ TAUT_NORM_FLAT, l->in.t, { 2 * sqrt((double)l->in.d) }, true }).lip.v;
+    const double lip = taut_bound_of(
+                           l->m,
+                           (taut_region){ TAUT_NORM_FLAT, l->in.t, { 2 * sqrt((double)l->in.d) }, true })
+                           .lip.v;
     const double scale = norm(l->ju, l->ny) * nv + nu * norm(l->jv, l->nx);
-    CHECK_LE(fabs(left - right), 1e-12 * scale + (isfinite(lip) ? 1e-15 * lip * nu * nv : 0), "law 1: adjoint");
+    CHECK_LE(fabs(left - right), 1e-12 * scale + (isfinite(lip) ? 1e-15 * lip * nu * nv : 0),
+             "law 1: adjoint");
 }
 
 /* |(f(x + h u) - f(x - h u)) / 2h - J u|; x and the trace are as before afterwards */
@@ -142,7 +163,8 @@ static inline void law_parameters(law *l)
     fill(l->v, l->ny);
     for (int i = 0; i < l->params; i++) { /* one random entry of each: gradients must be added, not set */
         const int64_t n = l->seen[i]->rows * l->seen[i]->cols, at = rng_int(0, n - 1);
-        double *w = (double *)l->seen[i]->value + at, *g = (double *)l->seen[i]->grad + at, keep = *w, best = INFINITY;
+        double *w = (double *)l->seen[i]->value + at, *g = (double *)l->seen[i]->grad + at, keep = *w,
+               best = INFINITY;
         *g = 3;
         law_forward(l, l->y);
         law_vjp(l);
@@ -252,7 +274,8 @@ static inline void law_bound(law *l)
     for (int n = 0; n < 2; n++) {
         const taut_bound b = law_ask(l, (taut_norm)n, radius);
         const double slope = law_climb(l, (taut_norm)n, radius, 6);
-        CHECK_LE(slope, b.lip.v * (1 + 1e-12), n == TAUT_NORM_FLAT ? "law 4: flat bound" : "law 4: tokens bound");
+        CHECK_LE(slope, b.lip.v * (1 + 1e-12),
+                 n == TAUT_NORM_FLAT ? "law 4: flat bound" : "law 4: tokens bound");
         CHECK_LE(longest_token(l->y, l->plan.out), b.out.size.v * (1 + 1e-12), "law 4: output region");
         CHECK(b.out.tokens == l->plan.out.t, "law 4: tokens of the output");
         if (b.lip.v > 0 && slope / b.lip.v > law_worst) law_worst = slope / b.lip.v;
@@ -276,8 +299,10 @@ static inline taut_module *nested(taut_module *m, taut_shape in)
     const taut_shape out = taut_plan_of(m, in).out;
     const double a = rng_unit();
     switch (rng_int(0, 4)) {
-    case 0: return taut_same_shape(in, out) ? taut_mix(m, 1 - a, a) : m;
-    case 1: return taut_same_shape(in, out) ? taut_mix(m, 1, 1) : m;
+    case 0:
+        return taut_same_shape(in, out) ? taut_mix(m, 1 - a, a) : m;
+    case 1:
+        return taut_same_shape(in, out) ? taut_mix(m, 1, 1) : m;
     case 2: {
         const char *const names[] = { "before", "it", "after" };
         taut_module *const row[] = { taut_linear(in.d, in.d, true, TAUT_INIT_NORMAL, 1), m,

@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TAUT_CHECK(cond, what)                                                                     \
-    do {                                                                                           \
-        if (!(cond)) {                                                                             \
-            fprintf(stderr, "%s:%d: %s (%s)\n", __FILE__, __LINE__, what, #cond);                  \
-            abort();                                                                               \
-        }                                                                                          \
+#define TAUT_CHECK(cond, what)                                                    \
+    do {                                                                          \
+        if (!(cond)) {                                                            \
+            fprintf(stderr, "%s:%d: %s (%s)\n", __FILE__, __LINE__, what, #cond); \
+            abort();                                                              \
+        }                                                                         \
     } while (0)
 #endif

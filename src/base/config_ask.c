@@ -150,11 +150,11 @@ int taut_config_choice(taut_config *cfg, const char *key, const char *choices, i
     int count = 0, found = def;
     TAUT_CHECK(strlen(choices) < sizeof words, "that many choices");
     strcpy(words, choices);
-    for (char *p = words, *bar = p; bar; p = bar + 1) {
+    for (char *p = words; p;) {
         TAUT_CHECK(count < 64, "that many choices");
         list[count++] = p;
-        bar = strchr(p, '|');
-        if (bar) *bar = 0;
+        p = strchr(p, '|');
+        if (p) *p++ = 0;
     }
     TAUT_CHECK(def >= 0 && def < count, "the default is one of the choices");
     if (g) {

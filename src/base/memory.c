@@ -28,7 +28,8 @@ static double number_in(const char *path, double otherwise)
 
 double taut_memory_available(void)
 {
-    const double group = number_in("/sys/fs/cgroup/memory.max", INFINITY) - number_in("/sys/fs/cgroup/memory.current", 0);
+    const double group = number_in("/sys/fs/cgroup/memory.max", INFINITY) -
+                         number_in("/sys/fs/cgroup/memory.current", 0);
     return fmin(meminfo("MemAvailable:"), group);
 }
 

@@ -5,10 +5,7 @@
 
 static _Thread_local char last_error[1024];
 
-const char *taut_last_error(void)
-{
-    return last_error;
-}
+const char *taut_last_error(void) { return last_error; }
 
 taut_status taut_fail(taut_status status, const char *format, ...)
 {
@@ -21,7 +18,4 @@ taut_status taut_fail(taut_status status, const char *format, ...)
     return status;
 }
 
-taut_status taut_no_memory(const char *what)
-{
-    return taut_fail(TAUT_NO_MEMORY, "out of memory: %s", what);
-}
+taut_status taut_no_memory(const char *what) { return taut_fail(TAUT_NO_MEMORY, "out of memory: %s", what); }

@@ -4,7 +4,6 @@
 #include "taut.h"
 
 /* Store the line and hand the status back:  return taut_fail(TAUT_BAD_FILE, "%s: %s", path, why); */
-taut_status taut_fail(taut_status status, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+taut_status taut_fail(taut_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 taut_status taut_no_memory(const char *what);
 #endif

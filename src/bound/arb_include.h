@@ -3,7 +3,9 @@
 #define TAUT_BOUND_ARB_INCLUDE_H
 #if __has_include(<flint/arb.h>)
 #include <flint/arb.h>
+#include <flint/arb_hypgeom.h>
 #else
 #include <arb.h>
+#include <arb_hypgeom.h>
 #endif
 #endif

@@ -30,7 +30,9 @@ typedef struct {
 
 /* One step of AdamW: m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2,
  * w = w (1 - decay) - lr * (m/c1) / (sqrt(v/c2) + eps).   decay already holds the learning rate. */
-typedef struct { double lr, b1, b2, eps, decay, c1, c2; } taut_adam;
+typedef struct {
+    double lr, b1, b2, eps, decay, c1, c2;
+} taut_adam;
 
 typedef struct taut_kernels {
     const char *name; /* "ref", "cpu", "cuda" */
@@ -43,7 +45,8 @@ typedef struct taut_kernels {
     void (*get)(double *y, const taut_real *x, int64_t len);
     taut_status (*sync)(void);
 
-    /* vector.c: y = a x + b y (y may be x; a = 0: x is not read, b = 0: y is not read); sum x_i y_i in double */
+    /* vector.c: y = a x + b y (y may be x; a = 0: x is not read, b = 0: y is not read); sum x_i y_i in double
+     */
     void (*axpby)(taut_real *y, double a, const taut_real *x, double b, int64_t len);
     double (*dot)(const taut_real *x, const taut_real *y, int64_t len);
 
@@ -51,21 +54,23 @@ typedef struct taut_kernels {
     void (*gemm)(taut_real *c, const taut_real *a, const taut_real *b, int64_t m, int64_t n, int64_t k,
                  bool ta, bool tb, double alpha, double beta);
 
-    /* rows.c: x and y are (rows, cols); p is (period, cols) and repeats: row r meets p[r % period] */
+    /* rows.c: x and y are (rows, cols); p is (period, cols) and repeats: row r meets p[r % period]
+     *     add_rows       y[r][c] = x[r][c] + p[r % period][c]     (y may be x)
+     *     sum_rows       p[r % period][c] += y[r][c], its adjoint
+     *     mul_rows       y[r][c] = x[r][c] g[c]                   (y may be x)
+     *     dot_rows       g[c] += sum_r x[r][c] y[r][c]
+     *     copy_rows      y[r y_stride + c] = x[r x_stride + c]
+     *     mean_tokens    y (n, d) = mean over t of x (n, t, d)
+     *     spread_tokens  x (n, t, d) = y (n, d) / t, its adjoint */
     void (*add_rows)(taut_real *y, const taut_real *x, const taut_real *p, int64_t rows, int64_t cols,
-                     int64_t period);                     /* y = x + p (y may be x) */
+                     int64_t period);
     void (*sum_rows)(taut_real *p, const taut_real *y, int64_t rows, int64_t cols, int64_t period);
-                                                          /* p += sum of y's rows */
     void (*mul_rows)(taut_real *y, const taut_real *x, const taut_real *g, int64_t rows, int64_t cols);
-                                                          /* y[r][c] = x[r][c] g[c] (y may be x) */
     void (*dot_rows)(taut_real *g, const taut_real *x, const taut_real *y, int64_t rows, int64_t cols);
-                                                          /* g[c] += sum_r x[r][c] y[r][c] */
     void (*copy_rows)(taut_real *y, int64_t y_stride, const taut_real *x, int64_t x_stride, int64_t rows,
-                      int64_t cols);                      /* y[r*y_stride + c] = x[r*x_stride + c] */
+                      int64_t cols);
     void (*mean_tokens)(taut_real *y, const taut_real *x, int64_t n, int64_t t, int64_t d);
-                                                          /* y (n,d) = mean over t of x (n,t,d) */
     void (*spread_tokens)(taut_real *x, const taut_real *y, int64_t n, int64_t t, int64_t d);
-                                                          /* its adjoint: x[n,t,:] = y[n,:] / t */
 
     /* pointwise.c: y = f(x); and y = f'(x) t, which is both jvp and vjp (y may be t) */
     void (*pointwise)(taut_real *y, const taut_real *x, taut_curve f, int64_t len);
@@ -81,13 +86,13 @@ typedef struct taut_kernels {
     void (*centre_rows)(taut_real *y, const taut_real *x, int64_t rows, int64_t d);
 
     /* attention.c: tiled, online softmax, O(tq + tk) memory a head */
-    void (*attention)(taut_real *o, taut_real *lse, const taut_real *q, const taut_real *k, const taut_real *v,
-                      const taut_attn *a);
+    void (*attention)(taut_real *o, taut_real *lse, const taut_real *q, const taut_real *k,
+                      const taut_real *v, const taut_attn *a);
     void (*attention_jvp)(taut_real *to, const taut_real *tq, const taut_real *tk, const taut_real *tv,
                           const taut_real *q, const taut_real *k, const taut_real *v, const taut_attn *a);
-    void (*attention_vjp)(taut_real *gq, taut_real *gk, taut_real *gv, const taut_real *go, const taut_real *o,
-                          const taut_real *lse, const taut_real *q, const taut_real *k, const taut_real *v,
-                          const taut_attn *a);
+    void (*attention_vjp)(taut_real *gq, taut_real *gk, taut_real *gv, const taut_real *go,
+                          const taut_real *o, const taut_real *lse, const taut_real *q, const taut_real *k,
+                          const taut_real *v, const taut_attn *a);
 
     /* rope.c: turn the pairs (i, i + dh/2) of every head by sign * position * base^(-2i/dh), position =
      * row % t; sign -1 is the inverse, hence the adjoint of sign +1 (y may be x) */
@@ -111,7 +116,8 @@ typedef struct taut_kernels {
     /* optimise.c: m = momentum m + g, w = w (1 - decay) - lr m;  AdamW as above */
     void (*sgd)(taut_real *w, taut_real *m, const taut_real *g, int64_t len, double lr, double momentum,
                 double decay);
-    void (*adamw)(taut_real *w, taut_real *m, taut_real *v, const taut_real *g, int64_t len, const taut_adam *);
+    void (*adamw)(taut_real *w, taut_real *m, taut_real *v, const taut_real *g, int64_t len,
+                  const taut_adam *);
 } taut_kernels;
 
 /* "ref", "cpu" (the best build for this processor); NULL for a name nobody has. */

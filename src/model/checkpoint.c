@@ -18,12 +18,12 @@ static void fetch(void *arg, double *dst, int64_t first, int64_t count)
 
 taut_st_entry taut_slab_entry(taut_slab_view *view, const char *name, const char *dtype, const taut_param *p)
 {
-    return (taut_st_entry){ name, dtype, p->rows == 1 ? 1 : 2, { p->rows == 1 ? p->cols : p->rows, p->cols },
+    return (taut_st_entry){ name,  dtype, p->rows == 1 ? 1 : 2, { p->rows == 1 ? p->cols : p->rows, p->cols },
                             fetch, view };
 }
 
-taut_status taut_slab_load(const taut_kernels *k, taut_real *dst, const taut_safetensors *st, const char *path,
-                           const char *name, const taut_param *p)
+taut_status taut_slab_load(const taut_kernels *k, taut_real *dst, const taut_safetensors *st,
+                           const char *path, const char *name, const taut_param *p)
 {
     const int64_t len = p->rows * p->cols;
     const taut_st_tensor *t = taut_safetensors_find(st, name);
@@ -31,7 +31,8 @@ taut_status taut_slab_load(const taut_kernels *k, taut_real *dst, const taut_saf
     const bool fits = p->rows == 1 ? t->rank == 1 && t->shape[0] == p->cols
                                    : t->rank == 2 && t->shape[0] == p->rows && t->shape[1] == p->cols;
     if (!fits)
-        return taut_fail(TAUT_BAD_FILE, "%s: %s holds %lld numbers of another shape, the model wants %lld x %lld", path,
+        return taut_fail(TAUT_BAD_FILE,
+                         "%s: %s holds %lld numbers of another shape, the model wants %lld x %lld", path,
                          name, (long long)t->count, (long long)p->rows, (long long)p->cols);
     double *chunk = taut_malloc(CHUNK * sizeof *chunk);
     taut_status s = chunk ? TAUT_OK : taut_no_memory("reading a checkpoint");
@@ -94,7 +95,8 @@ taut_status taut_model_open(taut_model **out, const char *path, const taut_kerne
     taut_model_spec spec;
     taut_status s = taut_safetensors_open(&st, path);
     if (s) return s;
-    const char *recipe = taut_safetensors_meta(st, "taut.recipe"), *vocab = taut_safetensors_meta(st, "taut.vocab");
+    const char *recipe = taut_safetensors_meta(st, "taut.recipe"),
+               *vocab = taut_safetensors_meta(st, "taut.vocab");
     const taut_st_tensor *embed = taut_safetensors_find(st, "embed.weight");
     if (!recipe || !vocab || !embed || embed->rank != 2)
         s = taut_fail(TAUT_BAD_FILE, "%s: not a taut model (no recipe in its metadata)", path);

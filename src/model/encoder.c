@@ -11,8 +11,9 @@ taut_module *taut_encoder(const taut_model_spec *s, taut_param *table)
     taut_list_add(&l, "transform", taut_linear(s->width, s->width, s->bias, s->init, s->init_std));
     taut_list_add(&l, "transform_act", taut_pointwise(s->activation, s->activation_factor));
     if (s->norm != TAUT_NORM_NONE) taut_list_add(&l, "transform_norm", taut_tree_norm(s));
-    taut_list_add(&l, "head", s->tied ? taut_linear_tied(table, s->bias)
-                                      : taut_linear(table->rows, s->width, s->bias, s->init, s->init_std));
+    taut_list_add(&l, "head",
+                  s->tied ? taut_linear_tied(table, s->bias)
+                          : taut_linear(table->rows, s->width, s->bias, s->init, s->init_std));
     if (s->logit_scale != 1) taut_list_add(&l, "logits", taut_scale(s->logit_scale));
     return taut_list_sequence(&l);
 }

@@ -1,5 +1,5 @@
-/* Random first weights.  Weight number i draws from its own stream, so adding one at the end changes no other.
- * Orthogonal: Gram-Schmidt, twice, on a Gaussian matrix, so that every singular value is `gain`. */
+/* Random first weights.  Weight number i draws from its own stream, so adding one at the end changes no
+ * other. Orthogonal: Gram-Schmidt, twice, on a Gaussian matrix, so that every singular value is `gain`. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -48,7 +48,8 @@ static void fill(double *w, const taut_param *p, uint64_t key, double *work)
         return;
     }
     for (int64_t i = 0; i < len; i++)
-        w[i] = p->init == TAUT_INIT_NORMAL ? p->gain * taut_rng_normal(key, (uint64_t)i) : p->init == TAUT_INIT_ONE;
+        w[i] = p->init == TAUT_INIT_NORMAL ? p->gain * taut_rng_normal(key, (uint64_t)i)
+                                           : p->init == TAUT_INIT_ONE;
 }
 
 taut_status taut_model_init(taut_model *m, uint64_t seed)

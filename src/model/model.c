@@ -6,10 +6,7 @@
 #include "base/alloc.h"
 #include "model/tree.h"
 
-int64_t taut_weight_len(const taut_weight *w)
-{
-    return w->param->rows * w->param->cols;
-}
+int64_t taut_weight_len(const taut_weight *w) { return w->param->rows * w->param->cols; }
 
 int64_t taut_model_size(const taut_model *m)
 {
@@ -25,7 +22,10 @@ const taut_weight *taut_model_find(const taut_model *m, const char *path)
     return NULL;
 }
 
-typedef struct { taut_model *m; bool failed; } listing;
+typedef struct {
+    taut_model *m;
+    bool failed;
+} listing;
 
 static void list_weight(taut_param *p, const char *path, void *arg)
 {
@@ -55,8 +55,8 @@ taut_status taut_model_bind(taut_model *m, bool grads)
     return TAUT_OK;
 }
 
-taut_status taut_model_create(taut_model **out, const taut_model_spec *spec, int64_t tokens, const char *recipe,
-                              const char *vocab, const taut_kernels *k)
+taut_status taut_model_create(taut_model **out, const taut_model_spec *spec, int64_t tokens,
+                              const char *recipe, const char *vocab, const taut_kernels *k)
 {
     taut_model *m = taut_calloc(1, sizeof *m);
     if (!m) return taut_no_memory("the model");
@@ -65,8 +65,12 @@ taut_status taut_model_create(taut_model **out, const taut_model_spec *spec, int
     m->spec = *spec;
     m->recipe = taut_strdup(recipe);
     m->vocab = taut_strdup(vocab);
-    m->embed = (taut_param){ .name = "embed.weight", .rows = tokens, .cols = spec->width, .role = TAUT_TABLE,
-                             .init = TAUT_INIT_NORMAL, .gain = spec->init == TAUT_INIT_NORMAL ? spec->init_std : 1 };
+    m->embed = (taut_param){ .name = "embed.weight",
+                             .rows = tokens,
+                             .cols = spec->width,
+                             .role = TAUT_TABLE,
+                             .init = TAUT_INIT_NORMAL,
+                             .gain = spec->init == TAUT_INIT_NORMAL ? spec->init_std : 1 };
     m->root = spec->arch == TAUT_ARCH_GPT ? taut_gpt(spec, &m->embed) : taut_encoder(spec, &m->embed);
     listing l = { m, !m->root || !m->recipe || !m->vocab };
     if (!l.failed) list_weight(&m->embed, m->embed.name, &l);

@@ -18,7 +18,7 @@ typedef struct taut_model {
     taut_module *root;
     taut_weight *weight;
     int weights;
-    int64_t slab;             /* elements of one slab; gaps between weights stay 0 */
+    int64_t slab;              /* elements of one slab; gaps between weights stay 0 */
     taut_real *values, *grads; /* grads is NULL unless asked for */
 } taut_model;
 
@@ -30,11 +30,12 @@ taut_status taut_model_bind(taut_model *, bool grads) TAUT_MUST_USE;
 void taut_model_free(taut_model *);
 
 taut_status taut_model_init(taut_model *, uint64_t seed) TAUT_MUST_USE; /* init.c */
-int64_t taut_model_size(const taut_model *);       /* how many weights, without gaps */
+int64_t taut_model_size(const taut_model *);                            /* how many weights, without gaps */
 int64_t taut_weight_len(const taut_weight *);
 const taut_weight *taut_model_find(const taut_model *, const char *path); /* or NULL */
 
 /* checkpoint.c: model.safetensors, float32, with recipe and vocabulary in its metadata */
 taut_status taut_model_save(const taut_model *, const char *path) TAUT_MUST_USE;
-taut_status taut_model_open(taut_model **out, const char *path, const taut_kernels *, bool grads) TAUT_MUST_USE;
+taut_status taut_model_open(taut_model **out, const char *path, const taut_kernels *,
+                            bool grads) TAUT_MUST_USE;
 #endif

@@ -24,7 +24,7 @@ struct taut_safetensors {
 const char *taut_st_show(char dst[80], const char *name)
 {
     size_t n = 0;
-    for (; name[n] && n < 72; n++) dst[n] = (unsigned char)name[n] < ' ' ? '?' : name[n];
+    for (; n < 72 && name[n]; n++) dst[n] = (unsigned char)name[n] < ' ' ? '?' : name[n];
     while (name[n] && n > 0 && ((unsigned char)name[n] & 0xC0) == 0x80) n--; /* not inside a character */
     strcpy(dst + n, name[n] ? "..." : "");
     return dst;

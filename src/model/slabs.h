@@ -4,7 +4,10 @@
 #include "model/model.h"
 #include "model/safetensors.h"
 
-typedef struct { const taut_kernels *k; const taut_real *data; } taut_slab_view;
+typedef struct {
+    const taut_kernels *k;
+    const taut_real *data;
+} taut_slab_view;
 
 /* An entry for the writer that reads p's numbers from view; view must live until the file is written. */
 taut_st_entry taut_slab_entry(taut_slab_view *view, const char *name, const char *dtype, const taut_param *p);

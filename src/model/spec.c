@@ -30,7 +30,8 @@ static void read_blocks(taut_model_spec *s, taut_config *cfg)
     s->rope_base = taut_config_real(cfg, "model.rope_base", 10000, 1, 1e12);
     s->bias = taut_config_bool(cfg, "model.bias", true);
     s->tied = taut_config_bool(cfg, "model.tied", true);
-    s->activation = (taut_curve)taut_config_choice(cfg, "model.activation", "gelu|gelu_tanh|relu|silu|tanh", 0);
+    s->activation = (taut_curve)taut_config_choice(cfg, "model.activation", "gelu|gelu_tanh|relu|silu|tanh",
+                                                   0);
     s->activation_factor = taut_config_real(cfg, "model.activation_factor", 1, 1e-6, 1e6);
     s->convex = taut_config_choice(cfg, "model.residual", "plain|convex", 0);
     s->residual_alpha = taut_config_real(cfg, "model.residual_alpha", 0, 0, 1);
@@ -42,8 +43,8 @@ static void read_scales(taut_model_spec *s, taut_config *cfg)
     const double head = (double)s->width / (double)s->heads;
     const double scale[] = { 1 / sqrt(head), 1 / head, 1 / (double)s->width };
     const double factor = taut_config_real(cfg, "model.attention_factor", 1, 0, 1e6);
-    s->attention_scale =
-        factor * scale[taut_config_choice(cfg, "model.attention_scale", "inv_sqrt_head|inv_head|inv_width", 0)];
+    s->attention_scale = factor * scale[taut_config_choice(cfg, "model.attention_scale",
+                                                           "inv_sqrt_head|inv_head|inv_width", 0)];
     s->attention_out = taut_config_real(cfg, "model.attention_out", 1, 0, 1e6);
     s->logit_scale = taut_config_real(cfg, "model.logit_scale", 1, 1e-6, 1e6);
     const bool orthogonal = taut_config_choice(cfg, "model.init", "normal|orthogonal", 0);
@@ -62,7 +63,8 @@ taut_status taut_model_spec_read(taut_model_spec *s, taut_config *cfg)
         return taut_fail(TAUT_BAD_CONFIG, "model.width = %lld is not a multiple of model.heads = %lld",
                          (long long)s->width, (long long)s->heads);
     if (s->positions == TAUT_POS_ROPE && s->width / s->heads % 2)
-        return taut_fail(TAUT_BAD_CONFIG, "model.positions = rope needs heads of even width, but width/heads is %lld",
+        return taut_fail(TAUT_BAD_CONFIG,
+                         "model.positions = rope needs heads of even width, but width/heads is %lld",
                          (long long)(s->width / s->heads));
     if (s->norm == TAUT_NORM_CENTER && s->width < 2)
         return taut_fail(TAUT_BAD_CONFIG, "model.norm = centernorm needs model.width of at least 2");

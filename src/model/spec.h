@@ -21,7 +21,7 @@ typedef struct {
     bool bias, tied;
     taut_curve activation;
     double activation_factor;
-    bool convex;          /* (1-a) x + a f(x) instead of x + f(x) */
+    bool convex;           /* (1-a) x + a f(x) instead of x + f(x) */
     double residual_alpha; /* a; 0 asks for 1/(2 depth) */
     double attention_scale, attention_out, logit_scale, dropout;
     taut_init init;

@@ -13,10 +13,7 @@ void taut_list_add(taut_list *l, const char *name, taut_module *child)
     l->child[l->count++] = child;
 }
 
-taut_module *taut_list_sequence(const taut_list *l)
-{
-    return taut_sequence(l->count, l->name, l->child);
-}
+taut_module *taut_list_sequence(const taut_list *l) { return taut_sequence(l->count, l->name, l->child); }
 
 taut_module *taut_tree_norm(const taut_model_spec *s)
 {
@@ -29,15 +26,24 @@ taut_module *taut_tree_norm(const taut_model_spec *s)
 static double out_gain(const taut_model_spec *s)
 {
     if (s->zero_out) return 0;
-    return s->init == TAUT_INIT_NORMAL && !s->convex ? s->init_std / sqrt(2.0 * (double)s->depth) : s->init_std;
+    return s->init == TAUT_INIT_NORMAL && !s->convex ? s->init_std / sqrt(2.0 * (double)s->depth)
+                                                     : s->init_std;
 }
 
 static taut_module *attention(const taut_model_spec *s, bool causal)
 {
-    return taut_attention(&(taut_attention_spec){
-        .width = s->width, .heads = s->heads, .scale = s->attention_scale, .out = s->attention_out,
-        .causal = causal, .alibi = s->positions == TAUT_POS_ALIBI, .rope = s->positions == TAUT_POS_ROPE,
-        .bias = s->bias, .rope_base = s->rope_base, .gain = s->init_std, .out_gain = out_gain(s), .init = s->init });
+    return taut_attention(&(taut_attention_spec){ .width = s->width,
+                                                  .heads = s->heads,
+                                                  .scale = s->attention_scale,
+                                                  .out = s->attention_out,
+                                                  .causal = causal,
+                                                  .alibi = s->positions == TAUT_POS_ALIBI,
+                                                  .rope = s->positions == TAUT_POS_ROPE,
+                                                  .bias = s->bias,
+                                                  .rope_base = s->rope_base,
+                                                  .gain = s->init_std,
+                                                  .out_gain = out_gain(s),
+                                                  .init = s->init });
 }
 
 static taut_module *mlp(const taut_model_spec *s)
@@ -46,13 +52,14 @@ static taut_module *mlp(const taut_model_spec *s)
     taut_list l = { .count = 0 };
     taut_list_add(&l, "in", taut_linear(s->mlp, s->width, s->bias, s->init, s->init_std));
     taut_list_add(&l, "act", taut_pointwise(s->activation, s->activation_factor));
-    taut_list_add(&l, "out", taut_linear(s->width, s->mlp, s->bias, out == 0 ? TAUT_INIT_ZERO : s->init, out));
+    taut_list_add(&l, "out",
+                  taut_linear(s->width, s->mlp, s->bias, out == 0 ? TAUT_INIT_ZERO : s->init, out));
     return taut_list_sequence(&l);
 }
 
 /* Adds the residual branch around f to the block, with its norm and dropout. */
-static void add_branch(taut_list *block, const taut_model_spec *s, const char *name, taut_module *f, const char *norm,
-                       uint64_t id)
+static void add_branch(taut_list *block, const taut_model_spec *s, const char *name, taut_module *f,
+                       const char *norm, uint64_t id)
 {
     const double a = taut_spec_alpha(s);
     taut_list l = { .count = 0 };
@@ -60,7 +67,8 @@ static void add_branch(taut_list *block, const taut_model_spec *s, const char *n
     taut_list_add(&l, name, f);
     if (s->dropout > 0) taut_list_add(&l, "drop", taut_dropout(s->dropout, id));
     taut_list_add(block, "", taut_mix(taut_list_sequence(&l), s->convex ? 1 - a : 1, s->convex ? a : 1));
-    if (s->norm != TAUT_NORM_NONE && s->place == TAUT_PLACE_POST) taut_list_add(block, norm, taut_tree_norm(s));
+    if (s->norm != TAUT_NORM_NONE && s->place == TAUT_PLACE_POST)
+        taut_list_add(block, norm, taut_tree_norm(s));
 }
 
 static taut_module *block(const taut_model_spec *s, bool causal, uint64_t index)
@@ -87,7 +95,8 @@ taut_module *taut_tree_blocks(const taut_model_spec *s, bool causal)
 void taut_tree_begin(taut_list *l, const taut_model_spec *s)
 {
     if (s->positions == TAUT_POS_LEARNED)
-        taut_list_add(l, "pos", taut_position(s->context, s->width, s->init == TAUT_INIT_NORMAL ? s->init_std : 0.02));
+        taut_list_add(l, "pos",
+                      taut_position(s->context, s->width, s->init == TAUT_INIT_NORMAL ? s->init_std : 0.02));
     if (s->embed_norm) taut_list_add(l, "embed_norm", taut_tree_norm(s));
     if (s->dropout > 0) taut_list_add(l, "drop", taut_dropout(s->dropout, 0));
 }

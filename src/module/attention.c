@@ -11,7 +11,9 @@
 #include "bound/attention.h"
 #include "module/leaf.h"
 
-typedef struct { taut_param weight, bias; } affine;
+typedef struct {
+    taut_param weight, bias;
+} affine;
 
 typedef struct {
     taut_module base;
@@ -19,7 +21,11 @@ typedef struct {
     affine q, k, v, o;
 } attention;
 
-typedef struct { taut_tensor xq, xk, q, k, v, o; taut_real *lse; taut_attn attn; } kept;
+typedef struct {
+    taut_tensor xq, xk, q, k, v, o;
+    taut_real *lse;
+    taut_attn attn;
+} kept;
 
 static taut_shape query_shape(const attention *s, taut_shape in)
 {
@@ -45,7 +51,14 @@ static kept kept_at(const attention *s, const taut_run *run, taut_point at)
         t.xq = taut_take_tensor(&at.trace, sq);
         t.xk = taut_take_tensor(&at.trace, sk);
     }
-    t.attn = (taut_attn){ sq.n, a->heads, sq.t, sk.t, a->width / a->heads, a->scale, a->causal, a->alibi,
+    t.attn = (taut_attn){ sq.n,
+                          a->heads,
+                          sq.t,
+                          sk.t,
+                          a->width / a->heads,
+                          a->scale,
+                          a->causal,
+                          a->alibi,
                           a->queries ? NULL : run->lengths };
     return t;
 }
@@ -75,9 +88,11 @@ static void join(const taut_kernels *k, taut_tensor x, taut_tensor xq, taut_tens
 }
 
 /* y = W x, or with `bias` y = W x + b */
-static void project(const attention *s, const taut_kernels *k, taut_tensor y, const affine *a, taut_tensor x, bool bias)
+static void project(const attention *s, const taut_kernels *k, taut_tensor y, const affine *a, taut_tensor x,
+                    bool bias)
 {
-    k->gemm(y.data, x.data, a->weight.value, taut_rows(x.shape), s->spec.width, s->spec.width, false, true, 1, 0);
+    k->gemm(y.data, x.data, a->weight.value, taut_rows(x.shape), s->spec.width, s->spec.width, false, true, 1,
+            0);
     if (bias && s->spec.bias) k->add_rows(y.data, y.data, a->bias.value, taut_rows(y.shape), y.shape.d, 1);
 }
 
@@ -85,7 +100,8 @@ static void turn(const attention *s, const taut_kernels *k, taut_tensor x, doubl
 {
     const taut_attention_spec *a = &s->spec;
     if (a->rope)
-        k->rope(x.data, x.data, taut_rows(x.shape), x.shape.t, a->heads, a->width / a->heads, a->rope_base, sign);
+        k->rope(x.data, x.data, taut_rows(x.shape), x.shape.t, a->heads, a->width / a->heads, a->rope_base,
+                sign);
 }
 
 static void output(const attention *s, const taut_kernels *k, taut_tensor y, taut_tensor o)
@@ -110,7 +126,9 @@ static void attention_forward(const taut_module *m, taut_run *run, taut_tensor y
     if (s->spec.bias) k->add_rows(y.data, y.data, s->o.bias.value, taut_rows(y.shape), y.shape.d, 1);
 }
 
-typedef struct { taut_tensor q, k, v, o, xq, xk; } slopes; /* tangents or cotangents of what is kept */
+typedef struct {
+    taut_tensor q, k, v, o, xq, xk;
+} slopes; /* tangents or cotangents of what is kept */
 
 static slopes take_slopes(const attention *s, taut_run *run, const kept *t, taut_tensor x)
 {
@@ -167,7 +185,8 @@ static void attention_vjp(const taut_module *m, taut_run *run, taut_tensor gx, t
         k->gemm(s->o.weight.grad, gy.data, t.o.data, w, w, rows, true, false, s->spec.out, 1);
         if (s->spec.bias) k->sum_rows(s->o.bias.grad, gy.data, rows, w, 1);
     }
-    k->attention_vjp(d.q.data, d.k.data, d.v.data, d.o.data, t.o.data, t.lse, t.q.data, t.k.data, t.v.data, &t.attn);
+    k->attention_vjp(d.q.data, d.k.data, d.v.data, d.o.data, t.o.data, t.lse, t.q.data, t.k.data, t.v.data,
+                     &t.attn);
     turn(s, k, d.q, -1);
     turn(s, k, d.k, -1);
     project_back(s, run, d.xq, false, d.q, &s->q, t.xq);
@@ -183,13 +202,25 @@ static taut_bound attention_bound(const taut_module *m, taut_region in)
     const taut_attention_spec *a = &s->spec;
     const int64_t tq = a->queries ? a->queries : in.tokens;
     const taut_attention_weights w = {
-        .width = a->width, .heads = a->heads, .dh = a->width / a->heads,
-        .wq = taut_ref_values(&s->q.weight), .wk = taut_ref_values(&s->k.weight),
-        .wv = taut_ref_values(&s->v.weight), .wo = taut_ref_values(&s->o.weight),
-        .bq = a->bias ? taut_ref_values(&s->q.bias) : NULL, .bk = a->bias ? taut_ref_values(&s->k.bias) : NULL,
-        .bv = a->bias ? taut_ref_values(&s->v.bias) : NULL, .bo = a->bias ? taut_ref_values(&s->o.bias) : NULL,
-        .scale = a->scale, .out = a->out, .rope = a->rope, .causal = a->causal, .alibi = a->alibi,
-        .cross = a->queries != 0, .tq = tq, .tk = in.tokens - a->queries,
+        .width = a->width,
+        .heads = a->heads,
+        .dh = a->width / a->heads,
+        .wq = taut_ref_values(&s->q.weight),
+        .wk = taut_ref_values(&s->k.weight),
+        .wv = taut_ref_values(&s->v.weight),
+        .wo = taut_ref_values(&s->o.weight),
+        .bq = a->bias ? taut_ref_values(&s->q.bias) : NULL,
+        .bk = a->bias ? taut_ref_values(&s->k.bias) : NULL,
+        .bv = a->bias ? taut_ref_values(&s->v.bias) : NULL,
+        .bo = a->bias ? taut_ref_values(&s->o.bias) : NULL,
+        .scale = a->scale,
+        .out = a->out,
+        .rope = a->rope,
+        .causal = a->causal,
+        .alibi = a->alibi,
+        .cross = a->queries != 0,
+        .tq = tq,
+        .tk = in.tokens - a->queries,
         .keys_min = in.padded && !a->queries ? 0 : in.tokens - a->queries,
     };
     const taut_attention_bound b = up_attention(&w, in.size, in.size);
@@ -228,7 +259,8 @@ taut_module *taut_attention(const taut_attention_spec *spec)
 {
     const int64_t d = spec->width;
     TAUT_CHECK(spec->heads > 0 && d % spec->heads == 0, "attention: width must be a multiple of heads");
-    TAUT_CHECK(!spec->rope || d / spec->heads % 2 == 0, "attention: RoPE turns pairs, heads must have an even width");
+    TAUT_CHECK(!spec->rope || d / spec->heads % 2 == 0,
+               "attention: RoPE turns pairs, heads must have an even width");
     attention *s = taut_calloc(1, sizeof *s);
     if (!s) return NULL;
     *s = (attention){ { &attention_ops },
@@ -236,7 +268,8 @@ taut_module *taut_attention(const taut_attention_spec *spec)
                       affine_of("q.weight", "q.bias", d, spec->init, spec->gain),
                       affine_of("k.weight", "k.bias", d, spec->init, spec->gain),
                       affine_of("v.weight", "v.bias", d, spec->init, spec->gain),
-                      affine_of("o.weight", "o.bias", d, spec->out_gain == 0 ? TAUT_INIT_ZERO : spec->init, spec->out_gain) };
+                      affine_of("o.weight", "o.bias", d, spec->out_gain == 0 ? TAUT_INIT_ZERO : spec->init,
+                                spec->out_gain) };
     s->spec.scale = as_float(spec->scale);
     s->spec.out = as_float(spec->out);
     return &s->base;

@@ -17,7 +17,8 @@ void taut_children_free(taut_children *c)
 
 taut_children taut_children_adopt(int count, const char *const *names, taut_module *const *modules)
 {
-    taut_children c = { count, taut_calloc((size_t)count, sizeof *c.module), taut_calloc((size_t)count, sizeof *c.name) };
+    taut_children c = { count, taut_calloc((size_t)count, sizeof *c.module),
+                        taut_calloc((size_t)count, sizeof *c.name) };
     bool whole = c.module && c.name;
     for (int i = 0; i < count; i++) {
         char number[16];

@@ -16,7 +16,9 @@ typedef struct {
     double eps;
 } layernorm;
 
-typedef struct { taut_real *z, *rstd; } kept;
+typedef struct {
+    taut_real *z, *rstd;
+} kept;
 
 static kept kept_at(taut_point at)
 {
@@ -98,19 +100,15 @@ static taut_module *create(int64_t d, double eps, bool centre)
     layernorm *s = taut_calloc(1, sizeof *s);
     if (!s) return NULL;
     s->base.ops = &layernorm_ops;
-    s->gain = (taut_param){ .name = "weight", .rows = 1, .cols = d, .role = TAUT_VECTOR, .init = TAUT_INIT_ONE };
+    s->gain = (taut_param){
+        .name = "weight", .rows = 1, .cols = d, .role = TAUT_VECTOR, .init = TAUT_INIT_ONE
+    };
     s->bias = (taut_param){ .name = "bias", .rows = 1, .cols = d, .role = TAUT_VECTOR };
     s->centre = centre;
     s->eps = as_float(eps);
     return &s->base;
 }
 
-taut_module *taut_layernorm(int64_t d, double eps)
-{
-    return create(d, eps, true);
-}
+taut_module *taut_layernorm(int64_t d, double eps) { return create(d, eps, true); }
 
-taut_module *taut_rmsnorm(int64_t d, double eps)
-{
-    return create(d, eps, false);
-}
+taut_module *taut_rmsnorm(int64_t d, double eps) { return create(d, eps, false); }

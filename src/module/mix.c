@@ -56,10 +56,7 @@ static taut_bound mix_bound(const taut_module *m, taut_region in)
                          region_sized(in, up_add(up_mul(keep, in.size), up_mul(mix, f.out.size))) };
 }
 
-static void mix_params(taut_module *m, taut_visitor *v)
-{
-    taut_visit_child(v, "", ((residual *)m)->f);
-}
+static void mix_params(taut_module *m, taut_visitor *v) { taut_visit_child(v, "", ((residual *)m)->f); }
 
 static void mix_free(taut_module *m)
 {

@@ -16,8 +16,14 @@
 
 typedef struct taut_module taut_module;
 
-typedef struct { taut_shape out; int64_t trace, scratch; } taut_plan; /* element counts */
-typedef struct { taut_tensor x; taut_span trace; } taut_point;       /* where jvp and vjp are taken */
+typedef struct {
+    taut_shape out;
+    int64_t trace, scratch;
+} taut_plan; /* element counts */
+typedef struct {
+    taut_tensor x;
+    taut_span trace;
+} taut_point; /* where jvp and vjp are taken */
 
 typedef struct {
     const taut_kernels *k;  /* the only way a module touches numbers */
@@ -32,8 +38,16 @@ typedef struct {
  * l2 norm over everything; `tokens` is how many tokens an example has.  `padded` says that examples may be
  * shorter (run->lengths will be given), so that any number of keys may be masked. */
 typedef enum { TAUT_NORM_TOKENS, TAUT_NORM_FLAT } taut_norm;
-typedef struct { taut_norm norm; int64_t tokens; taut_up size; bool padded; } taut_region;
-typedef struct { taut_up lip; taut_region out; } taut_bound;
+typedef struct {
+    taut_norm norm;
+    int64_t tokens;
+    taut_up size;
+    bool padded;
+} taut_region;
+typedef struct {
+    taut_up lip;
+    taut_region out;
+} taut_bound;
 
 /* What a weight is for: matrices are what Muon and spectral caps act on; tables hold one row a token. */
 typedef enum { TAUT_MATRIX, TAUT_VECTOR, TAUT_TABLE } taut_role;
@@ -64,7 +78,9 @@ typedef struct {
     void (*free)(taut_module *);
 } taut_module_ops;
 
-struct taut_module { const taut_module_ops *ops; };
+struct taut_module {
+    const taut_module_ops *ops;
+};
 
 static inline taut_plan taut_plan_of(const taut_module *m, taut_shape in) { return m->ops->plan(m, in); }
 static inline void taut_forward(const taut_module *m, taut_run *r, taut_tensor y, taut_point at)
@@ -104,17 +120,17 @@ taut_module *taut_position(int64_t tokens, int64_t d, double gain); /* y_t = x_t
 taut_module *taut_dropout(double p, uint64_t id);
 taut_module *taut_pool_mean(void);
 taut_module *taut_pool_first(void);
-taut_module *taut_mix(taut_module *f, double keep, double mix);    /* keep x + mix f(x) */
+taut_module *taut_mix(taut_module *f, double keep, double mix); /* keep x + mix f(x) */
 taut_module *taut_sequence(int count, const char *const *names, taut_module *const *children);
 taut_module *taut_heads(int count, taut_module *const *children); /* same input, outputs side by side */
 
 typedef struct {
-    int64_t width, heads;   /* features of a token; heads of width/heads each */
-    int64_t queries;        /* 0: self-attention; m: the first m tokens ask, the others are read */
-    double scale, out;      /* logits times scale; output times out */
+    int64_t width, heads; /* features of a token; heads of width/heads each */
+    int64_t queries;      /* 0: self-attention; m: the first m tokens ask, the others are read */
+    double scale, out;    /* logits times scale; output times out */
     bool causal, alibi, rope, bias;
     double rope_base;
-    double gain, out_gain;  /* initial standard deviation or singular value of q, k, v and of o */
+    double gain, out_gain; /* initial standard deviation or singular value of q, k, v and of o */
     taut_init init;
 } taut_attention_spec;
 taut_module *taut_attention(const taut_attention_spec *);

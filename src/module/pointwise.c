@@ -40,11 +40,16 @@ static void pointwise_slope(const taut_module *m, taut_run *run, taut_tensor y, 
 static taut_slopes slopes_of(taut_curve curve)
 {
     switch (curve) {
-    case TAUT_GELU: return slopes_gelu();
-    case TAUT_GELU_TANH: return slopes_gelu_tanh();
-    case TAUT_RELU: return slopes_relu();
-    case TAUT_SILU: return slopes_silu();
-    case TAUT_TANH: return slopes_tanh();
+    case TAUT_GELU:
+        return slopes_gelu();
+    case TAUT_GELU_TANH:
+        return slopes_gelu_tanh();
+    case TAUT_RELU:
+        return slopes_relu();
+    case TAUT_SILU:
+        return slopes_silu();
+    case TAUT_TANH:
+        return slopes_tanh();
     }
     return (taut_slopes){ -INFINITY, INFINITY };
 }
@@ -53,7 +58,8 @@ static taut_bound pointwise_bound(const taut_module *m, taut_region in)
 {
     const pointwise *s = (const pointwise *)m;
     const taut_up factor = up_exact(s->factor);
-    return (taut_bound){ up_mul(factor, up_slopes_lip(slopes_of(s->curve))), region_sized(in, up_mul(factor, in.size)) };
+    return (taut_bound){ up_mul(factor, up_slopes_lip(slopes_of(s->curve))),
+                         region_sized(in, up_mul(factor, in.size)) };
 }
 
 static const taut_module_ops pointwise_ops = {

@@ -72,12 +72,6 @@ static taut_module *create(bool mean)
     return &s->base;
 }
 
-taut_module *taut_pool_mean(void)
-{
-    return create(true);
-}
+taut_module *taut_pool_mean(void) { return create(true); }
 
-taut_module *taut_pool_first(void)
-{
-    return create(false);
-}
+taut_module *taut_pool_first(void) { return create(false); }

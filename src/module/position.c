@@ -47,10 +47,7 @@ static taut_bound position_bound(const taut_module *m, taut_region in)
     return (taut_bound){ { 1 }, region_sized(in, up_add(in.size, longest)) };
 }
 
-static void position_params(taut_module *m, taut_visitor *v)
-{
-    taut_visit_param(v, &((position *)m)->table);
-}
+static void position_params(taut_module *m, taut_visitor *v) { taut_visit_param(v, &((position *)m)->table); }
 
 static const taut_module_ops position_ops = {
     .kind = "position",
@@ -68,7 +65,11 @@ taut_module *taut_position(int64_t tokens, int64_t d, double gain)
     position *s = taut_calloc(1, sizeof *s);
     if (!s) return NULL;
     s->base.ops = &position_ops;
-    s->table = (taut_param){ .name = "weight", .rows = tokens, .cols = d, .role = TAUT_TABLE,
-                             .init = TAUT_INIT_NORMAL, .gain = gain };
+    s->table = (taut_param){ .name = "weight",
+                             .rows = tokens,
+                             .cols = d,
+                             .role = TAUT_TABLE,
+                             .init = TAUT_INIT_NORMAL,
+                             .gain = gain };
     return &s->base;
 }

@@ -10,10 +10,7 @@ typedef struct {
     taut_children of;
 } sequence;
 
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* jvp and vjp pass tangents through two buffers in turn, each as large as the largest activation. */
 static taut_plan sequence_plan(const taut_module *m, taut_shape in)
@@ -47,7 +44,8 @@ static void sequence_forward(const taut_module *m, taut_run *run, taut_tensor y,
     for (int i = 0; i < c->count; i++) {
         const taut_point here = next_point(c->module[i], x, &at.trace);
         const bool last = i + 1 == c->count;
-        const taut_tensor out = last ? y : taut_take_tensor(&at.trace, taut_plan_of(c->module[i], x.shape).out);
+        const taut_tensor out = last ? y
+                                     : taut_take_tensor(&at.trace, taut_plan_of(c->module[i], x.shape).out);
         taut_forward(c->module[i], run, out, here);
         x = out;
     }
@@ -63,7 +61,11 @@ static void sequence_points(const taut_children *c, taut_point at, taut_point *p
     }
 }
 
-typedef struct { taut_point point[128]; taut_real *buffer[2]; taut_span mark; } walk;
+typedef struct {
+    taut_point point[128];
+    taut_real *buffer[2];
+    taut_span mark;
+} walk;
 
 static walk walk_begin(const taut_children *c, taut_run *run, taut_point at)
 {
@@ -80,8 +82,8 @@ static void sequence_jvp(const taut_module *m, taut_run *run, taut_tensor ty, ta
     const taut_children *c = &((const sequence *)m)->of;
     const walk w = walk_begin(c, run, at);
     for (int i = 0; i < c->count; i++) {
-        const taut_tensor out =
-            i + 1 == c->count ? ty : (taut_tensor){ w.buffer[i % 2], w.point[i + 1].x.shape };
+        const taut_tensor out = i + 1 == c->count ? ty
+                                                  : (taut_tensor){ w.buffer[i % 2], w.point[i + 1].x.shape };
         taut_jvp(c->module[i], run, out, tx, w.point[i]);
         tx = out;
     }

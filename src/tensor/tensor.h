@@ -7,20 +7,23 @@
 
 #include "base/check.h"
 
-typedef struct taut_real taut_real;             /* never completed: only kernels know what it is */
-typedef struct { int64_t n, t, d; } taut_shape; /* examples, tokens, features */
-typedef struct { taut_real *data; taut_shape shape; } taut_tensor;
-typedef struct { taut_real *data; int64_t len; size_t elem; } taut_span;
+typedef struct taut_real taut_real; /* never completed: only kernels know what it is */
+typedef struct {
+    int64_t n, t, d;
+} taut_shape; /* examples, tokens, features */
+typedef struct {
+    taut_real *data;
+    taut_shape shape;
+} taut_tensor;
+typedef struct {
+    taut_real *data;
+    int64_t len;
+    size_t elem;
+} taut_span;
 
-static inline int64_t taut_len(taut_shape s)
-{
-    return s.n * s.t * s.d;
-}
+static inline int64_t taut_len(taut_shape s) { return s.n * s.t * s.d; }
 
-static inline int64_t taut_rows(taut_shape s)
-{
-    return s.n * s.t;
-}
+static inline int64_t taut_rows(taut_shape s) { return s.n * s.t; }
 
 static inline bool taut_same_shape(taut_shape a, taut_shape b)
 {

@@ -9,6 +9,7 @@ typedef struct {
     int64_t targets, windows;
 } taut_evaluation;
 
-/* At most `windows` windows, 0 for the whole split, `rows` at a time (the pass and the batch hold that many). */
+/* At most `windows` windows, 0 for the whole split, `rows` at a time (the pass and the batch hold that many).
+ */
 taut_evaluation taut_evaluate(taut_pass *, taut_batch *, taut_split, int64_t windows, int64_t rows);
 #endif

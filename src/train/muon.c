@@ -11,7 +11,9 @@
 
 const char *const taut_muon_names = "you6|nanogpt5|classic5";
 
-typedef struct { double a, b, c; } quintic;
+typedef struct {
+    double a, b, c;
+} quintic;
 
 static const quintic you6[] = {
     { 3955. / 1024, -8306. / 1024, 5008. / 1024 }, { 3735. / 1024, -6681. / 1024, 3463. / 1024 },
@@ -26,12 +28,12 @@ static const quintic classic5[] = {
     { 3.4445, -4.7750, 2.0315 }, { 3.4445, -4.7750, 2.0315 }, { 3.4445, -4.7750, 2.0315 },
     { 3.4445, -4.7750, 2.0315 }, { 3.4445, -4.7750, 2.0315 },
 };
-static const struct { const quintic *step; int steps; } polynomials[] = { { you6, 6 }, { nanogpt5, 5 }, { classic5, 5 } };
+static const struct {
+    const quintic *step;
+    int steps;
+} polynomials[] = { { you6, 6 }, { nanogpt5, 5 }, { classic5, 5 } };
 
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 int64_t taut_muon_work(int64_t rows, int64_t cols)
 {

@@ -1,4 +1,5 @@
-/* SGD, AdamW, Muon: one step over every weight of a model.  State lives in slabs laid out like the weights. */
+/* SGD, AdamW, Muon: one step over every weight of a model.  State lives in slabs laid out like the weights.
+ */
 #ifndef TAUT_TRAIN_OPTIMISER_H
 #define TAUT_TRAIN_OPTIMISER_H
 #include "model/model.h"

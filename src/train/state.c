@@ -21,7 +21,10 @@ static int kinds_of(const taut_optimiser *o, const char **prefix, taut_real **sl
     return kinds;
 }
 
-typedef struct { char name[280]; taut_slab_view view; } item;
+typedef struct {
+    char name[280];
+    taut_slab_view view;
+} item;
 
 static void fetch_recent(void *arg, double *dst, int64_t first, int64_t count)
 {
@@ -49,8 +52,9 @@ static taut_status write_entries(const taut_clock *c, const taut_optimiser *o, c
     snprintf(step, sizeof step, "%lld", (long long)c->step);
     snprintf(tokens, sizeof tokens, "%lld", (long long)c->tokens);
     snprintf(seconds, sizeof seconds, "%a", c->seconds);
-    const taut_st_meta meta[] = { { "format", "taut-state" }, { "taut.version", TAUT_VERSION }, { "step", step },
-                                  { "tokens", tokens },       { "seconds", seconds },           { "taut.vocab", m->vocab } };
+    const taut_st_meta meta[] = { { "format", "taut-state" }, { "taut.version", TAUT_VERSION },
+                                  { "step", step },           { "tokens", tokens },
+                                  { "seconds", seconds },     { "taut.vocab", m->vocab } };
     return taut_safetensors_write(path, entry, count, meta, 6);
 }
 
@@ -59,23 +63,28 @@ taut_status taut_state_save(const taut_clock *c, const taut_optimiser *o, const 
     const size_t most = (size_t)(3 * o->m->weights + 1);
     item *items = taut_calloc(most, sizeof *items);
     taut_st_entry *entry = taut_calloc(most, sizeof *entry);
-    const taut_status s = items && entry ? write_entries(c, o, path, items, entry) : taut_no_memory("saving the run");
+    const taut_status s = items && entry ? write_entries(c, o, path, items, entry)
+                                         : taut_no_memory("saving the run");
     free(items);
     free(entry);
     return s;
 }
 
-static taut_status load_clock(taut_clock *c, const taut_safetensors *st, const taut_model *m, const char *path)
+static taut_status load_clock(taut_clock *c, const taut_safetensors *st, const taut_model *m,
+                              const char *path)
 {
     const char *step = taut_safetensors_meta(st, "step"), *tokens = taut_safetensors_meta(st, "tokens");
-    const char *seconds = taut_safetensors_meta(st, "seconds"), *vocab = taut_safetensors_meta(st, "taut.vocab");
+    const char *seconds = taut_safetensors_meta(st, "seconds"),
+               *vocab = taut_safetensors_meta(st, "taut.vocab");
     const taut_st_tensor *recent = taut_safetensors_find(st, "recent");
     if (!step || !tokens || !seconds || !vocab || !recent || recent->count != TAUT_RECENT)
         return taut_fail(TAUT_BAD_FILE, "%s: not the state of a taut run", path);
     if (strcmp(vocab, m->vocab) != 0)
-        return taut_fail(TAUT_BAD_FILE, "%s: the run was trained on another vocabulary than this text has", path);
+        return taut_fail(TAUT_BAD_FILE, "%s: the run was trained on another vocabulary than this text has",
+                         path);
     *c = (taut_clock){ strtoll(step, NULL, 10), strtoll(tokens, NULL, 10), strtod(seconds, NULL), { 0 } };
-    if (c->step < 0 || c->tokens < 0) return taut_fail(TAUT_BAD_FILE, "%s: step %s makes no sense", path, step);
+    if (c->step < 0 || c->tokens < 0)
+        return taut_fail(TAUT_BAD_FILE, "%s: step %s makes no sense", path, step);
     return taut_safetensors_read(st, recent, c->recent, 0, TAUT_RECENT);
 }
 

@@ -7,8 +7,8 @@
 enum { TAUT_RECENT = 32 };
 
 typedef struct {
-    int64_t step, tokens; /* steps done, tokens seen */
-    double seconds;       /* spent training so far */
+    int64_t step, tokens;       /* steps done, tokens seen */
+    double seconds;             /* spent training so far */
     double recent[TAUT_RECENT]; /* the last losses: step s is at s % TAUT_RECENT */
 } taut_clock;
 

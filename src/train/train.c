@@ -45,7 +45,8 @@ static taut_status begin(run *r)
     } else {
         s = taut_model_init(t->model, t->recipe.train.seed);
         if (!s) s = taut_dir_make(o->run);
-        for (int i = 0; !s && i < 3; i++) remove(in_run(r, path, old[i])); /* of the run that is overwritten */
+        for (int i = 0; !s && i < 3; i++)
+            remove(in_run(r, path, old[i])); /* of the run that is overwritten */
     }
     if (!s) s = taut_file_write(in_run(r, path, "recipe.ini"), t->printed, strlen(t->printed));
     if (!s) s = taut_log_open(&r->log, in_run(r, path, "log.jsonl"), o->resume ? t->clock.step : -1);
@@ -53,7 +54,8 @@ static taut_status begin(run *r)
     return s;
 }
 
-/* The state first: it alone is what a run goes on from.  Never replaces good weights by ones that are not finite. */
+/* The state first: it alone is what a run goes on from.  Never replaces good weights by ones that are not
+ * finite. */
 static taut_status checkpoint(run *r)
 {
     char path[4096];
@@ -84,7 +86,8 @@ static taut_status log_evaluation(run *r)
 {
     taut_trainer *t = &r->trainer;
     const taut_train_spec *spec = &t->recipe.train;
-    const taut_evaluation e = taut_evaluate(t->pass, &t->batch, TAUT_VALID, spec->eval_batches * spec->batch, spec->batch);
+    const taut_evaluation e = taut_evaluate(t->pass, &t->batch, TAUT_VALID, spec->eval_batches * spec->batch,
+                                            spec->batch);
     cJSON *line = cJSON_CreateObject();
     cJSON_AddNumberToObject(line, "step", (double)t->clock.step);
     cJSON_AddNumberToObject(line, "val_loss", e.loss);
@@ -105,7 +108,8 @@ static taut_status report(run *r, const taut_step *step)
     if (!s && spec->eval_every && c->step % spec->eval_every == 0) s = log_evaluation(r);
     if (o->progress)
         o->progress(&(taut_progress){ c->step, spec->steps, step->loss, step->lr, step->grad_norm,
-                                      (double)c->tokens / seconds, seconds }, o->arg);
+                                      (double)c->tokens / seconds, seconds },
+                    o->arg);
     return s;
 }
 
@@ -139,15 +143,20 @@ static taut_status finish(run *r, taut_train_summary *out)
     const taut_clock *c = &t->clock;
     const double seconds = now() - r->started;
     const taut_evaluation e = taut_evaluate(t->pass, &t->batch, TAUT_VALID, 0, t->recipe.train.batch);
-    *out = (taut_train_summary){ .steps = c->step, .tokens = c->tokens, .weights = taut_model_size(t->model),
-                                 .train_loss = recent_loss(c), .val_loss = e.loss, .val_acc = e.accuracy,
-                                 .tokens_per_s = (double)c->tokens / seconds, .seconds = seconds,
+    *out = (taut_train_summary){ .steps = c->step,
+                                 .tokens = c->tokens,
+                                 .weights = taut_model_size(t->model),
+                                 .train_loss = recent_loss(c),
+                                 .val_loss = e.loss,
+                                 .val_acc = e.accuracy,
+                                 .tokens_per_s = (double)c->tokens / seconds,
+                                 .seconds = seconds,
                                  .stopped = c->step < t->recipe.train.steps };
     cJSON *o = taut_train_summary_json(out);
     char *text = cJSON_Print(o);
     cJSON_Delete(o);
-    const taut_status s =
-        text ? taut_file_write(in_run(r, path, "summary.json"), text, strlen(text)) : taut_no_memory("the summary");
+    const taut_status s = text ? taut_file_write(in_run(r, path, "summary.json"), text, strlen(text))
+                               : taut_no_memory("the summary");
     free(text);
     return s;
 }
@@ -166,10 +175,11 @@ static taut_status loop(run *r, taut_train_summary *out)
     }
     if (!s) s = checkpoint(r);
     if (s == TAUT_NOT_FINITE && r->saved >= 0)
-        return taut_fail(s, "%s; the checkpoint of step %lld is kept in %s", taut_last_error(), (long long)r->saved,
-                         r->options->run);
+        return taut_fail(s, "%s; the checkpoint of step %lld is kept in %s", taut_last_error(),
+                         (long long)r->saved, r->options->run);
     if (s == TAUT_NOT_FINITE)
-        return taut_fail(s, "%s, and there was no checkpoint yet (try a smaller train.lr)", taut_last_error());
+        return taut_fail(s, "%s, and there was no checkpoint yet (try a smaller train.lr)",
+                         taut_last_error());
     return s ? s : finish(r, out);
 }
 
@@ -182,15 +192,18 @@ static taut_status check_folder(const run *r)
     if (o->resume && !there)
         return taut_fail(TAUT_BAD_FILE, "%s: nothing to resume, there is no checkpoint", path);
     if (!o->resume && there && !o->overwrite)
-        return taut_fail(TAUT_BAD_FILE, "%s already holds a run: go on with --resume, or start anew with --overwrite",
+        return taut_fail(TAUT_BAD_FILE,
+                         "%s already holds a run: go on with --resume, or start anew with --overwrite",
                          o->run);
     return TAUT_OK;
 }
 
-taut_status taut_train(taut_train_summary *out, taut_config *cfg, const taut_kernels *k, const taut_train_options *options)
+taut_status taut_train(taut_train_summary *out, taut_config *cfg, const taut_kernels *k,
+                       const taut_train_options *options)
 {
     run r = { .options = options, .saved = -1 };
-    if (strlen(options->run) > 4000) return taut_fail(TAUT_BAD_FILE, "the name of the run's folder is too long");
+    if (strlen(options->run) > 4000)
+        return taut_fail(TAUT_BAD_FILE, "the name of the run's folder is too long");
     taut_status s = check_folder(&r);
     if (!s) s = taut_trainer_open(&r.trainer, cfg, k);
     if (!s) s = begin(&r);

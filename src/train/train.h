@@ -13,9 +13,9 @@ typedef struct {
 } taut_progress;
 
 typedef struct {
-    const char *run; /* folder; made if it is not there */
-    bool resume;     /* go on from RUN/state.safetensors */
-    bool overwrite;  /* without it, a folder that holds a run is refused */
+    const char *run;                                    /* folder; made if it is not there */
+    bool resume;                                        /* go on from RUN/state.safetensors */
+    bool overwrite;                                     /* without it, a folder that holds a run is refused */
     void (*progress)(const taut_progress *, void *arg); /* after every step; may be NULL */
     void *arg;
     const volatile int *stop; /* set by a signal: save and return; may be NULL */
@@ -30,5 +30,6 @@ typedef struct {
 /* As in summary.json; NULL or incomplete when memory is out. */
 cJSON *taut_train_summary_json(const taut_train_summary *);
 
-taut_status taut_train(taut_train_summary *, taut_config *, const taut_kernels *, const taut_train_options *) TAUT_MUST_USE;
+taut_status taut_train(taut_train_summary *, taut_config *, const taut_kernels *,
+                       const taut_train_options *) TAUT_MUST_USE;
 #endif

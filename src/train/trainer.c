@@ -16,7 +16,8 @@ static taut_status open_text(taut_trainer *t, const taut_kernels *k)
     if (s) return s;
     char *vocab = taut_vocab_print(t->text->vocab);
     if (!vocab) return taut_no_memory("the vocabulary");
-    s = taut_model_create(&t->model, &r->model, taut_batch_tokens(&r->model, t->text->vocab), t->printed, vocab, k);
+    s = taut_model_create(&t->model, &r->model, taut_batch_tokens(&r->model, t->text->vocab), t->printed,
+                          vocab, k);
     free(vocab);
     return s;
 }

@@ -1,4 +1,5 @@
-/* A recipe ready to train: text, model, optimiser, one batch; and one step of it.  No files: train.c has those. */
+/* A recipe ready to train: text, model, optimiser, one batch; and one step of it.  No files: train.c has
+ * those. */
 #ifndef TAUT_TRAIN_TRAINER_H
 #define TAUT_TRAIN_TRAINER_H
 #include "train/evaluate.h"
@@ -16,7 +17,9 @@ typedef struct {
     taut_clock clock;
 } taut_trainer;
 
-typedef struct { double loss, grad_norm, lr; } taut_step;
+typedef struct {
+    double loss, grad_norm, lr;
+} taut_step;
 
 /* Reads the recipe and allocates everything, after saying so if it will not fit.  All weights are 0 still. */
 taut_status taut_trainer_open(taut_trainer *, taut_config *, const taut_kernels *) TAUT_MUST_USE;

@@ -23,11 +23,8 @@ static void append(const char *path, int64_t keep, int from, int to)
     taut_log_close(log);
 }
 
-int main(void)
+static void resuming(const char *path)
 {
-    test_begin();
-    temp_begin();
-    const char *path = temp_path("log.jsonl");
     append(path, 5, 1, 3); /* resuming without a file is starting */
     CHECK(temp_is(path, "{\"step\":1,\"loss\":0.5}\n{\"step\":2,\"loss\":0.5}\n{\"step\":3,\"loss\":0.5}\n"),
           "lines");
@@ -54,7 +51,10 @@ int main(void)
     free(deep);
     append(path, 3, 3, 3);
     CHECK(temp_is(path, "{\"step\":3,\"loss\":0.5}\n"), "deep nesting");
+}
 
+static void failures(const char *path)
+{
     taut_log *log;
     CHECK(!taut_log_open(&log, path, 0), "open");
     CHECK(taut_log_line(log, NULL) == TAUT_NO_MEMORY, "NULL: building the object failed");
@@ -72,5 +72,14 @@ int main(void)
     CHECK(temp_is(path, "{\"step\":0,\"loss\":null}\n{\"step\":2,\"loss\":0.5}\n"), "no half line");
     CHECK(taut_log_open(&log, temp_path("no/such/log"), 0) == TAUT_BAD_FILE && !log, "no folder");
     CHECK(taut_log_open(&log, temp_dir, -1) == TAUT_BAD_FILE && !log, "a folder");
+}
+
+int main(void)
+{
+    test_begin();
+    temp_begin();
+    const char *path = temp_path("log.jsonl");
+    resuming(path);
+    failures(path);
     return test_end("log", "append and resume");
 }

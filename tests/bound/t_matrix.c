@@ -178,7 +178,7 @@ static void check_corners(void)
 int main(void)
 {
     test_begin();
-    const int cases = effort(4000);
+    const int cases = effort(20000);
     for (case_no = 0; case_no < cases; case_no++) {
         check_product(case_no % 2);
         check_sum(case_no % 2);

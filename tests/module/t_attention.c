@@ -1,5 +1,5 @@
-/* Attention: laws over masks, biases, RoPE, ALiBi, cross-attention and padding; heads of one-head attentions are
- * the definition of many heads; vector T3; the counterexample of many heads; a witness near its bound. */
+/* Attention: laws over masks, biases, RoPE, ALiBi, cross-attention and padding; heads of one-head attentions
+ * are the definition of many heads; vector T3; the counterexample of many heads; a witness near its bound. */
 #include "laws.h"
 
 static taut_attention_spec spec;
@@ -7,9 +7,18 @@ static taut_attention_spec spec;
 static taut_module *make(taut_shape in)
 {
     const int64_t heads = in.d % 2 == 0 ? 1 + rng_int(0, 1) : 1, dh = in.d / heads;
-    spec = (taut_attention_spec){ .width = in.d, .heads = heads, .scale = pow(10, 2 * rng_unit() - 1), .out = 1 - 0.5 * rng_unit(),
-                                  .causal = rng_int(0, 1), .alibi = rng_int(0, 2) == 0, .rope = dh % 2 == 0 && rng_int(0, 1),
-                                  .bias = rng_int(0, 1), .rope_base = 100, .gain = 1, .out_gain = 1, .init = TAUT_INIT_NORMAL,
+    spec = (taut_attention_spec){ .width = in.d,
+                                  .heads = heads,
+                                  .scale = pow(10, 2 * rng_unit() - 1),
+                                  .out = 1 - 0.5 * rng_unit(),
+                                  .causal = rng_int(0, 1),
+                                  .alibi = rng_int(0, 2) == 0,
+                                  .rope = dh % 2 == 0 && rng_int(0, 1),
+                                  .bias = rng_int(0, 1),
+                                  .rope_base = 100,
+                                  .gain = 1,
+                                  .out_gain = 1,
+                                  .init = TAUT_INIT_NORMAL,
                                   .queries = in.t > 1 && rng_int(0, 2) == 0 ? rng_int(1, in.t - 1) : 0 };
     return taut_attention(&spec);
 }
@@ -19,8 +28,15 @@ static void padding(void)
     for (case_no = 0; case_no < effort(60); case_no++) {
         const taut_shape in = { 2, rng_int(1, 4), 4 };
         const int32_t lengths[] = { (int32_t)rng_int(0, in.t), (int32_t)rng_int(1, in.t) };
-        laws_hold(taut_attention(&(taut_attention_spec){ .width = 4, .heads = 2, .scale = 0.7, .out = 1, .bias = true,
-                                                         .causal = rng_int(0, 1), .gain = 1, .out_gain = 1 }), in, lengths);
+        laws_hold(taut_attention(&(taut_attention_spec){ .width = 4,
+                                                         .heads = 2,
+                                                         .scale = 0.7,
+                                                         .out = 1,
+                                                         .bias = true,
+                                                         .causal = rng_int(0, 1),
+                                                         .gain = 1,
+                                                         .out_gain = 1 }),
+                  in, lengths);
     }
 }
 
@@ -29,13 +45,29 @@ static void heads_agree(void)
 {
     enum { D = 4, H = 2, T = 3 };
     law many;
-    law_begin(&many, taut_attention(&(taut_attention_spec){ .width = D, .heads = H, .scale = 0.6, .out = 1, .causal = true,
-                                                            .bias = true, .gain = 1, .out_gain = 1 }), (taut_shape){ 2, T, D }, NULL);
+    law_begin(&many,
+              taut_attention(&(taut_attention_spec){ .width = D,
+                                                     .heads = H,
+                                                     .scale = 0.6,
+                                                     .out = 1,
+                                                     .causal = true,
+                                                     .bias = true,
+                                                     .gain = 1,
+                                                     .out_gain = 1 }),
+              (taut_shape){ 2, T, D }, NULL);
     double sum[2 * T * D] = { 0 };
     for (int h = 0; h < H; h++) {
         law one;
-        law_begin(&one, taut_attention(&(taut_attention_spec){ .width = D, .heads = 1, .scale = 0.6, .out = 1, .causal = true,
-                                                               .bias = true, .gain = 1, .out_gain = 1 }), (taut_shape){ 2, T, D }, NULL);
+        law_begin(&one,
+                  taut_attention(&(taut_attention_spec){ .width = D,
+                                                         .heads = 1,
+                                                         .scale = 0.6,
+                                                         .out = 1,
+                                                         .causal = true,
+                                                         .bias = true,
+                                                         .gain = 1,
+                                                         .out_gain = 1 }),
+                  (taut_shape){ 2, T, D }, NULL);
         for (int p = 0; p < 8; p++) {
             const double *from = (const double *)many.seen[p]->value;
             double *to = (double *)one.seen[p]->value;
@@ -53,25 +85,33 @@ static void heads_agree(void)
         law_end(&one);
     }
     law_forward(&many, many.y);
-    for (int64_t i = 0; i < many.ny; i++) CHECK_NEAR(many.y[i], sum[i], 1e-14, "many heads = sum of one-head attentions");
+    for (int64_t i = 0; i < many.ny; i++)
+        CHECK_NEAR(many.y[i], sum[i], 1e-14, "many heads = sum of one-head attentions");
     law_end(&many);
 }
 
-static void set(law *l, int p, const double *values) { memcpy(l->seen[p]->value, values, (size_t)(l->seen[p]->rows * l->seen[p]->cols) * 8); }
+static void set(law *l, int p, const double *values)
+{
+    memcpy(l->seen[p]->value, values, (size_t)(l->seen[p]->rows * l->seen[p]->cols) * 8);
+}
 
 static void vector_t3(void)
 {
-    static const double x[] = { 1, 0, 0, 1, 1, 1 }, wq[] = { 1, 2, 0, 1 }, wk[] = { 1, 0, 1, 1 }, wv[] = { 2, 0, 1, 1 }, id[] = { 1, 0, 0, 1 };
+    static const double x[] = { 1, 0, 0, 1, 1, 1 }, wq[] = { 1, 2, 0, 1 }, wk[] = { 1, 0, 1, 1 },
+                        wv[] = { 2, 0, 1, 1 }, id[] = { 1, 0, 0, 1 };
     for (int causal = 0; causal < 2; causal++) {
         law l;
-        law_begin(&l, taut_attention(&(taut_attention_spec){ .width = 2, .heads = 1, .scale = 0.7071067811865476, .out = 1, .causal = causal }),
+        law_begin(&l,
+                  taut_attention(&(taut_attention_spec){
+                      .width = 2, .heads = 1, .scale = 0.7071067811865476, .out = 1, .causal = causal }),
                   (taut_shape){ 1, 3, 2 }, NULL);
         set(&l, 0, wq), set(&l, 1, wk), set(&l, 2, wv), set(&l, 3, id);
         memcpy(l.x, x, sizeof x);
         law_forward(&l, l.y); /* the scale is a float here: 3e-8 from 1/sqrt 2 */
         if (!causal) CHECK_NEAR(l.y[4], 1.92384136, 1e-7, "T3 output");
         if (!causal) CHECK_NEAR(l.y[5], 1.64425749, 1e-7, "T3 output");
-        CHECK_NEAR(slope_at(&l, TAUT_NORM_FLAT, 500), causal ? 3.455425946673 : 3.264101461264, 2e-7, "T3 ||J||");
+        CHECK_NEAR(slope_at(&l, TAUT_NORM_FLAT, 500), causal ? 3.455425946673 : 3.264101461264, 2e-7,
+                   "T3 ||J||");
         const double bound = law_ask(&l, TAUT_NORM_FLAT, sqrt(2)).lip.v;
         if (!causal) CHECK_NEAR(bound, 29.618030, 2e-5, "T3 global bound");
         law_end(&l);
@@ -83,7 +123,8 @@ static void many_heads(void)
 {
     enum { D = 16, T = 3 };
     law l;
-    law_begin(&l, taut_attention(&(taut_attention_spec){ .width = D, .heads = 4, .scale = 0.25, .out = 1 }), (taut_shape){ 1, T, D }, NULL);
+    law_begin(&l, taut_attention(&(taut_attention_spec){ .width = D, .heads = 4, .scale = 0.25, .out = 1 }),
+              (taut_shape){ 1, T, D }, NULL);
     double id[D * D] = { 0 }, swap[D * D] = { 0 };
     for (int i = 0; i < D; i++) id[i * D + i] = swap[(i == 1 ? 2 : i == 2 ? 1 : i) * D + i] = 1;
     set(&l, 0, swap), set(&l, 1, id), set(&l, 2, id), set(&l, 3, id);
@@ -99,20 +140,22 @@ static void many_heads(void)
     law_end(&l);
 }
 
-/* Unit weights, one head, scale 1/d_head, tokens of RMS 1: a query across two balanced clusters of keys comes near
- * 1 + sqrt 2, the closer the more keys there are. */
+/* Unit weights, one head, scale 1/d_head, tokens of RMS 1: a query across two balanced clusters of keys comes
+ * near 1 + sqrt 2, the closer the more keys there are. */
 static void tightness(void)
 {
     enum { D = 2, M = 40, T = 2 * M + 1 };
     static const double id[] = { 1, 0, 0, 1 }, turn[] = { 0, 1, -1, 0 };
     law l;
-    law_begin(&l, taut_attention(&(taut_attention_spec){ .width = D, .heads = 1, .scale = 0.5, .out = 1 }), (taut_shape){ 1, T, D }, NULL);
+    law_begin(&l, taut_attention(&(taut_attention_spec){ .width = D, .heads = 1, .scale = 0.5, .out = 1 }),
+              (taut_shape){ 1, T, D }, NULL);
     set(&l, 0, turn), set(&l, 1, id), set(&l, 2, id), set(&l, 3, id);
     memset(l.x, 0, (size_t)l.nx * 8);
     l.x[1] = sqrt(2);
     for (int j = 1; j < T; j++) l.x[j * D] = j % 2 ? sqrt(2) : -sqrt(2);
     law_forward(&l, l.y);
-    const double bound = law_ask(&l, TAUT_NORM_TOKENS, sqrt(2)).lip.v, found = slope_at(&l, TAUT_NORM_TOKENS, 300);
+    const double bound = law_ask(&l, TAUT_NORM_TOKENS, sqrt(2)).lip.v,
+                 found = slope_at(&l, TAUT_NORM_TOKENS, 300);
     CHECK_NEAR(bound, 1 + sqrt(2), 1e-7, "bound of unit weights");
     CHECK_LE(found, bound * (1 + 1e-12), "witness: sound");
     CHECK_LE(0.95 * bound, found, "witness: nearly attained");

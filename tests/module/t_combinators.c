@@ -1,14 +1,18 @@
 /* mix, sequence, heads: laws in random trees, witnesses, and NULL children. */
-#include "laws.h"
 #include "base/alloc.h"
+#include "laws.h"
 
 static taut_module *leaf(taut_shape in)
 {
     switch (rng_int(0, 3)) {
-    case 0: return taut_linear(in.d, in.d, true, TAUT_INIT_NORMAL, 1);
-    case 1: return taut_pointwise((taut_curve)rng_int(0, 4), 1);
-    case 2: return taut_rmsnorm(in.d, 0.1);
-    default: return taut_position(in.t, in.d, 1);
+    case 0:
+        return taut_linear(in.d, in.d, true, TAUT_INIT_NORMAL, 1);
+    case 1:
+        return taut_pointwise((taut_curve)rng_int(0, 4), 1);
+    case 2:
+        return taut_rmsnorm(in.d, 0.1);
+    default:
+        return taut_position(in.t, in.d, 1);
     }
 }
 
@@ -17,9 +21,12 @@ static taut_module *any_tree(taut_shape in)
     taut_module *const pair[] = { leaf(in), leaf(in) };
     const char *const names[] = { "a", "b" };
     switch (rng_int(0, 2)) {
-    case 0: return taut_mix(taut_sequence(2, names, pair), rng_pm(), rng_pm());
-    case 1: return taut_sequence(2, names, pair);
-    default: return taut_heads(2, pair);
+    case 0:
+        return taut_mix(taut_sequence(2, names, pair), rng_pm(), rng_pm());
+    case 1:
+        return taut_sequence(2, names, pair);
+    default:
+        return taut_heads(2, pair);
     }
 }
 
@@ -27,9 +34,14 @@ static taut_module *any_tree(taut_shape in)
 static void witnesses(void)
 {
     const char *const names[] = { "a", "b" };
-    taut_module *const row[] = { taut_scale(2), taut_scale(-3) }, *const side[] = { taut_scale(3), taut_scale(4) };
-    const struct { taut_module *m; double lip; } cases[] = {
-        { taut_mix(taut_position(2, 2, 1), 2, 3), 5 }, { taut_sequence(2, names, row), 6 }, { taut_heads(2, side), 5 } };
+    taut_module *const row[] = { taut_scale(2), taut_scale(-3) }, *const side[] = { taut_scale(3),
+                                                                                    taut_scale(4) };
+    const struct {
+        taut_module *m;
+        double lip;
+    } cases[] = { { taut_mix(taut_position(2, 2, 1), 2, 3), 5 },
+                  { taut_sequence(2, names, row), 6 },
+                  { taut_heads(2, side), 5 } };
     for (int i = 0; i < 3; i++) {
         law l;
         law_begin(&l, cases[i].m, (taut_shape){ 1, 2, 2 }, NULL);

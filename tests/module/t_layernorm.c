@@ -24,7 +24,8 @@ static void witness(bool layer)
 
 static void vector_t7(void)
 {
-    static const double x[] = { 1, 2, 4 }, g[] = { 1, -2, .5 }, want[] = { -1.06904153, .53452077, .66815096 };
+    static const double x[] = { 1, 2, 4 }, g[] = { 1, -2, .5 },
+                        want[] = { -1.06904153, .53452077, .66815096 };
     law l;
     law_begin(&l, taut_layernorm(3, 1e-5), (taut_shape){ 1, 1, 3 }, NULL);
     memcpy(l.x, x, sizeof x);
@@ -33,7 +34,8 @@ static void vector_t7(void)
     law_forward(&l, l.y);
     for (int i = 0; i < 3; i++) CHECK_NEAR(l.y[i], want[i], 1e-8, "T7 output");
     CHECK_NEAR(slope_at(&l, TAUT_NORM_FLAT, 5000), 1.359486080993, 1e-9, "T7 slope");
-    CHECK_NEAR(law_ask(&l, TAUT_NORM_FLAT, 5).lip.v, 538.11187719, 1e-3, "T7 global constant"); /* eps is a float here */
+    CHECK_NEAR(law_ask(&l, TAUT_NORM_FLAT, 5).lip.v, 538.11187719, 1e-3,
+               "T7 global constant"); /* eps is a float here */
     law_end(&l);
 }
 

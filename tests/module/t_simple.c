@@ -1,10 +1,22 @@
 /* The leaves with nothing to them: scale, position, dropout, pooling.  Each bound is attained. */
 #include "laws.h"
 
-static taut_module *any_scale(taut_shape in) { (void)in; return taut_scale(3 * rng_pm()); }
+static taut_module *any_scale(taut_shape in)
+{
+    (void)in;
+    return taut_scale(3 * rng_pm());
+}
 static taut_module *any_position(taut_shape in) { return taut_position(in.t + rng_int(0, 2), in.d, 1); }
-static taut_module *any_dropout(taut_shape in) { (void)in; return taut_dropout(0.5, 1); }
-static taut_module *any_pool(taut_shape in) { (void)in; return rng_int(0, 1) ? taut_pool_mean() : taut_pool_first(); }
+static taut_module *any_dropout(taut_shape in)
+{
+    (void)in;
+    return taut_dropout(0.5, 1);
+}
+static taut_module *any_pool(taut_shape in)
+{
+    (void)in;
+    return rng_int(0, 1) ? taut_pool_mean() : taut_pool_first();
+}
 
 static void attained(taut_module *m)
 {

@@ -24,12 +24,12 @@ static void row_step(float *s, float *out, float *max, double *sum, int64_t seen
     float add = 0;
 #pragma omp simd reduction(+ : add)
     for (int64_t c = 0; c < seen; c++) {
-        s[c] = vm_exp_low(s[c] - base);
+        s[c] = vm_exp(s[c] - base);
         add += s[c];
     }
     for (int64_t c = seen; c < cols; c++) s[c] = 0;
     if (now != old) {
-        const float shrink = vm_exp_low(old - base);
+        const float shrink = vm_exp(old - base);
         for (int64_t c = 0; c < dh; c++) out[c] *= shrink;
         *sum *= (double)shrink;
         *max = now;

@@ -22,7 +22,7 @@ typedef struct {
 /* Brings the sums of row r to a new maximum and a new centre. */
 static void move(const state *w, int64_t r, int64_t dh, float now, float base, float centre)
 {
-    const float shrink = vm_exp_low(w->max[r] - base), shift = centre - w->centre[r];
+    const float shrink = vm_exp(w->max[r] - base), shift = centre - w->centre[r];
     float *a = w->a + r * dh, *b = w->b + r * dh;
     for (int64_t c = 0; c < dh; c++) {
         a[c] *= shrink;
@@ -49,7 +49,7 @@ static void row_step(const state *w, int64_t r, int64_t seen, int64_t cols, int6
     float add = 0, tilt = 0;
 #pragma omp simd reduction(+ : add, tilt)
     for (int64_t c = 0; c < seen; c++) {
-        s[c] = vm_exp_low(s[c] - base);
+        s[c] = vm_exp(s[c] - base);
         t[c] = s[c] * (t[c] - centre);
         add += s[c];
         tilt += t[c];

@@ -22,7 +22,7 @@ static void row_step(float *p, float *ds, int64_t seen, int64_t cols, float lse,
 {
 #pragma omp simd
     for (int64_t c = 0; c < seen; c++) {
-        p[c] = vm_exp_low(p[c] - lse);
+        p[c] = vm_exp(p[c] - lse);
         ds[c] = p[c] * (ds[c] - delta);
     }
     for (int64_t c = seen; c < cols; c++) p[c] = ds[c] = 0;

@@ -26,13 +26,13 @@ static double row_loss(float *g, int64_t *correct, const float *x, int64_t targe
     const float max = vm_max(x, classes);
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
-    for (int64_t c = 0; c < classes; c++) sum += (double)vm_exp_low(x[c] - max);
+    for (int64_t c = 0; c < classes; c++) sum += (double)vm_exp(x[c] - max);
     const double loss = log(sum) - ((double)x[target] - (double)max);
     if (!isnan(loss) && first_at(x, max, classes) == target) ++*correct;
     if (!g) return loss;
     const float scale = (float)(weight / sum), hit = (float)weight;
 #pragma omp simd
-    for (int64_t c = 0; c < classes; c++) g[c] = vm_exp_low(x[c] - max) * scale;
+    for (int64_t c = 0; c < classes; c++) g[c] = vm_exp(x[c] - max) * scale;
     g[target] -= hit;
     return loss;
 }

@@ -14,28 +14,30 @@
 #define ROOT_2_PI 0.797884561f
 #define CUBIC     0.044715f
 
+/* max(x, 0) - a Phi(-a), a = |x|; max as x/2 + |x|/2, so that NaN stays. */
 static inline float gelu(float x)
 {
-    const float a = fabsf(x), c = a > 14.0f ? 14.0f : a;
-    const vm_normal p = vm_tail(a);
-    return x > 0 ? x - c * (p.e * p.mills) : x * (p.e * p.mills);
+    const vm_normal p = vm_tail(x);
+    const float half = 0.5f * x;
+    return (half + fabsf(half)) - p.a * (p.e * p.mills);
 }
 
+/* x - x is 0, or NaN where x is not finite. */
 static inline float gelu_slope(float x)
 {
-    const vm_normal p = vm_tail(fabsf(x));
-    const float w = p.e * (p.mills - fabsf(x) * (0.5f * ROOT_2_PI));
-    return x > 0 ? 1.0f - w : w;
+    const vm_normal p = vm_tail(x);
+    const float w = p.e * (p.mills - p.a * (0.5f * ROOT_2_PI));
+    return (x > 0 ? 1.0f - w : w) + (x - x);
 }
 
-/* s(x) = up/(1+e) and s(-x) = down/(1+e): neither is ever a difference. */
+/* s(x) and s(-x), neither of them a difference; NaN is taken for a large number. */
 typedef struct {
     float up, down;
 } sigmoids;
 
 static inline sigmoids sigmoid(float x)
 {
-    const float e = vm_exp_low(-fabsf(x)), r = 1.0f / (1.0f + e), er = e * r;
+    const float e = vm_exp_core(-vm_cut(x, 88.0f), 0.0f), r = 1.0f / (1.0f + e), er = e * r;
     return (sigmoids){ x < 0 ? er : r, x < 0 ? r : er };
 }
 
@@ -44,7 +46,7 @@ static inline float silu(float x) { return x * sigmoid(x).up; }
 static inline float silu_slope(float x)
 {
     const sigmoids s = sigmoid(x);
-    return s.up + x * s.up * s.down;
+    return s.up + x * (s.up * s.down);
 }
 
 static inline float gelu_tanh(float x) { return x * sigmoid(2.0f * ROOT_2_PI * (x + CUBIC * x * x * x)).up; }
@@ -52,9 +54,9 @@ static inline float gelu_tanh(float x) { return x * sigmoid(2.0f * ROOT_2_PI * (
 /* Beyond 40 the second term is 0, and the cut keeps its factors finite. */
 static inline float gelu_tanh_slope(float x)
 {
-    const float low = x < -40.0f ? -40.0f : x, c = low > 40.0f ? 40.0f : low;
-    const sigmoids s = sigmoid(2.0f * ROOT_2_PI * (c + CUBIC * c * c * c));
-    return s.up + c * s.up * s.down * (2.0f * ROOT_2_PI * (1.0f + 3.0f * CUBIC * c * c));
+    const float c = copysignf(vm_cut(x, 40.0f), x), c2 = CUBIC * c * c;
+    const sigmoids s = sigmoid(2.0f * ROOT_2_PI * (c + c2 * c));
+    return s.up + c * (s.up * s.down) * (2.0f * ROOT_2_PI * (1.0f + 3.0f * c2)) + (x - x);
 }
 
 static inline float relu(float x) { return x <= 0 ? 0.0f : x; }
@@ -64,8 +66,8 @@ static inline float relu_slope(float x) { return x <= 0 ? 0.0f : x > 0 ? 1.0f : 
 /* 1 - tanh^2 = 4 e/(1+e)^2 with e = exp(-2|x|). */
 static inline float tanh_slope(float x)
 {
-    const float e = vm_exp_low(-2.0f * fabsf(x)), r = 1.0f / (1.0f + e);
-    return 4.0f * e * r * r;
+    const float e = vm_exp_core(-2.0f * vm_cut(x, 44.0f), 0.0f), r = 1.0f / (1.0f + e);
+    return 4.0f * (e * r) * r + (x - x);
 }
 
 /* One loop a curve: a call inside the loop would not become vector code. */

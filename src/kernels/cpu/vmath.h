@@ -1,12 +1,12 @@
 /* exp, tanh and the tail of the normal distribution in float, without branches, tables or library calls,
- * so that a loop over them becomes vector code.  Good with and without fused multiply-add; never with
- * fast-math, which would fold the rounding away.
+ * so that a loop over them becomes vector code.  Never with fast-math, which would fold the rounding away.
+ * Cuts are made on the bits of a float, which are ordered like its magnitude: compilers turn a comparison
+ * that must also be right for NaN into many instructions.
  *
- * Error (tests/kernels/t_pointwise.c looks at every part of the range), in units of 2^-24 relative:
- *   vm_exp      2, and 2^-149 where the result is subnormal; exp(-inf) = 0, exp(+inf) = +inf, NaN = NaN
- *   vm_exp_low  2; only for x <= 88; 0 where the result would be subnormal
- *   vm_tanh     5
- *   vm_tail     8; 0 where the result would be subnormal */
+ * Error, in units of 2^-24 relative (tests/kernels/t_pointwise.c and t_attention.c lean on it):
+ *   vm_exp   2; for x <= 88; 0 where the result would be subnormal; exp(-inf) = 0, NaN = NaN
+ *   vm_tanh  5; NaN = NaN
+ *   vm_tail  8; below 2^-120 absolute 2^-120; NaN is taken for a large number */
 #ifndef TAUT_KERNELS_CPU_VMATH_H
 #define TAUT_KERNELS_CPU_VMATH_H
 #include <math.h>
@@ -49,80 +49,70 @@ static inline float vm_max(const float *x, int64_t len)
 #define VM_LN2_HIGH 0.693359375f
 #define VM_LN2_LOW  -2.12194440e-4f
 
+/* min(|x|, top); NaN counts as large. */
+static inline float vm_cut(float x, float top)
+{
+    const int32_t bits = (int32_t)(vm_bits(x) & 0x7fffffffu), most = (int32_t)vm_bits(top);
+    return vm_float((uint32_t)(bits < most ? bits : most));
+}
+
 /* e^r - 1 for |r| <= ln(2)/2: minimax, relative error 1.4e-8. */
 static inline float vm_expm1_near(float r)
 {
-    float q = 0x1.6d99ecp-10f;
-    q = q * r + 0x1.1228a0p-7f;
-    q = q * r + 0x1.555486p-5f;
-    q = q * r + 0x1.5554aep-3f;
-    q = q * r + 0.5f;
-    return q * (r * r) + r;
+    const float r2 = r * r;
+    const float high = (0x1.1228a0p-7f * r + 0x1.555486p-5f) + 0x1.6d99ecp-10f * r2;
+    return r2 * ((0x1.5554aep-3f * r + 0.5f) + high * r2) + r;
 }
 
-/* e^(x + low) for x <= 88 and a low that is small beside x; 0 below the normal numbers. */
-static inline float vm_exp_sum(float x, float low)
-{
-    const float shifted = (x + low) * VM_LOG2E + VM_ROUND, n = shifted - VM_ROUND;
-    const float r = (x - n * VM_LN2_HIGH) + (low - n * VM_LN2_LOW);
-    const float scale = vm_float(vm_bits(shifted) << 23);
-    const float e = vm_expm1_near(r) * scale + scale;
-    return x < -87.3365f ? 0.0f : e;
-}
-
-static inline float vm_exp_low(float x)
+/* e^(x + low) for -88 <= x <= 88 and a low that is small beside x; at -88 it is exactly 0. */
+static inline float vm_exp_core(float x, float low)
 {
     const float shifted = x * VM_LOG2E + VM_ROUND, n = shifted - VM_ROUND;
-    const float r = (x - n * VM_LN2_HIGH) - n * VM_LN2_LOW;
+    const float r = (x - n * VM_LN2_HIGH) + (low - n * VM_LN2_LOW);
     const float scale = vm_float(vm_bits(shifted) << 23);
-    const float e = vm_expm1_near(r) * scale + scale;
-    return x < -87.3365f ? 0.0f : e;
+    return vm_expm1_near(r) * scale + scale;
 }
 
-/* The scale goes on in two halves: 2^n alone leaves the floats at both ends. */
+/* Everything from -inf to below -87.34 gives 0; NaN of either sign lies outside of that range of bits. */
 static inline float vm_exp(float x)
 {
-    const float low = x < -104.0f ? -104.0f : x, c = low > 89.0f ? 89.0f : low; /* NaN passes */
-    const float shifted = c * VM_LOG2E + VM_ROUND, n = shifted - VM_ROUND;
-    const float r = (c - n * VM_LN2_HIGH) - n * VM_LN2_LOW;
-    const uint32_t biased = vm_bits(shifted) - (vm_bits(VM_ROUND) - 254); /* n + 254: never negative */
-    const uint32_t half = biased >> 1;
-    return (vm_expm1_near(r) + 1.0f) * vm_float(half << 23) * vm_float((biased - half) << 23);
+    const uint32_t first = vm_bits(-87.3365f), last = vm_bits(-INFINITY);
+    const float e = vm_exp_core(x, 0.0f);
+    return vm_bits(x) - first <= last - first ? 0.0f : e;
 }
 
-/* tanh a = w/(w+2), w = e^(2a) - 1, whose small values stay precise; odd in x. */
+/* tanh |x| = w/(2-w), w = 1 - e^(-2|x|), whose small values stay precise; odd in x. */
 static inline float vm_tanh(float x)
 {
-    const float a = fabsf(x), c = a > 10.0f ? 10.0f : a;
-    const float shifted = 2.0f * c * VM_LOG2E + VM_ROUND, n = shifted - VM_ROUND;
-    const float r = (2.0f * c - n * VM_LN2_HIGH) - n * VM_LN2_LOW;
+    const float a = -2.0f * vm_cut(x, 10.0f);
+    const float shifted = a * VM_LOG2E + VM_ROUND, n = shifted - VM_ROUND;
+    const float r = (a - n * VM_LN2_HIGH) - n * VM_LN2_LOW;
     const float scale = vm_float(vm_bits(shifted) << 23);
-    const float w = vm_expm1_near(r) * scale + (scale - 1.0f);
-    return copysignf(w / (w + 2.0f), x);
+    const float w = (1.0f - scale) - vm_expm1_near(r) * scale;
+    const float y = copysignf(w / (2.0f - w), x);
+    return x == x ? y : x;
 }
 
-/* The normal tail  Phi(-a) = e * mills,  e = exp(-a^2/2),  for a >= 0 (a is cut at 14, where e is 0).
- * a^2 is split so that its rounding, which exp would magnify, is carried along. */
+/* The normal tail  Phi(-a) = e * mills,  e = exp(-a^2/2),  at a = min(|x|, 13.2), where it is 2^-130.
+ * The rounding of a^2, which exp would magnify, is carried along. */
 typedef struct {
-    float e, mills;
+    float a, e, mills;
 } vm_normal;
 
-static inline vm_normal vm_tail(float a)
+static inline vm_normal vm_tail(float x)
 {
-    const float c = a > 14.0f ? 14.0f : a;
-    const float high = vm_float(vm_bits(c) & 0xfffff000u); /* 12 bits: its square is exact */
-    const float e = vm_exp_sum(-0.5f * high * high, -0.5f * (c - high) * (c + high));
-    const float s = 1.0f / (c + 4.0f), t = (c - 4.0f) * s;
-    float m = -1.262701990e-4f; /* mills * (a + 4): minimax in t, relative error 2.2e-8 */
-    m = m * t + 1.918503694e-4f;
-    m = m * t + 1.574872062e-3f;
-    m = m * t - 3.517973470e-3f;
-    m = m * t - 7.528755348e-3f;
-    m = m * t + 6.040446088e-2f;
-    m = m * t - 1.865229011e-1f;
-    m = m * t + 3.871368766e-1f;
-    m = m * t - 6.078966260e-1f;
-    m = m * t + 7.552851439e-1f;
-    return (vm_normal){ e, m * s };
+    const float a = vm_cut(x, 13.2f), half = -0.5f * a, square = half * a;
+#if defined __FP_FAST_FMAF
+    const float rest = fmaf(half, a, -square);
+#else
+    const float high = vm_float(vm_bits(a) & 0xfffff000u); /* 12 bits: its square is exact */
+    const float rest = (-0.5f * high * high - square) - 0.5f * (a - high) * (a + high);
+#endif
+    const float s = 1.0f / (a + 4.0f), t = (a - 4.0f) * s, t2 = t * t, t4 = t2 * t2;
+    /* mills * (a + 4): minimax in t, relative error 2.2e-8 */
+    const float p0 = (-6.078966260e-1f * t + 7.552851439e-1f) + (-1.865229011e-1f * t + 3.871368766e-1f) * t2;
+    const float p4 = (-7.528755348e-3f * t + 6.040446088e-2f) + (1.574872062e-3f * t - 3.517973470e-3f) * t2;
+    const float p8 = -1.262701990e-4f * t + 1.918503694e-4f;
+    return (vm_normal){ a, vm_exp_core(square, rest), (p0 + (p4 + p8 * t4) * t4) * s };
 }
 #endif
