@@ -1,10 +1,9 @@
-#include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/nearest.h"
+#include "base/number.h"
 #include "cli.h"
 
 static const cli_option common[] = {
@@ -93,11 +92,8 @@ static void bad_number(const cli_args *a, const char *name, const char *text, co
 int64_t cli_int(const cli_args *a, const char *name, int64_t def, int64_t lo, int64_t hi)
 {
     const char *text = cli_text(a, name, NULL);
-    char *end;
-    if (!text) return def;
-    errno = 0;
-    const long long v = strtoll(text, &end, 10);
-    if (errno || end == text || *end || v < lo || v > hi)
+    int64_t v = def;
+    if (text && (!taut_number_int(&v, text) || v < lo || v > hi))
         bad_number(a, name, text, "whole number", (double)lo, (double)hi);
     return v;
 }
@@ -105,10 +101,9 @@ int64_t cli_int(const cli_args *a, const char *name, int64_t def, int64_t lo, in
 double cli_real(const cli_args *a, const char *name, double def, double lo, double hi)
 {
     const char *text = cli_text(a, name, NULL);
-    char *end;
-    if (!text) return def;
-    const double v = strtod(text, &end);
-    if (end == text || *end || !(lo <= v && v <= hi)) bad_number(a, name, text, "number", lo, hi);
+    double v = def;
+    if (text && (!taut_number_real(&v, text) || !(lo <= v && v <= hi)))
+        bad_number(a, name, text, "number", lo, hi);
     return v;
 }
 

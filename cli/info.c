@@ -4,30 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bound/norm.h"
+#include "bound/print.h"
 #include "cli.h"
 #include "model/model.h"
 #include "taut.h"
 
-/* The longest token embedding: every input of the root lies in a ball of this size. */
-static taut_up embedding_size(const taut_model *m)
+static void add_bound(cJSON *o, const char *name, taut_up b)
 {
-    taut_up most = { 0 };
-    for (int64_t i = 0; i < m->embed.rows; i++)
-        most = up_max(most, up_norm_frobenius(taut_ref_values(&m->embed) + i * m->embed.cols, m->embed.cols));
-    return most;
-}
-
-static double proved(const taut_model *m, taut_norm norm)
-{
-    const taut_region in = { .norm = norm, .tokens = m->spec.context, .size = embedding_size(m) };
-    return taut_bound_of(m->root, in).lip.v;
-}
-
-static void add_bound(cJSON *o, const char *name, double v)
-{
-    if (isfinite(v))
-        cJSON_AddNumberToObject(o, name, v);
+    if (isfinite(b.v))
+        cJSON_AddNumberToObject(o, name, b.v); /* cJSON prints every digit it needs */
     else
         cJSON_AddStringToObject(o, name, "inf"); /* JSON has no infinity */
 }
@@ -51,8 +36,8 @@ static cJSON *describe(const taut_model *m, bool bound)
     }
     cJSON_AddItemToObject(o, "tensors", list);
     if (bound) {
-        add_bound(o, "bound_tokens", proved(m, TAUT_NORM_TOKENS));
-        add_bound(o, "bound_flat", proved(m, TAUT_NORM_FLAT));
+        add_bound(o, "bound_tokens", taut_model_bound(m, TAUT_NORM_TOKENS).lip);
+        add_bound(o, "bound_flat", taut_model_bound(m, TAUT_NORM_FLAT).lip);
     }
     return o;
 }
@@ -67,10 +52,12 @@ static void print_model(const taut_model *m, const char *path, bool bound)
         printf("  %-28s %7lld x %lld\n", m->weight[i].path, (long long)m->weight[i].param->rows,
                (long long)m->weight[i].param->cols);
     if (!bound) return;
-    printf("proved Lipschitz constant, embeddings to logits, for %lld tokens within %.6g of the origin:\n",
-           (long long)m->spec.context, embedding_size(m).v);
-    printf("  largest token (l2):  %.6g\n  flat (l2):           %.6g\n", proved(m, TAUT_NORM_TOKENS),
-           proved(m, TAUT_NORM_FLAT));
+    char reach[32], tokens[32], flat[32];
+    printf("proved Lipschitz constant, embeddings to logits, for %lld tokens within %s of the origin:\n",
+           (long long)m->spec.context, up_text(reach, taut_model_reach(m)));
+    printf("  largest token (l2):  %s\n  flat (l2):           %s\n",
+           up_text(tokens, taut_model_bound(m, TAUT_NORM_TOKENS).lip),
+           up_text(flat, taut_model_bound(m, TAUT_NORM_FLAT).lip));
 }
 
 static int about_taut(const cli_args *a)

@@ -5,6 +5,8 @@
  * never exits. */
 #ifndef TAUT_H
 #define TAUT_H
+#include <stdint.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -24,6 +26,36 @@ typedef enum {
 
 /* What went wrong last in this thread: one line, no newline, never NULL. */
 const char *taut_last_error(void);
+
+/* Threads for everything below; 0 asks for one a processor.  Results do not depend on it. */
+void taut_threads_set(int threads);
+
+/* Trains a recipe (.ini) into the folder `run`.  overrides are "section.key=value".  resume goes on from the
+ * folder's last checkpoint, bit for bit. */
+typedef struct {
+    int64_t steps, tokens, weights;
+    double train_loss, val_loss, val_acc, tokens_per_s, seconds;
+} taut_result;
+TAUT_MUST_USE taut_status taut_train_recipe(taut_result *out, const char *recipe, const char *run,
+                                            const char *const *overrides, int count, int resume);
+
+/* A trained model, from its model.safetensors.  kernels: "cpu" (float, fast) or "ref" (double). */
+typedef struct taut_net taut_net;
+TAUT_MUST_USE taut_status taut_net_open(taut_net **out, const char *path, const char *kernels);
+void taut_net_free(taut_net *); /* NULL is fine */
+
+int64_t taut_net_tokens(const taut_net *);  /* ids are 0 .. tokens-1; that many logits a token */
+int64_t taut_net_context(const taut_net *); /* the longest sequence */
+
+/* logits (n, t, tokens) of the token ids (n, t). */
+TAUT_MUST_USE taut_status taut_net_logits(taut_net *, double *logits, const int32_t *ids, int64_t n,
+                                          int64_t t);
+
+/* A proved Lipschitz constant from token embeddings to logits, for sequences of the longest length, from the
+ * stored weights; +inf when there is none.  A change is measured by its largest token, or by the l2 norm over
+ * everything.  Opens the file again in double: a bound is about the bytes on disk. */
+typedef enum { TAUT_TOKENS, TAUT_FLAT } taut_metric;
+TAUT_MUST_USE taut_status taut_file_bound(double *bound, const char *path, taut_metric metric);
 
 #ifdef __cplusplus
 }

@@ -123,9 +123,7 @@ typedef struct taut_kernels {
 /* "ref", "cpu" (the best build for this processor); NULL for a name nobody has. */
 const taut_kernels *taut_kernels_find(const char *name);
 
-/* How many threads the kernels use; 0 asks for one a processor. */
-void taut_threads_set(int threads);
-int taut_threads(void);
+int taut_threads(void); /* how many the kernels use; taut_threads_set is in taut.h */
 
 /* The address of element i: pointer arithmetic for a type nobody can look into. */
 static inline taut_real *taut_at(const taut_kernels *k, const taut_real *x, int64_t i)

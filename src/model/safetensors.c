@@ -30,13 +30,6 @@ const char *taut_st_show(char dst[80], const char *name)
     return dst;
 }
 
-void taut_st_header_free(taut_st_header *h)
-{
-    free(h->text);
-    free(h->tensors);
-    free(h->metas);
-}
-
 /* Reads exactly len bytes or says why not. */
 static taut_status read_at(const taut_safetensors *st, void *dst, size_t len, uint64_t offset)
 {

@@ -23,7 +23,7 @@ static double promised(double x, double y, taut_curve f)
     const double w = 2 * 0.79788456080286536 * fabs(x + 0.044715 * x * x * x);
     switch (f) {
     case TAUT_GELU:
-        return 10 * UNIT * fabs(y) + 0x1p-119;
+        return (10 + fmin(0.5 * x * x, 100)) * UNIT * fabs(y) + 0x1p-119;
     case TAUT_GELU_TANH:
         return (8 + 6 * fmin(w, 100)) * UNIT * fabs(y) + 0x1p-119;
     case TAUT_RELU:

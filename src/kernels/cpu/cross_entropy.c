@@ -20,20 +20,37 @@ static int64_t first_at(const float *x, float max, int64_t classes)
     return c;
 }
 
+/* The exponentials are left in g when there is one, so that they are taken once. */
+static double exp_sum(float *g, const float *x, float max, int64_t classes)
+{
+    double sum = 0;
+    if (g) {
+#pragma omp simd reduction(+ : sum)
+        for (int64_t c = 0; c < classes; c++) {
+            const float e = vm_exp(x[c] - max);
+            g[c] = e;
+            sum += (double)e;
+        }
+    } else {
+#pragma omp simd reduction(+ : sum)
+        for (int64_t c = 0; c < classes; c++) sum += (double)vm_exp(x[c] - max);
+    }
+    return sum;
+}
+
 static double row_loss(float *g, int64_t *correct, const float *x, int64_t target, int64_t classes,
                        double weight)
 {
     const float max = vm_max(x, classes);
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t c = 0; c < classes; c++) sum += (double)vm_exp(x[c] - max);
-    const double loss = log(sum) - ((double)x[target] - (double)max);
-    if (!isnan(loss) && first_at(x, max, classes) == target) ++*correct;
+    const double gap = (double)x[target] - (double)max;
+    const bool first = first_at(x, max, classes) == target;
+    const double sum = exp_sum(g, x, max, classes), loss = log(sum) - gap;
+    if (first && !isnan(loss)) ++*correct;
     if (!g) return loss;
-    const float scale = (float)(weight / sum), hit = (float)weight;
+    const float scale = (float)(weight / sum);
 #pragma omp simd
-    for (int64_t c = 0; c < classes; c++) g[c] = vm_exp(x[c] - max) * scale;
-    g[target] -= hit;
+    for (int64_t c = 0; c < classes; c++) g[c] *= scale;
+    g[target] -= (float)weight;
     return loss;
 }
 

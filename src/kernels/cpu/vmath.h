@@ -6,7 +6,7 @@
  * Error, in units of 2^-24 relative (tests/kernels/t_pointwise.c and t_attention.c lean on it):
  *   vm_exp   2; for x <= 88; 0 where the result would be subnormal; exp(-inf) = 0, NaN = NaN
  *   vm_tanh  5; NaN = NaN
- *   vm_tail  8; below 2^-120 absolute 2^-120; NaN is taken for a large number */
+ *   vm_tail  8 + x^2/2 (exp magnifies the rounding of x^2); NaN is taken for a large number */
 #ifndef TAUT_KERNELS_CPU_VMATH_H
 #define TAUT_KERNELS_CPU_VMATH_H
 #include <math.h>
@@ -64,11 +64,11 @@ static inline float vm_expm1_near(float r)
     return r2 * ((0x1.5554aep-3f * r + 0.5f) + high * r2) + r;
 }
 
-/* e^(x + low) for -88 <= x <= 88 and a low that is small beside x; at -88 it is exactly 0. */
-static inline float vm_exp_core(float x, float low)
+/* e^x for -88 <= x <= 88; at -88 it is exactly 0. */
+static inline float vm_exp_core(float x)
 {
     const float shifted = x * VM_LOG2E + VM_ROUND, n = shifted - VM_ROUND;
-    const float r = (x - n * VM_LN2_HIGH) + (low - n * VM_LN2_LOW);
+    const float r = (x - n * VM_LN2_HIGH) - n * VM_LN2_LOW;
     const float scale = vm_float(vm_bits(shifted) << 23);
     return vm_expm1_near(r) * scale + scale;
 }
@@ -77,7 +77,7 @@ static inline float vm_exp_core(float x, float low)
 static inline float vm_exp(float x)
 {
     const uint32_t first = vm_bits(-87.3365f), last = vm_bits(-INFINITY);
-    const float e = vm_exp_core(x, 0.0f);
+    const float e = vm_exp_core(x);
     return vm_bits(x) - first <= last - first ? 0.0f : e;
 }
 
@@ -93,26 +93,17 @@ static inline float vm_tanh(float x)
     return x == x ? y : x;
 }
 
-/* The normal tail  Phi(-a) = e * mills,  e = exp(-a^2/2),  at a = min(|x|, 13.2), where it is 2^-130.
- * The rounding of a^2, which exp would magnify, is carried along. */
+/* The normal tail  Phi(-a) = e * mills,  e = exp(-a^2/2),  at a = min(|x|, 13.25), where e is exactly 0. */
 typedef struct {
     float a, e, mills;
 } vm_normal;
 
 static inline vm_normal vm_tail(float x)
 {
-    const float a = vm_cut(x, 13.2f), half = -0.5f * a, square = half * a;
-#if defined __FP_FAST_FMAF
-    const float rest = fmaf(half, a, -square);
-#else
-    const float high = vm_float(vm_bits(a) & 0xfffff000u); /* 12 bits: its square is exact */
-    const float rest = (-0.5f * high * high - square) - 0.5f * (a - high) * (a + high);
-#endif
-    const float s = 1.0f / (a + 4.0f), t = (a - 4.0f) * s, t2 = t * t, t4 = t2 * t2;
-    /* mills * (a + 4): minimax in t, relative error 2.2e-8 */
-    const float p0 = (-6.078966260e-1f * t + 7.552851439e-1f) + (-1.865229011e-1f * t + 3.871368766e-1f) * t2;
-    const float p4 = (-7.528755348e-3f * t + 6.040446088e-2f) + (1.574872062e-3f * t - 3.517973470e-3f) * t2;
-    const float p8 = -1.262701990e-4f * t + 1.918503694e-4f;
-    return (vm_normal){ a, vm_exp_core(square, rest), (p0 + (p4 + p8 * t4) * t4) * s };
+    const float a = vm_cut(x, 13.25f), s = 1.0f / (a + 3.0f), t = (a - 3.0f) * s, t2 = t * t, t4 = t2 * t2;
+    /* mills * (a + 3): minimax in t, relative error 4.8e-8 */
+    const float p0 = (-5.093320608e-1f * t + 7.290836573e-1f) + (-4.725929350e-2f * t + 2.300193459e-1f) * t2;
+    const float p4 = (6.936710328e-3f * t - 1.047975756e-2f) + (-9.194716695e-4f * t + 1.079865033e-3f) * t2;
+    return (vm_normal){ a, vm_exp_core(-0.5f * a * a), (p0 + (p4 - 2.771573782e-4f * t4) * t4) * s };
 }
 #endif

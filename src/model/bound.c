@@ -1,0 +1,18 @@
+/* The proved constant of a whole model, from token embeddings to logits. */
+#include "bound/norm.h"
+#include "model/model.h"
+
+taut_up taut_model_reach(const taut_model *m)
+{
+    taut_up most = { 0 };
+    for (int64_t i = 0; i < m->embed.rows; i++)
+        most = up_max(most, up_norm_frobenius(taut_ref_values(&m->embed) + i * m->embed.cols, m->embed.cols));
+    return most;
+}
+
+taut_bound taut_model_bound(const taut_model *m, taut_norm norm)
+{
+    TAUT_CHECK(m->k->elem == sizeof(double), "bounds are proved on a ref model");
+    return taut_bound_of(
+        m->root, (taut_region){ .norm = norm, .tokens = m->spec.context, .size = taut_model_reach(m) });
+}
