@@ -116,10 +116,10 @@ static inline void law_adjoint(law *l)
     law_vjp(l);
     const double left = dot(l->ju, l->v, l->ny), right = dot(l->u, l->jv, l->nx);
     const double nu = norm(l->u, l->nx), nv = norm(l->v, l->ny);
-    const double lip = taut_bound_of(
-                           l->m,
-                           (taut_region){ TAUT_NORM_FLAT, l->in.t, { 2 * sqrt((double)l->in.d) }, true })
-                           .lip.v;
+    const taut_region all = {
+        .norm = TAUT_NORM_FLAT, .tokens = l->in.t, .size = { 2 * sqrt((double)l->in.d) }, .padded = true
+    };
+    const double lip = taut_bound_of(l->m, all).lip.v;
     const double scale = norm(l->ju, l->ny) * nv + nu * norm(l->jv, l->nx);
     CHECK_LE(fabs(left - right), 1e-12 * scale + (isfinite(lip) ? 1e-15 * lip * nu * nv : 0),
              "law 1: adjoint");
@@ -237,7 +237,10 @@ static inline double slope_at(law *l, taut_norm n, int steps)
 
 static inline taut_bound law_ask(const law *l, taut_norm n, double radius)
 {
-    return taut_bound_of(l->m, (taut_region){ n, l->in.t, { radius }, l->run.lengths != NULL });
+    const taut_region in = {
+        .norm = n, .tokens = l->in.t, .size = { radius }, .padded = l->run.lengths != NULL
+    };
+    return taut_bound_of(l->m, in);
 }
 
 /* Hill climbing over inputs in the ball; returns the steepest slope found.  x is then where it was found. */

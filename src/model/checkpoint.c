@@ -22,20 +22,29 @@ taut_st_entry taut_slab_entry(taut_slab_view *view, const char *name, const char
                             fetch, view };
 }
 
+/* Tensor `name`, which must have exactly p's shape. */
+static taut_status find_tensor(const taut_st_tensor **out, const taut_safetensors *st, const char *path,
+                               const char *name, const taut_param *p)
+{
+    const taut_st_tensor *t = *out = taut_safetensors_find(st, name);
+    if (!t) return taut_fail(TAUT_BAD_FILE, "%s: tensor %s is missing", path, name);
+    const bool fits = p->rows == 1 ? t->rank == 1 && t->shape[0] == p->cols
+                                   : t->rank == 2 && t->shape[0] == p->rows && t->shape[1] == p->cols;
+    if (fits) return TAUT_OK;
+    return taut_fail(TAUT_BAD_FILE,
+                     "%s: %s holds %lld numbers of another shape, the model wants %lld x %lld", path, name,
+                     (long long)t->count, (long long)p->rows, (long long)p->cols);
+}
+
 taut_status taut_slab_load(const taut_kernels *k, taut_real *dst, const taut_safetensors *st,
                            const char *path, const char *name, const taut_param *p)
 {
     const int64_t len = p->rows * p->cols;
-    const taut_st_tensor *t = taut_safetensors_find(st, name);
-    if (!t) return taut_fail(TAUT_BAD_FILE, "%s: tensor %s is missing", path, name);
-    const bool fits = p->rows == 1 ? t->rank == 1 && t->shape[0] == p->cols
-                                   : t->rank == 2 && t->shape[0] == p->rows && t->shape[1] == p->cols;
-    if (!fits)
-        return taut_fail(TAUT_BAD_FILE,
-                         "%s: %s holds %lld numbers of another shape, the model wants %lld x %lld", path,
-                         name, (long long)t->count, (long long)p->rows, (long long)p->cols);
+    const taut_st_tensor *t;
+    taut_status s = find_tensor(&t, st, path, name, p);
+    if (s) return s;
     double *chunk = taut_malloc(CHUNK * sizeof *chunk);
-    taut_status s = chunk ? TAUT_OK : taut_no_memory("reading a checkpoint");
+    s = chunk ? TAUT_OK : taut_no_memory("reading a checkpoint");
     for (int64_t i = 0; !s && i < len; i += CHUNK) {
         const int64_t count = len - i < CHUNK ? len - i : CHUNK;
         s = taut_safetensors_read(st, t, chunk, i, count);
@@ -65,25 +74,38 @@ taut_status taut_model_save(const taut_model *m, const char *path)
     return s;
 }
 
+/* Asked before memory is taken: a small file may describe a huge model. */
+static taut_status check_weights(const taut_model *m, const taut_safetensors *st, const char *path)
+{
+    taut_status s = TAUT_OK;
+    for (int i = 0; !s && i < m->weights; i++) {
+        const taut_st_tensor *t;
+        s = find_tensor(&t, st, path, m->weight[i].path, m->weight[i].param);
+    }
+    if (!s && taut_safetensors_count(st) != m->weights)
+        s = taut_fail(TAUT_BAD_FILE, "%s holds %d tensors, its recipe describes a model of %d", path,
+                      taut_safetensors_count(st), m->weights);
+    return s;
+}
+
 static taut_status load_weights(taut_model *m, const taut_safetensors *st, const char *path)
 {
-    for (int i = 0; i < m->weights; i++) {
+    taut_status s = TAUT_OK;
+    for (int i = 0; !s && i < m->weights; i++) {
         const taut_weight *w = &m->weight[i];
-        const taut_status s = taut_slab_load(m->k, w->param->value, st, path, w->path, w->param);
-        if (s) return s;
+        s = taut_slab_load(m->k, w->param->value, st, path, w->path, w->param);
     }
-    if (taut_safetensors_count(st) != m->weights)
-        return taut_fail(TAUT_BAD_FILE, "%s holds %d tensors, its recipe describes a model of %d", path,
-                         taut_safetensors_count(st), m->weights);
-    return TAUT_OK;
+    return s;
 }
 
 static taut_status read_spec(taut_model_spec *spec, const char *recipe, const char *path)
 {
     taut_config *cfg = NULL;
     taut_status s = taut_config_parse(&cfg, recipe, path);
-    if (!s) s = taut_model_spec_read(spec, cfg);
-    if (!s) s = taut_config_problem(cfg);
+    if (s) return s;
+    const taut_status relation = taut_model_spec_read(spec, cfg);
+    s = taut_config_problem(cfg);
+    if (!s && relation) s = taut_fail(relation, "%s: %s", path, taut_last_error());
     taut_config_free(cfg);
     return s;
 }
@@ -102,6 +124,7 @@ taut_status taut_model_open(taut_model **out, const char *path, const taut_kerne
         s = taut_fail(TAUT_BAD_FILE, "%s: not a taut model (no recipe in its metadata)", path);
     if (!s) s = read_spec(&spec, recipe, path);
     if (!s) s = taut_model_create(&m, &spec, embed->shape[0], recipe, vocab, k);
+    if (!s) s = check_weights(m, st, path);
     if (!s) s = taut_model_bind(m, grads);
     if (!s) s = load_weights(m, st, path);
     taut_safetensors_close(st);

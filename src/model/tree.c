@@ -48,13 +48,15 @@ static taut_module *attention(const taut_model_spec *s, bool causal)
 
 static taut_module *mlp(const taut_model_spec *s)
 {
-    const double out = out_gain(s);
-    taut_list l = { .count = 0 };
-    taut_list_add(&l, "in", taut_linear(s->mlp, s->width, s->bias, s->init, s->init_std));
-    taut_list_add(&l, "act", taut_pointwise(s->activation, s->activation_factor));
-    taut_list_add(&l, "out",
-                  taut_linear(s->width, s->mlp, s->bias, out == 0 ? TAUT_INIT_ZERO : s->init, out));
-    return taut_list_sequence(&l);
+    return taut_mlp(&(taut_mlp_spec){ .width = s->width,
+                                      .hidden = s->mlp,
+                                      .out = s->width,
+                                      .curve = s->activation,
+                                      .factor = s->activation_factor,
+                                      .bias = s->bias,
+                                      .init = s->init,
+                                      .gain = s->init_std,
+                                      .out_gain = out_gain(s) });
 }
 
 /* Adds the residual branch around f to the block, with its norm and dropout. */
@@ -82,7 +84,7 @@ static taut_module *block(const taut_model_spec *s, bool causal, uint64_t index)
 taut_module *taut_tree_blocks(const taut_model_spec *s, bool causal)
 {
     taut_module *child[128];
-    char number[128][8];
+    char number[128][12];
     const char *name[128];
     for (int i = 0; i < (int)s->depth; i++) {
         snprintf(number[i], sizeof number[i], "%d", i);

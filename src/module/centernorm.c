@@ -61,7 +61,9 @@ static taut_bound centernorm_bound(const taut_module *m, taut_region in)
 {
     const centernorm *s = (const centernorm *)m;
     const int64_t d = s->gain.cols;
-    const taut_up lip = up_mul(up_exact(s->ratio), up_diag_centre_norm(taut_ref_values(&s->gain), d, true));
+    const taut_up norm = ledger_note(in.ledger, "norm",
+                                     up_diag_centre_norm(taut_ref_values(&s->gain), d, true));
+    const taut_up lip = up_mul(up_exact(s->ratio), norm);
     const taut_up shift = up_norm_frobenius(taut_ref_values(&s->bias), d);
     return (taut_bound){ lip, region_sized(in, up_add(up_mul(lip, in.size), shift)) };
 }

@@ -41,6 +41,7 @@ static taut_bound dropout_bound(const taut_module *m, taut_region in)
 
 static const taut_module_ops dropout_ops = {
     .kind = "dropout",
+    .trains_only = true,
     .plan = dropout_plan,
     .forward = dropout_forward,
     .jvp = dropout_linear,

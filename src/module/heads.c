@@ -83,9 +83,9 @@ static void heads_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_
 static taut_bound heads_bound(const taut_module *m, taut_region in)
 {
     const taut_children *c = &((const heads *)m)->of;
-    taut_bound all = taut_bound_of(c->module[0], in);
+    taut_bound all = taut_bound_named(c->module[0], c->name[0], in);
     for (int i = 1; i < c->count; i++) {
-        const taut_bound b = taut_bound_of(c->module[i], in);
+        const taut_bound b = taut_bound_named(c->module[i], c->name[i], in);
         all.lip = up_hypot(all.lip, b.lip);
         all.out.size = up_hypot(all.out.size, b.out.size);
     }

@@ -72,7 +72,8 @@ static taut_bound layernorm_bound(const taut_module *m, taut_region in)
     const layernorm *s = (const layernorm *)m;
     const int64_t d = s->gain.cols;
     const double *shift = s->centre ? taut_ref_values(&s->bias) : NULL;
-    const taut_up norm = up_diag_centre_norm(taut_ref_values(&s->gain), d, s->centre);
+    const taut_up norm = ledger_note(in.ledger, "norm",
+                                     up_diag_centre_norm(taut_ref_values(&s->gain), d, s->centre));
     return (taut_bound){ up_normlayer_global(norm, s->eps),
                          region_sized(in, up_normlayer_radius(norm, shift, d, s->eps, in.size)) };
 }

@@ -54,9 +54,12 @@ static void linear_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut
 static taut_bound linear_bound(const taut_module *m, taut_region in)
 {
     const linear *s = (const linear *)m;
-    const taut_up lip = up_norm(taut_ref_values(s->w), s->w->rows, s->w->cols);
+    const taut_up lip = ledger_note(in.ledger, "norm",
+                                    up_norm(taut_ref_values(s->w), s->w->rows, s->w->cols));
     taut_up size = up_mul(lip, in.size);
-    if (s->has_bias) size = up_add(size, up_norm_frobenius(taut_ref_values(&s->bias), s->bias.cols));
+    if (s->has_bias)
+        size = up_add(
+            size, ledger_note(in.ledger, "bias", up_norm_frobenius(taut_ref_values(&s->bias), s->bias.cols)));
     return (taut_bound){ lip, region_sized(in, size) };
 }
 

@@ -1,6 +1,7 @@
 /* Residual mix:  y = keep x + mix f(x):  plain (1, 1) or convex (1 - a, a).
  *
- * Bound  Lip(y) <= keep + mix Lip(f)  and  |y| <= keep |x| + mix |f(x)|   (triangle inequality)
+ * Bound  what f knows of the mix (an MLP knows a joint bound), else the triangle inequality:
+ *        Lip(y) <= |keep| + |mix| Lip(f)  and  |y| <= |keep| |x| + |mix| |f(x)|.
  * keep and mix are floats, so kernel and bound speak of the same numbers. */
 #include "module/leaf.h"
 
@@ -50,10 +51,9 @@ static void mix_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_te
 static taut_bound mix_bound(const taut_module *m, taut_region in)
 {
     const residual *s = (const residual *)m;
-    const taut_up keep = up_exact(s->keep), mix = up_exact(s->mix);
-    const taut_bound f = taut_bound_of(s->f, in);
-    return (taut_bound){ up_add(keep, up_mul(mix, f.lip)),
-                         region_sized(in, up_add(up_mul(keep, in.size), up_mul(mix, f.out.size))) };
+    ledger_exact(in.ledger, "keep", s->keep);
+    ledger_exact(in.ledger, "mix", s->mix);
+    return taut_bound_mixed(s->f, "", in, s->keep, s->mix);
 }
 
 static void mix_params(taut_module *m, taut_visitor *v) { taut_visit_child(v, "", ((residual *)m)->f); }

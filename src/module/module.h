@@ -11,6 +11,7 @@
  * parameter gradients.  Outputs never alias inputs. */
 #ifndef TAUT_MODULE_H
 #define TAUT_MODULE_H
+#include "bound/ledger.h"
 #include "bound/up.h"
 #include "kernels/kernels.h"
 
@@ -43,6 +44,7 @@ typedef struct {
     int64_t tokens;
     taut_up size;
     bool padded;
+    taut_ledger *ledger; /* who writes the proof down; NULL: nobody */
 } taut_region;
 typedef struct {
     taut_up lip;
@@ -69,11 +71,14 @@ typedef struct taut_visitor {
 
 typedef struct {
     const char *kind;
+    bool trains_only; /* the identity when the network is used */
     taut_plan (*plan)(const taut_module *, taut_shape in);
     void (*forward)(const taut_module *, taut_run *, taut_tensor y, taut_point at);
     void (*jvp)(const taut_module *, taut_run *, taut_tensor ty, taut_tensor tx, taut_point at);
     void (*vjp)(const taut_module *, taut_run *, taut_tensor gx, taut_tensor gy, taut_point at);
     taut_bound (*bound)(const taut_module *, taut_region in); /* on a ref model: weights are doubles */
+    /* (optional) of keep x + mix f(x), where the module knows better than the triangle inequality */
+    taut_bound (*bound_mixed)(const taut_module *, taut_region in, double keep, double mix);
     void (*params)(taut_module *, taut_visitor *);
     void (*free)(taut_module *);
 } taut_module_ops;
@@ -95,11 +100,18 @@ static inline void taut_vjp(const taut_module *m, taut_run *r, taut_tensor gx, t
 {
     m->ops->vjp(m, r, gx, gy, at);
 }
-static inline taut_bound taut_bound_of(const taut_module *m, taut_region in) { return m->ops->bound(m, in); }
 static inline void taut_module_free(taut_module *m)
 {
     if (m) m->ops->free(m);
 }
+
+/* bound.c: what a module answers, with its node in the ledger; `name` is what its parent calls it. */
+taut_bound taut_bound_of(const taut_module *, taut_region in);
+taut_bound taut_bound_named(const taut_module *, const char *name, taut_region in);
+/* Of keep x + mix f(x): what f knows of it, else Lip <= |keep| + |mix| Lip(f), |y| <= |keep| |x| + |mix|
+ * |f(x)|. */
+taut_bound taut_bound_mixed(const taut_module *, const char *name, taut_region in, double keep, double mix);
+taut_bound taut_bound_triangle(taut_bound f, taut_region in, double keep, double mix);
 
 /* params.c */
 void taut_params(taut_module *, void (*see)(taut_param *, const char *path, void *arg), void *arg);
@@ -123,6 +135,16 @@ taut_module *taut_pool_first(void);
 taut_module *taut_mix(taut_module *f, double keep, double mix); /* keep x + mix f(x) */
 taut_module *taut_sequence(int count, const char *const *names, taut_module *const *children);
 taut_module *taut_heads(int count, taut_module *const *children); /* same input, outputs side by side */
+
+typedef struct {
+    int64_t width, hidden, out;
+    taut_curve curve;
+    double factor; /* times the activation */
+    bool bias;
+    taut_init init;
+    double gain, out_gain; /* of the two matrices; 0: starts at zero */
+} taut_mlp_spec;
+taut_module *taut_mlp(const taut_mlp_spec *);
 
 typedef struct {
     int64_t width, heads; /* features of a token; heads of width/heads each */

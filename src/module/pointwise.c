@@ -3,7 +3,7 @@
  * jvp = vjp   ty = c f'(x) tx   (ReLU: f'(0) = 0)
  * Bound       Lip = |c| max |f'|, proved in bound/curve.c;  |y| <= |c| |x|, since |f(x)| <= |x| for all five.
  * c is a float, so kernel and bound speak of the same number. */
-#include "bound/curve.h"
+#include "module/curves.h"
 #include "module/leaf.h"
 
 typedef struct {
@@ -37,7 +37,7 @@ static void pointwise_slope(const taut_module *m, taut_run *run, taut_tensor y, 
     times_factor(s, run->k, y);
 }
 
-static taut_slopes slopes_of(taut_curve curve)
+taut_slopes taut_curve_slopes(taut_curve curve)
 {
     switch (curve) {
     case TAUT_GELU:
@@ -58,7 +58,7 @@ static taut_bound pointwise_bound(const taut_module *m, taut_region in)
 {
     const pointwise *s = (const pointwise *)m;
     const taut_up factor = up_exact(s->factor);
-    return (taut_bound){ up_mul(factor, up_slopes_lip(slopes_of(s->curve))),
+    return (taut_bound){ up_mul(factor, up_slopes_lip(taut_curve_slopes(s->curve))),
                          region_sized(in, up_mul(factor, in.size)) };
 }
 

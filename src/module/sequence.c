@@ -107,10 +107,24 @@ static taut_bound sequence_bound(const taut_module *m, taut_region in)
     const taut_children *c = &((const sequence *)m)->of;
     taut_bound whole = { { 1 }, in };
     for (int i = 0; i < c->count; i++) {
-        const taut_bound b = taut_bound_of(c->module[i], whole.out);
+        const taut_bound b = taut_bound_named(c->module[i], c->name[i], whole.out);
         whole = (taut_bound){ i ? up_mul(whole.lip, b.lip) : b.lip, b.out };
     }
     return whole;
+}
+
+/* A single child, but for those that only matter in training, is asked about the mix itself. */
+static taut_bound sequence_bound_mixed(const taut_module *m, taut_region in, double keep, double mix)
+{
+    const taut_children *c = &((const sequence *)m)->of;
+    int real = 0, at = 0;
+    for (int i = 0; i < c->count; i++)
+        if (!c->module[i]->ops->trains_only) {
+            real++;
+            at = i;
+        }
+    if (real == 1) return taut_bound_mixed(c->module[at], c->name[at], in, keep, mix);
+    return taut_bound_triangle(sequence_bound(m, in), in, keep, mix);
 }
 
 static void sequence_params(taut_module *m, taut_visitor *v)
@@ -131,6 +145,7 @@ static const taut_module_ops sequence_ops = {
     .jvp = sequence_jvp,
     .vjp = sequence_vjp,
     .bound = sequence_bound,
+    .bound_mixed = sequence_bound_mixed,
     .params = sequence_params,
     .free = sequence_free,
 };

@@ -1,10 +1,12 @@
 #include "train/state.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/number.h"
 #include "model/slabs.h"
 
 /* What is kept of each weight: w. its value, m. and v. the optimiser's. */
@@ -82,9 +84,11 @@ static taut_status load_clock(taut_clock *c, const taut_safetensors *st, const t
     if (strcmp(vocab, m->vocab) != 0)
         return taut_fail(TAUT_BAD_FILE, "%s: the run was trained on another vocabulary than this text has",
                          path);
-    *c = (taut_clock){ strtoll(step, NULL, 10), strtoll(tokens, NULL, 10), strtod(seconds, NULL), { 0 } };
-    if (c->step < 0 || c->tokens < 0)
-        return taut_fail(TAUT_BAD_FILE, "%s: step %s makes no sense", path, step);
+    *c = (taut_clock){ .seconds = strtod(seconds, NULL) };
+    const bool numbers = taut_number_int(&c->step, step) && taut_number_int(&c->tokens, tokens);
+    if (!numbers || c->step < 0 || c->tokens < 0 || !(c->seconds >= 0 && c->seconds < INFINITY))
+        return taut_fail(TAUT_BAD_FILE, "%s: step %.40s, %.40s tokens, %.40s seconds: that makes no sense", path,
+                         step, tokens, seconds);
     return taut_safetensors_read(st, recent, c->recent, 0, TAUT_RECENT);
 }
 

@@ -58,19 +58,22 @@ void taut_trainer_close(taut_trainer *t)
     *t = (taut_trainer){ 0 };
 }
 
-/* Forward and backward over the step's micro-batches; returns the mean of their mean losses. */
+/* Forward and backward over the step's micro-batches; returns the mean loss over the targets of all of them.
+ * Masks leave an encoder's micro-batches with different numbers of targets, so they are counted first:
+ * examples are a pure function of their number and can be drawn twice. */
 static double gradients(taut_trainer *t)
 {
     const taut_train_spec *r = &t->recipe.train;
     const taut_model *m = t->model;
+    const int64_t first = t->clock.step * r->accumulate, end = first + r->accumulate;
     double loss = 0;
-    int64_t correct = 0;
+    int64_t correct = 0, targets = 0;
     m->k->axpby(m->grads, 0, m->grads, 0, m->slab);
-    for (int64_t i = 0; i < r->accumulate; i++) {
-        const int64_t micro = t->clock.step * r->accumulate + i;
-        const int64_t targets = taut_batch_train(&t->batch, micro * r->batch, r->batch);
-        if (targets == 0) continue;
-        const double weight = 1 / ((double)targets * (double)r->accumulate);
+    for (int64_t micro = first; micro < end; micro++)
+        targets += taut_batch_train(&t->batch, micro * r->batch, r->batch);
+    const double weight = 1 / (double)targets;
+    for (int64_t micro = first; micro < end; micro++) {
+        if (taut_batch_train(&t->batch, micro * r->batch, r->batch) == 0) continue;
         t->pass->run.dropout_key = taut_rng_key(r->seed, TAUT_RNG_DROPOUT, (uint64_t)micro) | 1;
         taut_pass_forward(t->pass, t->batch.x, r->batch, m->spec.context);
         loss += weight * taut_pass_loss(t->pass, t->batch.y, &correct, weight, true);

@@ -162,6 +162,21 @@ static inline void nudge(double *w, int64_t len, double step)
     for (int64_t i = 0; i < len; i++) w[i] += step * size * gauss();
 }
 
+/* Logits strong enough that they make most of the bound: it is 2.5 times what it would be without. */
+static inline void harden(net *a, double xq, double xk)
+{
+    double lo = 0, hi = 1;
+    a->w.scale = 0;
+    const double still = up_attention(&a->w, (taut_up){ xq }, (taut_up){ xk }).tokens.v;
+    for (int k = 0; k < 24; k++) {
+        a->w.scale = lo > 0 || k > 8 ? (lo + hi) / 2 : hi;
+        if (up_attention(&a->w, (taut_up){ xq }, (taut_up){ xk }).tokens.v < 2.5 * still)
+            lo = a->w.scale, hi = fmax(hi, 4 * lo);
+        else
+            hi = a->w.scale;
+    }
+}
+
 /* Climbs over the weights too: found / bound of tokens or flat, never to exceed 1. */
 static inline double climb(net *a, double xq, double xk, bool tokens, int rounds)
 {
@@ -177,6 +192,7 @@ static inline double climb(net *a, double xq, double xk, bool tokens, int rounds
         t.w.wq = t.wq, t.w.wk = t.wk, t.w.wv = t.wv, t.w.wo = t.wo;
         t.w.bq = a->w.bq ? t.bq : NULL, t.w.bk = a->w.bk ? t.bk : NULL;
         t.w.bv = a->w.bv ? t.bv : NULL, t.w.bo = a->w.bo ? t.bo : NULL;
+        harden(&t, xq, xk);
         memcpy(tx, x, sizeof x);
         const double value = ascend_from(&t, xq, xk, tokens, k ? 4 : 40, k ? 0.1 : 0.7, tx);
         const taut_attention_bound b = up_attention(&t.w, (taut_up){ xq }, (taut_up){ xk });

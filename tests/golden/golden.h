@@ -4,8 +4,8 @@
  *     ref   1e-10 for logits, loss and gradients, 1e-9 for training: both sides are double, so only the order
  *           of sums differs; a wrong formula or constant (float 1/3 against double 1/3: 1e-8) shows.
  *     cpu   2e-5 = 2^-24 times about 300 for logits, loss and gradients: some twenty float kernels stand in a
- *           row, each with sums of at most 64 products.  Training 1e-4, because AdamW divides by the
- * gradient's own size, so that an entry that is mostly rounding moves its weight as much as any other. */
+ *           row, each with sums of at most 64 products.  Training 1e-4: AdamW divides by the gradient's own
+ *           size, so that an entry that is mostly rounding moves its weight as much as any other. */
 #ifndef GOLDEN_H
 #define GOLDEN_H
 #include "harness.h"
@@ -20,7 +20,6 @@ typedef struct {
 } golden_error; /* tolerances, or the worst seen */
 
 typedef struct {
-    const char *path;
     taut_safetensors *st;
     taut_recipe recipe;
     taut_model *m;
@@ -41,7 +40,7 @@ static inline void golden_must(taut_status s)
 static inline const taut_st_tensor *golden_find(const taut_safetensors *st, const char *prefix,
                                                 const char *name)
 {
-    char full[256];
+    char full[512];
     snprintf(full, sizeof full, "%s%s", prefix, name);
     const taut_st_tensor *t = taut_safetensors_find(st, full);
     if (!t) golden_must(taut_fail(TAUT_BAD_FILE, "the golden file has no %s", full));
@@ -97,10 +96,11 @@ static inline void golden_open(golden *g, const char *path, const char *kernels,
 {
     const taut_kernels *k = taut_kernels_find(kernels);
     taut_config *cfg = NULL;
-    *g = (golden){ .path = path, .tol = tol };
+    *g = (golden){ .tol = tol };
     golden_must(taut_safetensors_open(&g->st, path));
     const char *recipe = taut_safetensors_meta(g->st, "taut.recipe");
-    golden_must(taut_config_parse(&cfg, recipe ? recipe : "", path));
+    if (!recipe) golden_must(taut_fail(TAUT_BAD_FILE, "%s has no recipe", path));
+    golden_must(taut_config_parse(&cfg, recipe, path));
     golden_must(taut_recipe_read(&g->recipe, cfg));
     taut_config_free(cfg);
     const int64_t tokens = golden_find(g->st, "", "embed.weight")->shape[0];

@@ -1,49 +1,131 @@
-/* C (m,n) = alpha op(A) op(B) + beta C, row-major: OpenBLAS, one single-threaded call a block of C.
+/* C (m,n) = alpha op(A) op(B) + beta C, row-major: OpenBLAS, one single-threaded call a piece.
  *
- * The blocks depend on m, n and k alone, so the same bits come out for any thread count.  They are as
- * large as leaves about 32 of them, because a call packs its strips of A and B anew.
+ * A piece is a block of C and a slice of k; the cut depends on m, n and k alone, so the same bits come out
+ * for any thread count.  A call packs its strips of A and B anew, so blocks should be large: 256 x 256
+ * where there is enough of C.  Where C is small and k long (weight gradients), k is cut too: slice 0 goes
+ * to C, the others to scratch, and they are added to C in order.
  * Poison    NaN and infinity propagate; with beta = 0 nothing in C does.
- * Error     |C - exact| <= (k+4) 2^-24 (|alpha| |op A| |op B| + |beta C|), entry by entry (no Strassen). */
+ * Error     |C - exact| <= (k+8) 2^-24 (|alpha| |op A| |op B| + |beta C|), entry by entry (no Strassen). */
 #include <cblas.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/alloc.h"
 #include "kernels/cpu/cpu.h"
 
 typedef struct {
-    int64_t rows, cols;
-} block;
+    float *c, *scratch;
+    const float *a, *b;
+    int64_t m, n, k;
+    bool ta, tb;
+    float alpha, beta;
+    int64_t rows, cols, depth; /* of a piece */
+} product;
 
-static int64_t round_up(int64_t x, int64_t step) { return (x + step - 1) / step * step; }
+static int64_t pieces(int64_t whole, int64_t part) { return part > 0 ? (whole + part - 1) / part : 1; }
 
-/* Halve the longer side until there are enough blocks or they are too small to be worth a call. */
-static block block_of(int64_t m, int64_t n, int64_t k)
+/* About half, but a multiple of what the inner kernels of OpenBLAS like. */
+static int64_t half(int64_t x) { return ((x + 1) / 2 + 15) / 16 * 16; }
+
+static int64_t tasks(const product *p)
 {
-    enum { ENOUGH = 32, STEP = 16, LEAST = 64 };
-    block b = { m, n };
-    for (int64_t count = 1; count < ENOUGH && (double)b.rows * (double)b.cols * (double)k > 1e6; count *= 2) {
-        if (b.rows >= b.cols && b.rows > LEAST)
-            b.rows = round_up((b.rows + 1) / 2, STEP);
-        else if (b.cols > LEAST)
-            b.cols = round_up((b.cols + 1) / 2, STEP);
-        else
-            break;
-    }
-    return b;
+    return pieces(p->m, p->rows) * pieces(p->n, p->cols) * pieces(p->k, p->depth);
 }
 
-void CPU(gemm)(taut_real *c_, const taut_real *a_, const taut_real *b_, int64_t m, int64_t n, int64_t k,
-               bool ta, bool tb, double alpha, double beta)
+static void halve_block(product *p)
+{
+    if (p->rows >= p->cols)
+        p->rows = half(p->rows);
+    else
+        p->cols = half(p->cols);
+}
+
+static void cut(product *p)
+{
+    enum { ENOUGH = 16, FEW = 4, BLOCK = 256 * 256, SIDE = 64, DEPTH = 512, WORTH = 1 << 21 };
+    p->rows = p->m;
+    p->cols = p->n;
+    p->depth = p->k;
+    while (tasks(p) < ENOUGH && p->rows * p->cols > BLOCK) halve_block(p);
+    while (tasks(p) < ENOUGH && p->depth >= 2 * DEPTH) p->depth = half(p->depth);
+    while (tasks(p) < FEW && p->rows + p->cols > 2 * SIDE && p->rows * p->cols * p->depth > WORTH)
+        halve_block(p);
+}
+
+/* One row or column: a matrix times a vector is four times faster than a matrix that thin. */
+static void thin(const product *p, float *c, const float *a, const float *b, int64_t rows, int64_t cols,
+                 int64_t depth, float beta)
+{
+    const bool column = p->n == 1;
+    const float *matrix = column ? a : b, *vector = column ? b : a;
+    const bool across = column ? p->ta : !p->tb; /* the matrix lies with k as its rows */
+    const int64_t len = column ? rows : cols, stride = column ? (p->ta ? p->m : p->k) : (p->tb ? p->k : p->n);
+    if (beta == 0) memset(c, 0, (size_t)len * sizeof(float));
+    cblas_sgemv(CblasRowMajor, across ? CblasTrans : CblasNoTrans, (int)(across ? depth : len),
+                (int)(across ? len : depth), p->alpha, matrix, (int)stride, vector, 1, beta == 0 ? 1 : beta,
+                c, 1);
+}
+
+static void piece(const product *p, int64_t task)
+{
+    const int64_t across = pieces(p->n, p->cols), down = pieces(p->m, p->rows);
+    const int64_t j = task % across * p->cols, i = task / across % down * p->rows,
+                  slice = task / across / down;
+    const int64_t l = slice * p->depth, rows = cpu_min(p->rows, p->m - i), cols = cpu_min(p->cols, p->n - j);
+    const int64_t depth = cpu_min(p->depth, p->k - l), lda = p->ta ? p->m : p->k, ldb = p->tb ? p->k : p->n;
+    const float *a = p->a + (p->ta ? l * lda + i : i * lda + l),
+                *b = p->b + (p->tb ? j * ldb + l : l * ldb + j);
+    float *c = (slice ? p->scratch + (slice - 1) * p->m * p->n : p->c) + i * p->n + j;
+    const float beta = slice ? 0 : p->beta;
+    if ((p->m == 1 || p->n == 1) && p->k > 0)
+        thin(p, c, a, b, rows, cols, depth, beta);
+    else
+        cblas_sgemm(CblasRowMajor, p->ta ? CblasTrans : CblasNoTrans, p->tb ? CblasTrans : CblasNoTrans,
+                    (int)rows, (int)cols, (int)depth, p->alpha, a, (int)(lda > 0 ? lda : 1), b,
+                    (int)(ldb > 0 ? ldb : 1), beta, c, (int)p->n);
+}
+
+static void add_slices(const product *p, int64_t slices)
+{
+    const int64_t len = p->m * p->n;
+#pragma omp for schedule(static)
+    for (int64_t from = 0; from < len; from += CPU_CHUNK)
+        for (int64_t slice = 1; slice < slices; slice++) {
+            const float *add = p->scratch + (slice - 1) * len;
+#pragma omp simd
+            for (int64_t i = from; i < cpu_min(len, from + CPU_CHUNK); i++) p->c[i] += add[i];
+        }
+}
+
+void CPU(gemm)(taut_real *c, const taut_real *a, const taut_real *b, int64_t m, int64_t n, int64_t k, bool ta,
+               bool tb, double alpha, double beta)
 {
     if (m <= 0 || n <= 0) return;
-    const block size = block_of(m, n, k);
-    const int64_t down = (m + size.rows - 1) / size.rows, across = (n + size.cols - 1) / size.cols;
-    const int64_t lda = ta ? m : k, ldb = tb ? k : n;
-#pragma omp parallel for schedule(dynamic) if (down * across > 1)
-    for (int64_t task = 0; task < down * across; task++) {
-        const int64_t i = task / across * size.rows, j = task % across * size.cols;
-        const float *a = (const float *)a_ + (ta ? i : i * k), *b = (const float *)b_ + (tb ? j * k : j);
-        cblas_sgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans,
-                    (int)cpu_min(size.rows, m - i), (int)cpu_min(size.cols, n - j), (int)k, (float)alpha, a,
-                    (int)(lda > 0 ? lda : 1), b, (int)(ldb > 0 ? ldb : 1), (float)beta,
-                    (float *)c_ + i * n + j, (int)n);
+    product p = { .c = (float *)c,
+                  .a = (const float *)a,
+                  .b = (const float *)b,
+                  .m = m,
+                  .n = n,
+                  .k = k,
+                  .ta = ta,
+                  .tb = tb,
+                  .alpha = (float)alpha,
+                  .beta = (float)beta };
+    cut(&p);
+    const int64_t count = tasks(&p), slices = pieces(k, p.depth);
+    if (count == 1) {
+        piece(&p, 0);
+        return;
     }
+    if (slices > 1) {
+        p.scratch = taut_malloc((size_t)((slices - 1) * m * n) * sizeof(float));
+        TAUT_CHECK(p.scratch, "gemm: no memory for the slices");
+    }
+#pragma omp parallel
+    {
+#pragma omp for schedule(dynamic)
+        for (int64_t task = 0; task < count; task++) piece(&p, task);
+        if (slices > 1) add_slices(&p, slices);
+    }
+    free(p.scratch);
 }

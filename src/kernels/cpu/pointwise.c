@@ -60,10 +60,6 @@ static inline float gelu_tanh_slope(float x)
     return s.up + c * (s.up * s.down) * (2.0f * ROOT_2_PI * (1.0f + 3.0f * c2)) + (x - x);
 }
 
-static inline float relu(float x) { return x <= 0 ? 0.0f : x; }
-
-static inline float relu_slope(float x) { return x <= 0 ? 0.0f : x > 0 ? 1.0f : x; }
-
 /* 1 - tanh^2 = 4 e/(1+e)^2 with e = exp(-2|x|). */
 static inline float tanh_slope(float x)
 {
@@ -71,21 +67,85 @@ static inline float tanh_slope(float x)
     return 4.0f * (e * r) * r + (x - x);
 }
 
-/* One block of lanes at a time: several vectors side by side hide each other's latency, and a call inside
- * the loop would not become vector code, hence one function a curve. */
+/* A block of lanes at a time: several vectors side by side hide each other's latency.  The input is copied
+ * first, so the compiler need not fear that y is x.  The last block is filled up with zeros.  One function
+ * a curve, because a call inside the loop would not become vector code. */
 enum { LANES = 16 };
 
-#define CURVE(name, f)                                                         \
-    static void name##_block(float *y, const float *x)                         \
-    {                                                                          \
-        for (int l = 0; l < LANES; l++) y[l] = f(x[l]);                        \
-    }                                                                          \
-    static void name##_slope_block(float *y, const float *x)                   \
-    {                                                                          \
-        for (int l = 0; l < LANES; l++) y[l] = name##_slope(x[l]);             \
+#define VALUES_OF(name, f)                                       \
+    static void name(float *y, const float *x, int64_t len)      \
+    {                                                            \
+        float in[LANES] = { 0 }, out[LANES];                     \
+        int64_t i = 0;                                           \
+        for (; i + LANES <= len; i += LANES) {                   \
+            memcpy(in, x + i, sizeof in);                        \
+            for (int l = 0; l < LANES; l++) y[i + l] = f(in[l]); \
+        }                                                        \
+        memcpy(in, x + i, (size_t)(len - i) * sizeof(float));    \
+        for (int l = 0; l < LANES; l++) out[l] = f(in[l]);       \
+        memcpy(y + i, out, (size_t)(len - i) * sizeof(float));   \
     }
-CURVE(gelu, gelu)
-CURVE(gelu_tanh, gelu_tanh)
-CURVE(relu, relu)
-CURVE(silu, silu)
-CURVE(tanh, vm_tanh)
+VALUES_OF(gelu_values, gelu)
+VALUES_OF(gelu_tanh_values, gelu_tanh)
+VALUES_OF(silu_values, silu)
+VALUES_OF(tanh_values, vm_tanh)
+
+#define SLOPES_OF(name, f)                                                  \
+    static void name(float *y, const float *t, const float *x, int64_t len) \
+    {                                                                       \
+        float in[LANES] = { 0 }, by[LANES] = { 0 }, out[LANES];             \
+        int64_t i = 0;                                                      \
+        for (; i + LANES <= len; i += LANES) {                              \
+            memcpy(in, x + i, sizeof in);                                   \
+            memcpy(by, t + i, sizeof by);                                   \
+            for (int l = 0; l < LANES; l++) y[i + l] = f(in[l]) * by[l];    \
+        }                                                                   \
+        memcpy(in, x + i, (size_t)(len - i) * sizeof(float));               \
+        memcpy(by, t + i, (size_t)(len - i) * sizeof(float));               \
+        for (int l = 0; l < LANES; l++) out[l] = f(in[l]) * by[l];          \
+        memcpy(y + i, out, (size_t)(len - i) * sizeof(float));              \
+    }
+SLOPES_OF(gelu_slopes, gelu_slope)
+SLOPES_OF(gelu_tanh_slopes, gelu_tanh_slope)
+SLOPES_OF(silu_slopes, silu_slope)
+SLOPES_OF(tanh_slopes, tanh_slope)
+
+static void relu_values(float *y, const float *x, int64_t len)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < len; i++) y[i] = x[i] <= 0 ? 0.0f : x[i];
+}
+
+static void relu_slopes(float *y, const float *t, const float *x, int64_t len)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < len; i++) y[i] = (x[i] > 0 ? 1.0f : 0.0f) * t[i] + (x[i] - x[i]);
+}
+
+typedef void values_fn(float *, const float *, int64_t);
+typedef void slopes_fn(float *, const float *, const float *, int64_t);
+static values_fn *const VALUES[] = { [TAUT_GELU] = gelu_values,
+                                     [TAUT_GELU_TANH] = gelu_tanh_values,
+                                     [TAUT_RELU] = relu_values,
+                                     [TAUT_SILU] = silu_values,
+                                     [TAUT_TANH] = tanh_values };
+static slopes_fn *const SLOPES[] = { [TAUT_GELU] = gelu_slopes,
+                                     [TAUT_GELU_TANH] = gelu_tanh_slopes,
+                                     [TAUT_RELU] = relu_slopes,
+                                     [TAUT_SILU] = silu_slopes,
+                                     [TAUT_TANH] = tanh_slopes };
+
+void CPU(pointwise)(taut_real *y, const taut_real *x, taut_curve f, int64_t len)
+{
+#pragma omp parallel for schedule(static) if (len > CPU_CHUNK)
+    for (int64_t from = 0; from < len; from += CPU_CHUNK)
+        VALUES[f]((float *)y + from, (const float *)x + from, cpu_min(CPU_CHUNK, len - from));
+}
+
+void CPU(pointwise_slope)(taut_real *y, const taut_real *t, const taut_real *x, taut_curve f, int64_t len)
+{
+#pragma omp parallel for schedule(static) if (len > CPU_CHUNK)
+    for (int64_t from = 0; from < len; from += CPU_CHUNK)
+        SLOPES[f]((float *)y + from, (const float *)t + from, (const float *)x + from,
+                  cpu_min(CPU_CHUNK, len - from));
+}

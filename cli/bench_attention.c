@@ -1,0 +1,271 @@
+/* Attention at 1k, 4k and 16k tokens (4 heads of 64, one example, nothing masked): the cpu kernels beside
+ * plain BLAS, in turns in the same run and with the same threads.
+ *
+ * Plain is the textbook with its N x N matrices: threaded sgemm for every product, softmax by rows with the
+ * same vector exp.  It goes one head at a time, so 2 N^2 floats are enough, and keeps P from forward for jvp
+ * and vjp, which saves it a product; ours makes P anew each time.  peak_bytes is what resident memory grew by
+ * during a call, its own buffers included, outputs not. */
+#include <cblas.h>
+#include <malloc.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "bench.h"
+#include "kernels/cpu/vmath.h"
+#include "kernels/kernels.h"
+
+enum { HEADS = 4, DH = 64, WIDTH = HEADS * DH };
+enum { Q, K, V, TQ, TK, TV, GO, O, TO, GQ, GK, GV, ARRAYS };
+enum { FORWARD, JVP, VJP, PHASES };
+static const char *const phase_name[] = { "forward", "jvp", "vjp" };
+
+typedef struct {
+    const taut_kernels *k;
+    taut_attn a;
+    int64_t n;
+    float *x[ARRAYS], *lse, *p, *s; /* p and s: plain's matrices */
+} scene;
+
+static void ours(const scene *c, int phase)
+{
+    taut_real *x[ARRAYS], *lse = (taut_real *)c->lse;
+    for (int i = 0; i < ARRAYS; i++) x[i] = (taut_real *)c->x[i];
+    if (phase == FORWARD) c->k->attention(x[O], lse, x[Q], x[K], x[V], &c->a);
+    if (phase == JVP) c->k->attention_jvp(x[TO], x[TQ], x[TK], x[TV], x[Q], x[K], x[V], &c->a);
+    if (phase == VJP) c->k->attention_vjp(x[GQ], x[GK], x[GV], x[GO], x[O], lse, x[Q], x[K], x[V], &c->a);
+}
+
+/* s (n,n) = alpha x y^T + beta s, and out (n,DH) = alpha op(s) x + beta out, for one head. */
+static void scores(const scene *c, float *s, const float *x, const float *y, float alpha, float beta)
+{
+    const int n = (int)c->n;
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, n, DH, alpha, x, WIDTH, y, WIDTH, beta, s, n);
+}
+
+static void times(const scene *c, float *out, const float *s, bool trans, const float *x, float alpha,
+                  float beta)
+{
+    const int n = (int)c->n;
+    cblas_sgemm(CblasRowMajor, trans ? CblasTrans : CblasNoTrans, CblasNoTrans, n, DH, n, alpha, s, n, x,
+                WIDTH, beta, out, WIDTH);
+}
+
+#if defined __x86_64__ && \
+    defined __gnu_linux__ /* the kernels are built for each of these, so is their peer */
+#define VECTORS __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define VECTORS
+#endif
+
+VECTORS static void softmax_row(float *p, int64_t n)
+{
+    const float max = vm_max(p, n);
+    float sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t j = 0; j < n; j++) {
+        p[j] = vm_exp(p[j] - max);
+        sum += p[j];
+    }
+    const float scale = 1 / sum;
+#pragma omp simd
+    for (int64_t j = 0; j < n; j++) p[j] *= scale;
+}
+
+/* s = p (s - <p, s>): the derivative of softmax, symmetric, for jvp and vjp alike. */
+VECTORS static void slope_row(float *s, const float *p, int64_t n)
+{
+    float mean = 0;
+#pragma omp simd reduction(+ : mean)
+    for (int64_t j = 0; j < n; j++) mean += p[j] * s[j];
+#pragma omp simd
+    for (int64_t j = 0; j < n; j++) s[j] = p[j] * (s[j] - mean);
+}
+
+static void plain_head(const scene *c, int phase, int64_t head)
+{
+    float *x[ARRAYS];
+    const float scale = (float)c->a.scale;
+    for (int i = 0; i < ARRAYS; i++) x[i] = c->x[i] + head * DH;
+    if (phase == FORWARD) {
+        scores(c, c->p, x[Q], x[K], scale, 0);
+#pragma omp parallel for schedule(static)
+        for (int64_t i = 0; i < c->n; i++) softmax_row(c->p + i * c->n, c->n);
+        times(c, x[O], c->p, false, x[V], 1, 0);
+        return;
+    }
+    if (phase == JVP) {
+        scores(c, c->s, x[TQ], x[K], scale, 0);
+        scores(c, c->s, x[Q], x[TK], scale, 1);
+    } else
+        scores(c, c->s, x[GO], x[V], 1, 0);
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < c->n; i++) slope_row(c->s + i * c->n, c->p + i * c->n, c->n);
+    if (phase == JVP) {
+        times(c, x[TO], c->p, false, x[TV], 1, 0);
+        times(c, x[TO], c->s, false, x[V], 1, 1);
+    } else {
+        times(c, x[GV], c->p, true, x[GO], 1, 0);
+        times(c, x[GQ], c->s, false, x[K], scale, 0);
+        times(c, x[GK], c->s, true, x[Q], scale, 0);
+    }
+}
+
+/* A line of /proc/self/status in bytes; "VmHWM" is the peak since it was last reset. */
+static double memory(const char *what)
+{
+    FILE *f = fopen("/proc/self/status", "r");
+    char line[256];
+    double kb = NAN;
+    while (f && fgets(line, sizeof line, f))
+        if (strncmp(line, what, strlen(what)) == 0) kb = atof(line + strlen(what) + 1);
+    if (f) fclose(f);
+    return 1024 * kb;
+}
+
+/* Forgets the peak; where the kernel does not let us, there is no figure. */
+static double memory_mark(void)
+{
+    FILE *f = fopen("/proc/self/clear_refs", "w");
+    malloc_trim(0);
+    const bool done = f && fputs("5", f) >= 0;
+    return f && fclose(f) == 0 && done ? memory("VmRSS") : NAN;
+}
+
+static double ours_peak(const scene *c)
+{
+    const double before = memory_mark();
+    for (int phase = 0; phase < PHASES; phase++) ours(c, phase);
+    return memory("VmHWM") - before;
+}
+
+/* Makes plain's matrices and runs one head, so that later no page is new. */
+static double plain_peak(scene *c)
+{
+    const double before = memory_mark();
+    const size_t bytes = (size_t)(c->n * c->n) * sizeof(float);
+    c->p = malloc(bytes);
+    c->s = malloc(bytes);
+    if (!c->p || !c->s) return NAN;
+    openblas_set_num_threads(taut_threads());
+    for (int phase = 0; phase < PHASES; phase++) plain_head(c, phase, 0);
+    openblas_set_num_threads(1);
+    return memory("VmHWM") - before;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *x, int n)
+{
+    qsort(x, (size_t)n, sizeof *x, by_size);
+    return x[n / 2];
+}
+
+enum { ROUNDS = 9 };
+
+/* Ours and plain in turns; the median of each phase. */
+static void race(const scene *c, int rounds, double us[PHASES], double them[PHASES])
+{
+    double took[PHASES][2][ROUNDS] = { 0 };
+    for (int round = 0; round < rounds; round++) {
+        for (int phase = 0; phase < PHASES; phase++) {
+            const double start = bench_now();
+            ours(c, phase);
+            took[phase][0][round] = bench_now() - start;
+        }
+        openblas_set_num_threads(taut_threads());
+        for (int64_t head = 0; head < HEADS; head++)
+            for (int phase = 0; phase < PHASES; phase++) {
+                const double start = bench_now();
+                plain_head(c, phase, head);
+                took[phase][1][round] += bench_now() - start;
+            }
+        openblas_set_num_threads(1);
+    }
+    for (int phase = 0; phase < PHASES; phase++) {
+        us[phase] = median(took[phase][0], rounds);
+        them[phase] = median(took[phase][1], rounds);
+    }
+}
+
+static bool scene_new(scene *c, int64_t n)
+{
+    const int64_t len = n * WIDTH;
+    *c = (scene){ .k = taut_kernels_find("cpu"), .n = n };
+    c->a = (taut_attn){ .n = 1, .heads = HEADS, .tq = n, .tk = n, .dh = DH, .scale = 0.125 };
+    c->lse = (float *)c->k->alloc(HEADS * n);
+    bool whole = c->lse != NULL;
+    uint32_t state = 1;
+    for (int i = 0; i < ARRAYS; i++) {
+        c->x[i] = (float *)c->k->alloc(len);
+        whole = whole && c->x[i];
+        for (int64_t j = 0; j < len && whole; j++) {
+            state = state * 1664525u + 1013904223u;
+            c->x[i][j] = (float)(state >> 8) * 0x1p-23f - 1.0f;
+        }
+    }
+    return whole;
+}
+
+static void scene_free(scene *c)
+{
+    for (int i = 0; i < ARRAYS; i++) c->k->release((taut_real *)c->x[i]);
+    c->k->release((taut_real *)c->lse);
+    free(c->p);
+    free(c->s);
+}
+
+static cJSON *describe(int64_t n, double peak, double plain_peak_bytes, const double *us, const double *them)
+{
+    char name[64];
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddNumberToObject(o, "n", (double)n);
+    for (int phase = 0; phase < PHASES; phase++) {
+        snprintf(name, sizeof name, "%s_s", phase_name[phase]);
+        cJSON_AddNumberToObject(o, name, us[phase]);
+        snprintf(name, sizeof name, "plain_%s_s", phase_name[phase]);
+        cJSON_AddNumberToObject(o, name, them[phase]);
+        snprintf(name, sizeof name, "%s_ratio", phase_name[phase]);
+        cJSON_AddNumberToObject(o, name, them[phase] / us[phase]);
+    }
+    cJSON_AddNumberToObject(o, "peak_bytes", peak);
+    cJSON_AddNumberToObject(o, "plain_peak_bytes", plain_peak_bytes);
+    return o;
+}
+
+cJSON *bench_attention(void)
+{
+    static const struct {
+        int64_t n;
+        int rounds;
+    } sizes[] = { { 1024, ROUNDS }, { 4096, 3 }, { 16384, 1 } };
+    cJSON *out = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(out, "sizes");
+    mallopt(M_MMAP_THRESHOLD, 1 << 16); /* what is freed goes back, so that the peaks are those of one call */
+    cJSON_AddNumberToObject(out, "threads", taut_threads());
+    cJSON_AddNumberToObject(out, "heads", HEADS);
+    cJSON_AddNumberToObject(out, "d_head", DH);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        scene c;
+        double us[PHASES], them[PHASES];
+        const bool whole = scene_new(&c, sizes[i].n);
+        const double peak = whole ? ours_peak(&c) : NAN, plain = whole ? plain_peak(&c) : NAN;
+        const bool ready = whole && c.p && c.s;
+        if (ready) {
+            race(&c, sizes[i].rounds, us, them);
+            cJSON_AddItemToArray(list, describe(sizes[i].n, peak, plain, us, them));
+        }
+        scene_free(&c);
+        if (!ready) {
+            cJSON_Delete(out);
+            taut_no_memory("the attention figure");
+            return NULL;
+        }
+    }
+    return out;
+}

@@ -1,0 +1,26 @@
+/* A two-layer perceptron inside a residual mix:  keep x + mix (W_out c f(W_in x + b_in) + b_out). */
+#ifndef TAUT_BOUND_MLP_H
+#define TAUT_BOUND_MLP_H
+#include <stdint.h>
+
+#include "bound/curve.h"
+
+typedef struct {
+    int64_t width, hidden, out;
+    const double *w_in, *b_in;   /* (hidden, width), and hidden or NULL */
+    const double *w_out, *b_out; /* (out, hidden), and out or NULL */
+    taut_slopes slopes;          /* of f; f(z)/z lies in [0, 1] for every f we have */
+    double factor, keep, mix;    /* c; keep must be 0 unless out = width */
+} taut_mlp_weights;
+
+/* The numbers of the proof: ||W_in||, ||W_out||, their best rescaled product min_T ||W_out T^-1|| ||T W_in||,
+ * the joint norms ||keep I + mix c m W_out W_in|| for the middle slope m and for m = 1/2, and the bias terms.
+ */
+typedef struct {
+    taut_up norm_in, norm_out, product, joint, joint_half, bias_in, bias_out;
+} taut_mlp_numbers;
+
+taut_mlp_numbers up_mlp_numbers(const taut_mlp_weights *);
+taut_up up_mlp_lip(const taut_mlp_weights *, const taut_mlp_numbers *);
+taut_up up_mlp_growth(const taut_mlp_weights *, const taut_mlp_numbers *, taut_up size); /* for |x| <= size */
+#endif

@@ -1,0 +1,8 @@
+/* The kernels' activations and what bound/curve.c proves about them. */
+#ifndef TAUT_MODULE_CURVES_H
+#define TAUT_MODULE_CURVES_H
+#include "bound/curve.h"
+#include "kernels/kernels.h"
+
+taut_slopes taut_curve_slopes(taut_curve);
+#endif

@@ -1,0 +1,162 @@
+/* Two-layer perceptron:  y = W_out c f(W_in x + b_in) + b_out for every token.
+ *
+ * jvp    ty = W_out (c f'(h) * W_in tx),  h = W_in x + b_in
+ * vjp    ga = W_out^T gy,  gh = c f'(h) * ga,  gx = W_in^T gh;  weights and biases as in linear.c
+ * Bound  joint over both layers, and over the residual around it when there is one: bound/mlp.c
+ * Trace  h and c f(h). */
+#include "bound/mlp.h"
+#include "module/curves.h"
+#include "module/leaf.h"
+
+typedef struct {
+    taut_module base;
+    taut_param w_in, b_in, w_out, b_out;
+    bool bias;
+    taut_curve curve;
+    double factor;
+} mlp;
+
+static taut_shape hidden_shape(const mlp *s, taut_shape in)
+{
+    return (taut_shape){ in.n, in.t, s->w_in.rows };
+}
+
+static taut_plan mlp_plan(const taut_module *m, taut_shape in)
+{
+    const mlp *s = (const mlp *)m;
+    TAUT_CHECK(in.d == s->w_in.cols, "mlp: width of the input");
+    const int64_t hidden = taut_len(hidden_shape(s, in));
+    return (taut_plan){ { in.n, in.t, s->w_out.rows }, 2 * hidden, 2 * hidden };
+}
+
+/* y = W x (+ b) */
+static void affine(const mlp *s, const taut_kernels *k, taut_tensor y, const taut_param *w,
+                   const taut_param *b, taut_tensor x)
+{
+    k->gemm(y.data, x.data, w->value, taut_rows(x.shape), w->rows, w->cols, false, true, 1, 0);
+    if (b && s->bias) k->add_rows(y.data, y.data, b->value, taut_rows(y.shape), y.shape.d, 1);
+}
+
+static void times_factor(const mlp *s, const taut_kernels *k, taut_tensor y)
+{
+    if (s->factor != 1) k->axpby(y.data, s->factor, y.data, 0, taut_len(y.shape));
+}
+
+static void mlp_forward(const taut_module *m, taut_run *run, taut_tensor y, taut_point at)
+{
+    const mlp *s = (const mlp *)m;
+    const taut_tensor h = taut_take_tensor(&at.trace, hidden_shape(s, at.x.shape));
+    const taut_tensor a = taut_take_tensor(&at.trace, h.shape);
+    affine(s, run->k, h, &s->w_in, &s->b_in, at.x);
+    run->k->pointwise(a.data, h.data, s->curve, taut_len(h.shape));
+    times_factor(s, run->k, a);
+    affine(s, run->k, y, &s->w_out, &s->b_out, a);
+}
+
+static void mlp_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut_tensor tx, taut_point at)
+{
+    const mlp *s = (const mlp *)m;
+    const taut_span mark = run->scratch;
+    const taut_tensor h = taut_take_tensor(&at.trace, hidden_shape(s, at.x.shape));
+    const taut_tensor th = taut_take_tensor(&run->scratch, h.shape);
+    affine(s, run->k, th, &s->w_in, NULL, tx);
+    run->k->pointwise_slope(th.data, th.data, h.data, s->curve, taut_len(h.shape));
+    times_factor(s, run->k, th);
+    affine(s, run->k, ty, &s->w_out, NULL, th);
+    run->scratch = mark;
+}
+
+/* gx = W^T gy, and the gradients of W and b */
+static void affine_back(const mlp *s, const taut_run *run, taut_tensor gx, taut_tensor gy,
+                        const taut_param *w, const taut_param *b, taut_tensor x)
+{
+    const int64_t rows = taut_rows(gy.shape);
+    run->k->gemm(gx.data, gy.data, w->value, rows, w->cols, w->rows, false, false, 1, 0);
+    if (!run->param_grads) return;
+    run->k->gemm(w->grad, gy.data, x.data, w->rows, w->cols, rows, true, false, 1, 1);
+    if (s->bias) run->k->sum_rows(b->grad, gy.data, rows, w->rows, 1);
+}
+
+static void mlp_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_tensor gy, taut_point at)
+{
+    const mlp *s = (const mlp *)m;
+    const taut_span mark = run->scratch;
+    const taut_tensor h = taut_take_tensor(&at.trace, hidden_shape(s, at.x.shape));
+    const taut_tensor a = taut_take_tensor(&at.trace, h.shape);
+    const taut_tensor g = taut_take_tensor(&run->scratch, h.shape);
+    affine_back(s, run, g, gy, &s->w_out, &s->b_out, a);
+    run->k->pointwise_slope(g.data, g.data, h.data, s->curve, taut_len(h.shape));
+    times_factor(s, run->k, g);
+    affine_back(s, run, gx, g, &s->w_in, &s->b_in, at.x);
+    run->scratch = mark;
+}
+
+static taut_bound mlp_bound_mixed(const taut_module *m, taut_region in, double keep, double mix)
+{
+    const mlp *s = (const mlp *)m;
+    const taut_mlp_weights w = {
+        .width = s->w_in.cols,
+        .hidden = s->w_in.rows,
+        .out = s->w_out.rows,
+        .w_in = taut_ref_values(&s->w_in),
+        .b_in = s->bias ? taut_ref_values(&s->b_in) : NULL,
+        .w_out = taut_ref_values(&s->w_out),
+        .b_out = s->bias ? taut_ref_values(&s->b_out) : NULL,
+        .slopes = taut_curve_slopes(s->curve),
+        .factor = s->factor,
+        .keep = keep,
+        .mix = mix,
+    };
+    taut_mlp_numbers n = up_mlp_numbers(&w);
+    n.norm_out = ledger_note(in.ledger, "norm_out", n.norm_out);
+    n.product = ledger_note(in.ledger, "product", n.product);
+    n.joint = ledger_note(in.ledger, "joint", n.joint);
+    n.joint_half = ledger_note(in.ledger, "joint_half", n.joint_half);
+    n.bias_in = ledger_note(in.ledger, "bias_in", n.bias_in);
+    n.bias_out = ledger_note(in.ledger, "bias_out", n.bias_out);
+    return (taut_bound){ up_mlp_lip(&w, &n), region_sized(in, up_mlp_growth(&w, &n, in.size)) };
+}
+
+static taut_bound mlp_bound(const taut_module *m, taut_region in) { return mlp_bound_mixed(m, in, 0, 1); }
+
+static void mlp_params(taut_module *m, taut_visitor *v)
+{
+    mlp *s = (mlp *)m;
+    taut_visit_param(v, &s->w_in);
+    if (s->bias) taut_visit_param(v, &s->b_in);
+    taut_visit_param(v, &s->w_out);
+    if (s->bias) taut_visit_param(v, &s->b_out);
+}
+
+static const taut_module_ops mlp_ops = {
+    .kind = "mlp",
+    .plan = mlp_plan,
+    .forward = mlp_forward,
+    .jvp = mlp_jvp,
+    .vjp = mlp_vjp,
+    .bound = mlp_bound,
+    .bound_mixed = mlp_bound_mixed,
+    .params = mlp_params,
+    .free = leaf_free,
+};
+
+taut_module *taut_mlp(const taut_mlp_spec *spec)
+{
+    mlp *s = taut_calloc(1, sizeof *s);
+    if (!s) return NULL;
+    const taut_init out_init = spec->out_gain == 0 ? TAUT_INIT_ZERO : spec->init;
+    *s = (mlp){
+        .base = { &mlp_ops }, .bias = spec->bias, .curve = spec->curve, .factor = as_float(spec->factor)
+    };
+    s->w_in = (taut_param){
+        .name = "in.weight", .rows = spec->hidden, .cols = spec->width, .init = spec->init, .gain = spec->gain
+    };
+    s->b_in = (taut_param){ .name = "in.bias", .rows = 1, .cols = spec->hidden, .role = TAUT_VECTOR };
+    s->w_out = (taut_param){ .name = "out.weight",
+                             .rows = spec->out,
+                             .cols = spec->hidden,
+                             .init = out_init,
+                             .gain = spec->out_gain };
+    s->b_out = (taut_param){ .name = "out.bias", .rows = 1, .cols = spec->out, .role = TAUT_VECTOR };
+    return &s->base;
+}
