@@ -1,3 +1,4 @@
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,8 +27,18 @@ static int unknown(const char *word)
     return EXIT_BAD;
 }
 
+/* A result that nobody got is a failure: a full disk behind stdout shows here. */
+static int told(int code)
+{
+    const bool lost = fflush(stdout) != 0 || ferror(stdout);
+    if (!lost || code != EXIT_DONE) return code;
+    fprintf(stderr, "taut: cannot write the result to stdout\n");
+    return EXIT_BAD;
+}
+
 int main(int argc, char **argv)
 {
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error as a full disk is, not a death */
     if (argc < 2) {
         usage(stderr);
         return EXIT_BAD;
@@ -46,9 +57,9 @@ int main(int argc, char **argv)
         if (!cli_parse(&args, commands[i], argc - 2, argv + 2)) return EXIT_BAD;
         if (cli_flag(&args, "--help")) {
             cli_help(commands[i]);
-            return EXIT_DONE;
+            return told(EXIT_DONE);
         }
-        return commands[i]->run(&args);
+        return told(commands[i]->run(&args));
     }
     return unknown(argv[1]);
 }

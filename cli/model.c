@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/status.h"
+#include "train/batch.h"
 
 taut_status cli_model_open(cli_model *m, const char *operand, const taut_kernels *k)
 {
@@ -13,7 +14,7 @@ taut_status cli_model_open(cli_model *m, const char *operand, const taut_kernels
     if (!s) s = taut_config_parse(&m->cfg, m->model->recipe, path);
     if (!s) taut_data_spec_read(&m->data, m->cfg);
     if (!s) s = taut_config_problem(m->cfg);
-    if (!s && m->model->embed.rows < taut_vocab_size(m->vocab))
+    if (!s && m->model->embed.rows < taut_batch_tokens(&m->model->spec, m->vocab))
         s = taut_fail(TAUT_BAD_FILE, "%s: %lld embeddings for a vocabulary of %d", path,
                       (long long)m->model->embed.rows, (int)taut_vocab_size(m->vocab));
     if (s) cli_model_close(m);

@@ -25,10 +25,12 @@ int cli_refuse(const cli_args *a, const char *format, ...)
 int cli_json(cJSON *object)
 {
     char *text = cJSON_Print(object);
-    const bool written = text && puts(text) >= 0 && fflush(stdout) == 0;
+    const bool printed = text != NULL;
+    fputs(printed ? text : "taut: out of memory", printed ? stdout : stderr);
+    fputc('\n', printed ? stdout : stderr);
     free(text);
     cJSON_Delete(object);
-    return written ? EXIT_DONE : EXIT_BAD;
+    return printed ? EXIT_DONE : EXIT_BAD;
 }
 
 char *cli_model_path(const char *model)

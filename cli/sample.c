@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/rng.h"
+#include "base/utf8.h"
 #include "model.h"
 #include "model/pass.h"
 
@@ -66,6 +67,21 @@ static taut_status generate(const cli_model *m, int32_t *ids, int64_t count, int
     return s;
 }
 
+/* JSON is UTF-8, and cJSON ends a string at NUL: a byte that is no part of a character becomes U+FFFD. */
+static char *as_utf8(const char *text, size_t len)
+{
+    char *out = taut_malloc(3 * len + 1), *p = out;
+    uint32_t code;
+    for (size_t i = 0; out && i < len;) {
+        const int size = text[i] ? taut_utf8_get(&code, text + i, len - i) : 0;
+        memcpy(p, size ? text + i : "\xEF\xBF\xBD", size ? (size_t)size : 3);
+        p += size ? size : 3;
+        i += size ? (size_t)size : 1;
+    }
+    if (out) *p = 0;
+    return out;
+}
+
 static int print(const cli_args *a, const cli_model *m, const int32_t *ids, int64_t count)
 {
     char *text = NULL;
@@ -74,7 +90,9 @@ static int print(const cli_args *a, const cli_model *m, const int32_t *ids, int6
     int code = EXIT_DONE;
     if (cli_flag(a, "--json")) {
         cJSON *o = cJSON_CreateObject();
-        cJSON_AddStringToObject(o, "text", text);
+        char *plain = as_utf8(text, len);
+        cJSON_AddStringToObject(o, "text", plain ? plain : "");
+        free(plain);
         cJSON_AddNumberToObject(o, "tokens", (double)count);
         code = cli_json(o);
     } else {

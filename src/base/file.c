@@ -1,6 +1,7 @@
 /* Whole files in, atomic files out: temporary sibling, fsync, rename, fsync of the folder. */
 #include "base/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -135,6 +136,25 @@ static int open_temp(taut_writer *w, size_t size)
         if (fd >= 0 || errno != EEXIST) return fd;
     }
     return -1;
+}
+
+/* Named as by open_temp? */
+static bool is_temp(const char *name)
+{
+    const char *tail = strstr(name, ".tmp-");
+    int end = 0;
+    return tail && sscanf(tail, ".tmp-%*d-%*d%n", &end) == 0 && end > 0 && tail[end] == 0;
+}
+
+void taut_writer_sweep(const char *folder)
+{
+    char path[PATH_MAX];
+    DIR *dir = opendir(folder);
+    for (struct dirent *e; dir && (e = readdir(dir));) {
+        const int len = snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+        if (is_temp(e->d_name) && len < (int)sizeof path) unlink(path);
+    }
+    if (dir) closedir(dir);
 }
 
 taut_status taut_writer_begin(taut_writer *w, const char *path)

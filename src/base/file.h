@@ -27,4 +27,6 @@ taut_status taut_writer_begin(taut_writer *w, const char *path) TAUT_MUST_USE;
 taut_status taut_writer_put(taut_writer *w, const void *data, size_t len) TAUT_MUST_USE;
 taut_status taut_writer_commit(taut_writer *w) TAUT_MUST_USE;
 void taut_writer_abort(taut_writer *w);
+/* Removes the temporaries in a folder that writers left there when their process was killed. */
+void taut_writer_sweep(const char *folder);
 #endif

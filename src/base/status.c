@@ -14,6 +14,9 @@ taut_status taut_fail(taut_status status, const char *format, ...)
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
+    /* names come from files and people: whatever they hold, an error stays one plain line */
+    for (char *p = line; *p; p++)
+        if ((unsigned char)*p < ' ' || *p == 127) *p = '?';
     snprintf(last_error, sizeof last_error, "%s", line);
     return status;
 }

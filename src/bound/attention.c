@@ -1,23 +1,22 @@
 /* Multi-head attention: Lipschitz constants and growth, from the weights alone.
  *
- * Live heads h have M_h = W_O^h W_V^h not 0.  A_h = W_K^hT W_Q^h, s = |scale|, X_q and X_k the radii of query and
- * key tokens, P^h_ij the probabilities (0 where masked), Cov over them.  The Jacobian's row i, keys moving by
- * e_j and the query by f, is  sum_h M_h [ sum_j P_ij (I + (x_j - xbar_i) u_i^T) e_j + s Cov_i(x) A_h f ],
- * u_i^h = s W_K^hT q_i.  b_K and b_V drop out.  Let r_h > 0 be any numbers (head weights w_h = r_h^2) and
- *     T = ||[M_h / r_h]||,   N = ||[r_h A_h]||,   n = |[r_h W_K^hT b_Q^h]|,   sigma = sum r_h^2,
- *     in = s X_k (X_q N + n)   >=  X_k sqrt(sum_h w_h |u_i^h|^2).
- * Cauchy-Schwarz with weights w_h P_ij, and sum_j P_ij (x_j - xbar) = 0, so that cross terms vanish, give
- *     keys      L_x = T sqrt(sigma + in^2);   or, with r and r' chosen apart,  T sqrt(sigma) + T' in'
- *     queries   L_y = T s X_k^2 N,            as Cov_i(x) <= X_k^2.
+ * Live heads h have M_h = W_O^h W_V^h not 0.  A_h = W_K^hT W_Q^h, s = |scale|, X_q and X_k the radii of query
+ * and key tokens, P^h_ij the probabilities (0 where masked), Cov over them.  The Jacobian's row i, keys
+ * moving by e_j and the query by f, is  sum_h M_h [ sum_j P_ij (I + (x_j - xbar_i) u_i^T) e_j + s Cov_i(x)
+ * A_h f ], u_i^h = s W_K^hT q_i.  b_K and b_V drop out.  Let r_h > 0 be any numbers (head weights w_h =
+ * r_h^2) and T = ||[M_h / r_h]||,   N = ||[r_h A_h]||,   n = |[r_h W_K^hT b_Q^h]|,   sigma = sum r_h^2, in =
+ * s X_k (X_q N + n)   >=  X_k sqrt(sum_h w_h |u_i^h|^2). Cauchy-Schwarz with weights w_h P_ij, and sum_j P_ij
+ * (x_j - xbar) = 0, so that cross terms vanish, give keys      L_x = T sqrt(sigma + in^2);   or, with r and
+ * r' chosen apart,  T sqrt(sigma) + T' in' queries   L_y = T s X_k^2 N,            as Cov_i(x) <= X_k^2.
  * tokens = |out| (L_x + L_y), where self-attention has e = f and cross-attention max(|e|,|f|) on the right.
  *
  * RoPE.  u_ij now depends on j and W_K^hT W_Q^h says nothing; cross terms stay.  With kn_h = ||W_K^h||,
  *     L_x = T sqrt(sigma) + T' s X_k ( X_q ||[r'_h kn_h W_Q^h]|| + |(r'_h kn_h |b_Q^h|)_h| ),
  *     L_y = T' s X_k ||[r'_h (kn_h X_k + |b_K^h|) W_Q^h]||.
  *
- * flat.  Summing the rows' squares, each P_ij meets |e_j|^2: L_x gains sqrt(C), C >= sum_i max_h P^h_ij for every j
- * (count.c), L_y gains nothing.  Self: sqrt(C) L_x + L_y; cross: the l2 norm of the pair.
- * growth.  |y_i| <= |out| (T sqrt(sigma) X_k + |W_O b_V|) + |b_O|, as |xbar_i^h| <= X_k; a query without keys: |b_O|.
+ * flat.  Summing the rows' squares, each P_ij meets |e_j|^2: L_x gains sqrt(C), C >= sum_i max_h P^h_ij for
+ * every j (count.c), L_y gains nothing.  Self: sqrt(C) L_x + L_y; cross: the l2 norm of the pair. growth.
+ * |y_i| <= |out| (T sqrt(sigma) X_k + |W_O b_V|) + |b_O|, as |xbar_i^h| <= X_k; a query without keys: |b_O|.
  *
  * All matrices go through balls and certified norms.  Any r is valid, so they come from plain estimates. */
 #include "bound/attention.h"
@@ -36,34 +35,31 @@ enum { FAMILIES = 3 };
 typedef struct {
     const taut_attention_weights *w;
     taut_up s, xq, xk;
-    int64_t live;             /* heads that count: the arrays below have this length */
-    taut_pair *out, *logit;   /* M_h = W_O^h W_V^h;  A_h^T = W_Q^hT W_K^h (not with RoPE) */
-    taut_ball *q;             /* W_Q^h (RoPE) */
-    taut_up *kb;              /* |W_K^hT b_Q^h|; with RoPE ||W_K^h|| |b_Q^h| */
-    taut_up *kn, *kr, *qr;    /* RoPE: ||W_K^h||, and the radii of k and q */
-    taut_spread *spread;      /* for C */
+    int64_t live;                          /* heads that count: the arrays below have this length */
+    taut_pair *out, *logit;                /* M_h = W_O^h W_V^h;  A_h^T = W_Q^hT W_K^h (not with RoPE) */
+    taut_ball *q;                          /* W_Q^h (RoPE) */
+    taut_up *kb;                           /* |W_K^hT b_Q^h|; with RoPE ||W_K^h|| |b_Q^h| */
+    taut_up *kn, *kr, *qr;                 /* RoPE: ||W_K^h||, and the radii of k and q */
+    taut_spread *spread;                   /* for C */
     double *size_out, *size_logit, *r, *t; /* estimates that choose r; r and t = 1/r of this family */
 } problem;
 
 /* One choice of r.  in and y lack the factor s X_k (y also T). */
-typedef struct { taut_up t, sigma, in, y; } family;
+typedef struct {
+    taut_up t, sigma, in, y;
+} family;
 
 /* radius * norm, where a norm of exactly 0 wins over an infinite radius. */
-static taut_up times(taut_up radius, taut_up norm)
-{
-    return norm.v == 0 ? UP_ZERO : up_mul(radius, norm);
-}
+static taut_up times(taut_up radius, taut_up norm) { return norm.v == 0 ? UP_ZERO : up_mul(radius, norm); }
 
-static taut_up up_vector(const double *b, int64_t len)
-{
-    return b ? up_norm_frobenius(b, len) : UP_ZERO;
-}
+static taut_up up_vector(const double *b, int64_t len) { return b ? up_norm_frobenius(b, len) : UP_ZERO; }
 
 /* ||W_K^hT b_Q^h||, rounding included. */
 static taut_up up_key_bias(const taut_attention_weights *w, int64_t h)
 {
     if (!w->bq) return UP_ZERO;
-    taut_ball k = ball_of(w->wk + h * w->dh * w->width, w->dh, w->width), b = ball_of(w->bq + h * w->dh, w->dh, 1);
+    taut_ball k = ball_of(w->wk + h * w->dh * w->width, w->dh, w->width),
+              b = ball_of(w->bq + h * w->dh, w->dh, 1);
     taut_ball kb = ball_mul(&k, true, &b, false);
     const taut_up r = up_ball_frobenius(&kb);
     ball_free(&k), ball_free(&b), ball_free(&kb);
@@ -97,9 +93,11 @@ static void read_logits(problem *p, int64_t h, int64_t at, double *tall)
 {
     const taut_attention_weights *w = p->w;
     const double *wq = w->wq + h * w->dh * w->width, *wk = w->wk + h * w->dh * w->width;
-    const taut_up two_s = up_mul((taut_up){ 2 }, p->s), slope = w->alibi ? up_alibi_slope(h, w->heads) : UP_ZERO;
+    const taut_up two_s = up_mul((taut_up){ 2 }, p->s),
+                  slope = w->alibi ? up_alibi_slope(h, w->heads) : UP_ZERO;
     if (w->rope) {
-        const taut_up qn = up_norm(wq, w->dh, w->width), bq = up_vector(w->bq ? w->bq + h * w->dh : NULL, w->dh);
+        const taut_up qn = up_norm(wq, w->dh, w->width),
+                      bq = up_vector(w->bq ? w->bq + h * w->dh : NULL, w->dh);
         p->q[at] = ball_of(wq, w->dh, w->width);
         p->kn[at] = up_norm(wk, w->dh, w->width);
         p->kb[at] = times(bq, p->kn[at]);
@@ -125,8 +123,7 @@ static bool read_heads(problem *p)
     if (!tall) return false;
     for (int64_t h = 0; h < w->heads; h++) {
         for (int64_t i = 0; i < w->width; i++)
-            for (int64_t j = 0; j < w->dh; j++)
-                tall[i * w->dh + j] = w->wo[(i * w->heads + h) * w->dh + j];
+            for (int64_t j = 0; j < w->dh; j++) tall[i * w->dh + j] = w->wo[(i * w->heads + h) * w->dh + j];
         const int64_t at = p->live;
         p->out[at] = pair_of(tall, w->wv + h * w->dh * w->width, w->width, w->dh, w->width);
         if (pair_is_zero(&p->out[at])) {
@@ -141,7 +138,8 @@ static bool read_heads(problem *p)
     return true;
 }
 
-/* Family 0: all r = 1.  1: w_h like ||M_h||, good for T sqrt(sigma).  2: like ||M_h||/||A_h||, good for T N. */
+/* Family 0: all r = 1.  1: w_h like ||M_h||, good for T sqrt(sigma).  2: like ||M_h||/||A_h||, good for T N.
+ */
 static void choose(problem *p, int kind)
 {
     double most_out = 0, most_logit = 0, sum = 0;
@@ -166,7 +164,8 @@ static taut_up up_query_stack(const problem *p, const taut_up *g)
 {
     taut_ball *parts = taut_calloc((size_t)p->live, sizeof *parts);
     if (!parts) return UP_NONE;
-    for (int64_t h = 0; h < p->live; h++) parts[h] = ball_scale(&p->q[h], up_mul((taut_up){ p->r[h] }, g[h]).v);
+    for (int64_t h = 0; h < p->live; h++)
+        parts[h] = ball_scale(&p->q[h], up_mul((taut_up){ p->r[h] }, g[h]).v);
     taut_ball all = ball_vcat(parts, p->live);
     const taut_up norm = up_ball_norm(&all);
     for (int64_t h = 0; h < p->live; h++) ball_free(&parts[h]);
@@ -193,7 +192,9 @@ static family up_family(problem *p, int kind)
 }
 
 /* T sqrt(sigma), L_x and L_y, each the least over the families. */
-typedef struct { taut_up mean, keys, queries; } parts;
+typedef struct {
+    taut_up mean, keys, queries;
+} parts;
 
 static parts up_parts(problem *p)
 {

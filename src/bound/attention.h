@@ -1,11 +1,13 @@
 /* Multi-head softmax attention from its weights to proved numbers.
  *
- *     y_i = out * W_O concat_h(sum_j P^h_ij v^h_j) + b_O,   P^h = row softmax of scale * q^h_i . k^h_j + alibi
- *     q = W_Q x + b_Q (queries),  k = W_K x + b_K,  v = W_V x + b_V (keys),  heads of width dh side by side.
+ *     y_i = out * W_O concat_h(sum_j P^h_ij v^h_j) + b_O,   P^h = row softmax of scale * q^h_i . k^h_j +
+ * alibi q = W_Q x + b_Q (queries),  k = W_K x + b_K,  v = W_V x + b_V (keys),  heads of width dh side by
+ * side.
  *
  * Query i sees key j when j < length, and with `causal` only when j <= i + tk - tq.  A query that sees
  * no key answers b_O.  With `rope`, q and k are turned by any rotations of their positions; with `alibi`,
- * 2^(-8(h+1)/heads) |i + tk - tq - j| is subtracted from head h's logits.  Formulas and proofs: attention.c. */
+ * 2^(-8(h+1)/heads) |i + tk - tq - j| is subtracted from head h's logits.  Formulas and proofs: attention.c.
+ */
 #ifndef TAUT_BOUND_ATTENTION_H
 #define TAUT_BOUND_ATTENTION_H
 #include <stdbool.h>
@@ -28,7 +30,9 @@ typedef struct {
 /* On the region |x_j| <= X:  tokens is a Lipschitz constant in the max-token norm, flat in the l2 norm
  * over everything, growth bounds the l2 norm of every output token.  Cross-attention: constants for
  * queries and keys moving together, as one input. */
-typedef struct { taut_up tokens, flat, growth; } taut_attention_bound;
+typedef struct {
+    taut_up tokens, flat, growth;
+} taut_attention_bound;
 
 taut_attention_bound up_attention(const taut_attention_weights *w, taut_up x_q, taut_up x_k);
 #endif

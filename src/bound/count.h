@@ -4,7 +4,9 @@
 #include "bound/attention.h"
 
 /* Head h's content logits differ by at most `range` within a row, its position logits by `slope` a key. */
-typedef struct { taut_up range, slope; } taut_spread;
+typedef struct {
+    taut_up range, slope;
+} taut_spread;
 
 taut_up up_alibi_slope(int64_t head, int64_t heads); /* 2^(-8 (head+1) / heads) */
 

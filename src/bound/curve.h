@@ -9,7 +9,9 @@
 #define TAUT_BOUND_CURVE_H
 #include "bound/up.h"
 
-typedef struct { double lo, hi; } taut_slopes;
+typedef struct {
+    double lo, hi;
+} taut_slopes;
 
 taut_slopes slopes_gelu(void);      /* x (1 + erf(x / sqrt 2)) / 2 */
 taut_slopes slopes_gelu_tanh(void); /* x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2 */

@@ -1,20 +1,24 @@
 /* F2: the spectral norm of W by Gram iteration.
  *
- * G_0 = fl(W^T W), then H_k = G_k 2^{-e_k} and G_{k+1} = fl(H_k^T H_k): squaring pulls the largest eigenvalue away
- * from the others until cheap bounds of the last G are sharp.  All G are exactly symmetric (one triangle
+ * G_0 = fl(W^T W), then H_k = G_k 2^{-e_k} and G_{k+1} = fl(H_k^T H_k): squaring pulls the largest eigenvalue
+ * away from the others until cheap bounds of the last G are sharp.  All G are exactly symmetric (one triangle
  * copied onto the other).  With f_k >= ||G_k||_F and 2^{e_k} >= f_k,
  *     ||G_k|| <= 2^{e_k} ( sqrt( ||G_{k+1}|| + g_n (f_k 2^{-e_k})^2 + n^3 2^-1074 ) + n 2^-1074 ),
  *     ||W||^2 <= ||G_0|| + g_m ||W||_F^2 + lost,
- * the terms 2^-1074 for underflow.  At the end, b = min( f, max row sum of |G|, t/n + sqrt((n-1)/n (f^2 - t^2/n)) ) with
- * t = tr G (Wolkowicz-Styan; t rounded up in the first place and down in the second) bounds lam_max(G), which
- * is enough there, and the inequalities carry it back to W.  Every k gives a valid bound; the smallest counts. */
+ * the terms 2^-1074 for underflow.  At the end, b = min( f, max row sum of |G|, t/n + sqrt((n-1)/n (f^2 -
+ * t^2/n)) ) with t = tr G (Wolkowicz-Styan; t rounded up in the first place and down in the second) bounds
+ * lam_max(G), which is enough there, and the inequalities carry it back to W.  Every k gives a valid bound;
+ * the smallest counts. */
 #include "bound/blas.h"
 #include "bound/range.h"
 #include "bound/square.h"
 
 enum { ROUNDS = 12 };
 
-typedef struct { int e; taut_up err, tiny; } step; /* what carries a bound of G_{k+1} back to G_k */
+typedef struct {
+    int e;
+    taut_up err, tiny;
+} step; /* what carries a bound of G_{k+1} back to G_k */
 
 static void mirror(double *g, int64_t n)
 {
@@ -61,7 +65,8 @@ static step squared(double *next, double *g, int64_t n, taut_up f)
     s.tiny = up_mul(up_int(n), (taut_up){ 0x1p-1074 });
     const taut_up products = up_mul(up_gamma(n), up_mul(up_add(h, s.tiny), up_add(h, s.tiny)));
     s.err = up_add(products, up_mul(up_mul(nn, up_int(n)), (taut_up){ 0x1p-1074 }));
-    cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, (blasint)n, (blasint)n, 1, g, (blasint)n, 0, next, (blasint)n);
+    cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, (blasint)n, (blasint)n, 1, g, (blasint)n, 0, next,
+                (blasint)n);
     mirror(next, n);
     return s;
 }

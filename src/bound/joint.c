@@ -4,8 +4,8 @@
  * afterwards: Y Y^T <= R^T R + e I where e >= ||Y Y^T - R^T R||_F (computed by balls, rounding included), so
  *     ||joint||^2 <= ||[c_h X_h R_h^T]||^2 + sum_h c_h^2 e_h ||X_h||_F^2,
  * H k columns instead of H m: ten times faster for the heads of a transformer.  The last sum is rounding,
- * relative to ||X||^2 ||Y||^2; where the factors cancel so far that it matters, the explicit matrix is used as well
- * (F3 of the theory) and the smaller bound counts. */
+ * relative to ||X||^2 ||Y||^2; where the factors cancel so far that it matters, the explicit matrix is used
+ * as well (F3 of the theory) and the smaller bound counts. */
 #include "bound/joint.h"
 
 #include <stdlib.h>
@@ -53,10 +53,7 @@ void pair_free(taut_pair *p)
     p->rest = UP_NONE;
 }
 
-bool pair_is_zero(const taut_pair *p)
-{
-    return ball_is_zero(&p->thin) && p->rest.v == 0;
-}
+bool pair_is_zero(const taut_pair *p) { return ball_is_zero(&p->thin) && p->rest.v == 0; }
 
 double est_pair(const taut_pair *p)
 {
@@ -84,10 +81,7 @@ static taut_up up_blocks(const taut_pair *pairs, const double *c, int64_t count,
     return norm;
 }
 
-static taut_ball thin_block(const taut_pair *p, double c)
-{
-    return ball_scale(&p->thin, c);
-}
+static taut_ball thin_block(const taut_pair *p, double c) { return ball_scale(&p->thin, c); }
 
 static taut_ball full_block(const taut_pair *p, double c)
 {
@@ -103,6 +97,6 @@ taut_up up_joint_norm(const taut_pair *pairs, const double *c, int64_t count)
     for (int64_t h = 0; h < count; h++)
         if (c[h] != 0) rest = up_add(rest, up_mul(up_mul(up_exact(c[h]), up_exact(c[h])), pairs[h].rest));
     const taut_up norm = rest.v == 0 ? thin : up_sqrt(up_add(up_mul(thin, thin), rest));
-    if (norm.v < INFINITY && norm.v <= thin.v * (1 + 1e-9)) return norm;
+    if (norm.v < INFINITY && norm.v <= thin.v * (1 + 1e-7)) return norm;
     return up_min(norm, up_blocks(pairs, c, count, full_block));
 }

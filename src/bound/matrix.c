@@ -1,9 +1,9 @@
 /* Matrices with a proved error: the true matrix M has ||M - v||_F <= err.
  *
- * F3.  With inner size k, |fl(BC) - BC| <= g_k |B||C| entry by entry, and || |B||C| ||_F <= ||B||_F ||C||_F, so
- *     product   (B + E)(C + F) - fl(BC):  g_k ||B||_F ||C||_F + ||B||_F f + e ||C||_F + e f + k sqrt(mn) 2^-1074,
- *     sum       e + f + u ||fl(B + C)||_F              (rounding is at most u times the result; sums do not underflow),
- *     multiple  |s| e + u ||fl(sB)||_F + sqrt(mn) 2^-1074,  diag(d) B:  max|d| e + the same,
+ * F3.  With inner size k, |fl(BC) - BC| <= g_k |B||C| entry by entry, and || |B||C| ||_F <= ||B||_F ||C||_F,
+ * so product   (B + E)(C + F) - fl(BC):  g_k ||B||_F ||C||_F + ||B||_F f + e ||C||_F + e f + k sqrt(mn)
+ * 2^-1074, sum       e + f + u ||fl(B + C)||_F              (rounding is at most u times the result; sums do
+ * not underflow), multiple  |s| e + u ||fl(sB)||_F + sqrt(mn) 2^-1074,  diag(d) B:  max|d| e + the same,
  *     blocks    sqrt(sum e_i^2),  a part of a matrix: e.
  * e = ||E||_F and f = ||F||_F are the errors coming in; 2^-1074 an entry covers underflow.  Infinite or NaN
  * entries make the ball void. */
@@ -18,10 +18,7 @@
 #include "bound/norm.h"
 #include "bound/range.h"
 
-static taut_ball empty(int64_t rows, int64_t cols)
-{
-    return (taut_ball){ NULL, rows, cols, UP_NONE };
-}
+static taut_ball empty(int64_t rows, int64_t cols) { return (taut_ball){ NULL, rows, cols, UP_NONE }; }
 
 static taut_ball fresh(int64_t rows, int64_t cols)
 {
@@ -76,9 +73,9 @@ taut_ball ball_identity(double a, int64_t n)
 static void multiply(taut_ball r, const taut_ball *a, bool ta, const taut_ball *b, bool tb, int64_t k)
 {
     const int before = blas_threads_raise(2.0 * (double)r.rows * (double)r.cols * (double)k);
-    cblas_dgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans, (blasint)r.rows,
-                (blasint)r.cols, (blasint)k, 1, a->v, (blasint)a->cols, b->v, (blasint)b->cols, 0, r.v,
-                (blasint)r.cols);
+    cblas_dgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans,
+                (blasint)r.rows, (blasint)r.cols, (blasint)k, 1, a->v, (blasint)a->cols, b->v,
+                (blasint)b->cols, 0, r.v, (blasint)r.cols);
     blas_threads_restore(before);
 }
 
@@ -95,7 +92,8 @@ taut_ball ball_mul(const taut_ball *a, bool ta, const taut_ball *b, bool tb)
     else
         multiply(r, a, ta, b, tb, k);
     const taut_up both = up_mul(fa, fb);
-    const taut_up product = both.v == 0 ? UP_ZERO : up_add(up_mul(up_gamma(k), both), up_mul(up_int(k), lost(&r)));
+    const taut_up product = both.v == 0 ? UP_ZERO
+                                        : up_add(up_mul(up_gamma(k), both), up_mul(up_int(k), lost(&r)));
     const taut_up inputs = up_add(up_mul(up_add(fa, a->err), b->err), up_mul(a->err, fb));
     return finished(r, up_add(product, inputs));
 }
@@ -124,10 +122,7 @@ static taut_ball scaled(const taut_ball *a, const double *by_row, const double *
     return finished(r, up_add(up_mul(up_exact(most), a->err), rounding));
 }
 
-taut_ball ball_scale(const taut_ball *a, double s)
-{
-    return scaled(a, NULL, NULL, s, fabs(s));
-}
+taut_ball ball_scale(const taut_ball *a, double s) { return scaled(a, NULL, NULL, s, fabs(s)); }
 
 taut_ball ball_scale_rows(const taut_ball *a, const double *d)
 {
@@ -168,15 +163,9 @@ static taut_ball joined(const taut_ball *parts, int64_t count, bool side_by_side
     return finished(r, up_sqrt(square));
 }
 
-taut_ball ball_hcat(const taut_ball *parts, int64_t count)
-{
-    return joined(parts, count, true);
-}
+taut_ball ball_hcat(const taut_ball *parts, int64_t count) { return joined(parts, count, true); }
 
-taut_ball ball_vcat(const taut_ball *parts, int64_t count)
-{
-    return joined(parts, count, false);
-}
+taut_ball ball_vcat(const taut_ball *parts, int64_t count) { return joined(parts, count, false); }
 
 static taut_ball part(const taut_ball *a, int64_t row, int64_t rows, int64_t col, int64_t cols)
 {

@@ -11,10 +11,14 @@
 
 #include "bound/up.h"
 
-typedef struct { double *v; int64_t rows, cols; taut_up err; } taut_ball; /* row-major */
+typedef struct {
+    double *v;
+    int64_t rows, cols;
+    taut_up err;
+} taut_ball; /* row-major */
 
-taut_ball ball_of(const double *w, int64_t rows, int64_t cols); /* exact copy */
-taut_ball ball_identity(double a, int64_t n);                   /* a I, exact */
+taut_ball ball_of(const double *w, int64_t rows, int64_t cols);               /* exact copy */
+taut_ball ball_identity(double a, int64_t n);                                 /* a I, exact */
 taut_ball ball_mul(const taut_ball *a, bool ta, const taut_ball *b, bool tb); /* op(a) op(b); t: transposed */
 taut_ball ball_add(const taut_ball *a, const taut_ball *b);
 taut_ball ball_scale(const taut_ball *a, double s);

@@ -16,7 +16,11 @@
 #include "bound/range.h"
 #include "bound/square.h"
 
-typedef struct { const double *g; double *s, *r; int64_t n; } proof; /* g: upper triangle */
+typedef struct {
+    const double *g;
+    double *s, *r;
+    int64_t n;
+} proof; /* g: upper triangle */
 
 /* S = mu I - G and a copy in R, upper triangles, zeros below.  Returns max |S_ii|. */
 static double shift(proof p, double mu)

@@ -1,16 +1,15 @@
 /* LayerNorm and RMSNorm,  y = diag(g) z + b,  z = C x / sd,  sd = sqrt(|C x|^2/d + eps).
  *
- * Jacobian diag(g) (C - z z^T/d) / sd with |z|^2 <= d, so its norm is at most ||diag(g) C|| / sd, and |z| <= sqrt d.
- *   everywhere   sd >= sqrt(eps)                       on a ball   |C x'| >= |C x| - r, and balls are convex
- *   pointed      z/sqrt d is the unit vector of (C x, sqrt(d eps)) without its last entry, and unit vectors obey
- *                |a/|a| - b/|b|| <= |a - b| / sqrt(|a||b|): divide by sqrt(sd_x sd_x') instead.
+ * Jacobian diag(g) (C - z z^T/d) / sd with |z|^2 <= d, so its norm is at most ||diag(g) C|| / sd, and |z| <=
+ * sqrt d. everywhere   sd >= sqrt(eps)                       on a ball   |C x'| >= |C x| - r, and balls are
+ * convex pointed      z/sqrt d is the unit vector of (C x, sqrt(d eps)) without its last entry, and unit
+ * vectors obey |a/|a| - b/|b|| <= |a - b| / sqrt(|a||b|): divide by sqrt(sd_x sd_x') instead.
  *
- * ||diag(g) C||^2 is the largest of sum g_i^2 y_i^2 over unit y with sum y_i = 0.  Divide by the largest |g|, so
- * that g_1^2 = 1, and let a_i >= g_i^2 for the others.  For a_i < l <= 1,
- *     (1 - l) sum_{i>1} 1/(l - a_i) <= 1   proves   ||diag(g) C||^2 <= l,
- * because y_1^2 = (sum_{i>1} y_i)^2 <= sum_{i>1} (l - a_i) y_i^2 * sum_{i>1} 1/(l - a_i) by Cauchy-Schwarz.  The smallest
- * such l is the norm squared (it is at least 1 - 1/d); bisection finds it to the last bits, and the test is
- * evaluated with its rounding.  l = 1 always passes. */
+ * ||diag(g) C||^2 is the largest of sum g_i^2 y_i^2 over unit y with sum y_i = 0.  Divide by the largest |g|,
+ * so that g_1^2 = 1, and let a_i >= g_i^2 for the others.  For a_i < l <= 1, (1 - l) sum_{i>1} 1/(l - a_i) <=
+ * 1   proves   ||diag(g) C||^2 <= l, because y_1^2 = (sum_{i>1} y_i)^2 <= sum_{i>1} (l - a_i) y_i^2 *
+ * sum_{i>1} 1/(l - a_i) by Cauchy-Schwarz.  The smallest such l is the norm squared (it is at least 1 - 1/d);
+ * bisection finds it to the last bits, and the test is evaluated with its rounding.  l = 1 always passes. */
 #include "bound/normlayer.h"
 
 #include <float.h>
@@ -102,8 +101,8 @@ taut_up up_normlayer_radius(taut_up norm, const double *b, int64_t d, double eps
     return up_add(b ? up_norm_frobenius(b, d) : UP_ZERO, up_mul(norm, z));
 }
 
-/* c = fl(x - m) for the computed mean m; |C x| >= |C c| - u|c|, and |C c| >= |c| - sqrt(d) |mean c|, where the
- * computed mean of c is wrong by at most g_{d+1} times the mean of |c|, which is at most |c|/sqrt d. */
+/* c = fl(x - m) for the computed mean m; |C x| >= |C c| - u|c|, and |C c| >= |c| - sqrt(d) |mean c|, where
+ * the computed mean of c is wrong by at most g_{d+1} times the mean of |c|, which is at most |c|/sqrt d. */
 taut_lo lo_centred_norm(const double *x, int64_t d, bool centre)
 {
     if (!centre || d < 1) return lo_norm_frobenius(x, d);

@@ -28,11 +28,11 @@ static double exp_end(double x, bool upper)
 taut_up up_exp(double x)
 {
     if (isnan(x) || x > 710) return UP_NONE;
-    return x < -800 ? (taut_up){ DBL_TRUE_MIN } : up_wrap(exp_end(x, true));
+    return up_wrap(x < -800 ? DBL_TRUE_MIN : exp_end(x, true));
 }
 
 taut_lo lo_exp(double x)
 {
     if (isnan(x) || x < -800) return (taut_lo){ 0 };
-    return x > 710 ? (taut_lo){ DBL_MAX } : lo_wrap(exp_end(x, false));
+    return lo_wrap(x > 710 ? DBL_MAX : exp_end(x, false));
 }

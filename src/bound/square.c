@@ -1,6 +1,8 @@
-/* ||W||^2 <= lam_max(G) + g_m ||W||_F^2 + lost,   G = fl(W^T W) on the smaller side n, inner products of length m.
+/* ||W||^2 <= lam_max(G) + g_m ||W||_F^2 + lost,   G = fl(W^T W) on the smaller side n, inner products of
+ * length m.
  *
- * Proof.  Entry by entry |fl(W^T W) - W^T W| <= g_m |W|^T |W|, whose norm is at most its Frobenius norm, at most
+ * Proof.  Entry by entry |fl(W^T W) - W^T W| <= g_m |W|^T |W|, whose norm is at most its Frobenius norm, at
+ * most
  * ||W||_F^2.  `lost` covers underflow, here and in what bounds lam_max(G): entries are within 2^+-200
  * (range.h), every product loses at most 2^-1075, and mn of them with their successors stay below
  * 8 mn 2^-800 while ||W||^2 >= 2^-400.  Matrices outside that range are first scaled by 2^-e to a largest
@@ -18,8 +20,8 @@ static taut_up up_square(const double *w, int64_t rows, int64_t cols, taut_up fr
     double *g = taut_malloc((size_t)(n * n) * sizeof *g);
     if (!g) return UP_NONE;
     const int before = blas_threads_raise((double)n * (double)n * (double)m);
-    cblas_dsyrk(CblasRowMajor, CblasUpper, rows < cols ? CblasNoTrans : CblasTrans, (blasint)n, (blasint)m, 1, w,
-                (blasint)cols, 0, g, (blasint)n);
+    cblas_dsyrk(CblasRowMajor, CblasUpper, rows < cols ? CblasNoTrans : CblasTrans, (blasint)n, (blasint)m, 1,
+                w, (blasint)cols, 0, g, (blasint)n);
     const taut_up lost = up_mul(up_mul(up_int(8 * m), up_int(n)), (taut_up){ RANGE_LOST });
     const taut_up rounding = up_mul(up_gamma(m), up_mul(frobenius, frobenius));
     const taut_up r = up_add(up_add(top(g, n), rounding), lost);

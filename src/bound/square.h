@@ -3,7 +3,8 @@
 #define TAUT_BOUND_SQUARE_H
 #include "bound/norm.h"
 
-/* lam_max of the symmetric n x n matrix g from above; only g's upper triangle is set, and it may be spoilt. */
+/* lam_max of the symmetric n x n matrix g from above; only g's upper triangle is set, and it may be spoilt.
+ */
 typedef taut_up (*up_top_fn)(double *g, int64_t n);
 
 taut_up up_norm_from_gram(const double *w, int64_t rows, int64_t cols, up_top_fn top);

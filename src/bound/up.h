@@ -16,8 +16,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef struct { double v; } taut_up;
-typedef struct { double v; } taut_lo;
+typedef struct {
+    double v;
+} taut_up;
+typedef struct {
+    double v;
+} taut_lo;
 
 #define UP_NONE ((taut_up){ INFINITY })
 #define UP_ZERO ((taut_up){ 0 })

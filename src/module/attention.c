@@ -8,7 +8,7 @@
  * Bound  joint matrices over all heads, bound/attention.c (global: every token within the region's size)
  * Trace  q, k, v, o, the rows' log-sum-exp; in cross-attention also the input split in two.
  * run->lengths masks keys in self-attention; in cross-attention it is not read. */
-#include "bound/attention.h"
+#include "bound/rounding.h"
 #include "module/leaf.h"
 
 typedef struct {
@@ -224,8 +224,10 @@ static taut_bound attention_bound(const taut_module *m, taut_region in)
         .keys_min = in.padded && !a->queries ? 0 : in.tokens - a->queries,
     };
     const taut_attention_bound b = up_attention(&w, in.size, in.size);
+    const taut_up size = in.size;
     in.tokens = tq;
-    return (taut_bound){ in.norm == TAUT_NORM_FLAT ? b.flat : b.tokens, region_sized(in, b.growth) };
+    return (taut_bound){ in.norm == TAUT_NORM_FLAT ? b.flat : b.tokens,
+                         region_after(in, b.growth, up_round_attention(&w, size)) };
 }
 
 static void attention_params(taut_module *m, taut_visitor *v)

@@ -1,20 +1,29 @@
 /* Asking a module for its bound, and writing the answer down. */
+#include "bound/rounding.h"
 #include "module/module.h"
 
-static taut_bound answer(taut_bound b, taut_ledger *l)
+/* The module was asked about exact inputs; what was wrong before grows by its constant. */
+static taut_bound answer(taut_bound b, taut_region in)
 {
-    b.lip = ledger_note(l, "lip", b.lip);
-    b.out.size = ledger_note(l, "out", b.out.size);
-    b.out.ledger = l;
-    ledger_close(l);
+    b.lip = ledger_note(in.ledger, "lip", b.lip);
+    b.out.size = ledger_note(in.ledger, "out", b.out.size);
+    b.out.round = up_add(b.out.round, in.round.v == 0 ? UP_ZERO : up_mul(b.lip, in.round));
+    b.out.ledger = in.ledger;
+    ledger_close(in.ledger);
     return b;
+}
+
+static taut_region exact_input(taut_region in)
+{
+    in.round = UP_ZERO;
+    return in;
 }
 
 taut_bound taut_bound_named(const taut_module *m, const char *name, taut_region in)
 {
     ledger_name(in.ledger, name);
     ledger_open(in.ledger, m->ops->kind);
-    return answer(m->ops->bound(m, in), in.ledger);
+    return answer(m->ops->bound(m, exact_input(in)), in);
 }
 
 taut_bound taut_bound_of(const taut_module *m, taut_region in) { return taut_bound_named(m, "", in); }
@@ -22,8 +31,11 @@ taut_bound taut_bound_of(const taut_module *m, taut_region in) { return taut_bou
 taut_bound taut_bound_triangle(taut_bound f, taut_region in, double keep, double mix)
 {
     const taut_up k = up_exact(keep), m = up_exact(mix);
+    const taut_up kept = up_mul(k, in.size), added = up_mul(m, f.out.size);
     f.lip = up_add(k, up_mul(m, f.lip));
-    f.out.size = up_add(up_mul(k, in.size), up_mul(m, f.out.size));
+    const taut_up round = up_round_sum(kept, added);
+    f.out.size = up_add(up_add(kept, added), round);
+    f.out.round = up_add(up_mul(m, f.out.round), round);
     return f;
 }
 
@@ -33,5 +45,5 @@ taut_bound taut_bound_mixed(const taut_module *f, const char *name, taut_region 
     ledger_name(in.ledger, name);
     ledger_open(in.ledger, f->ops->kind);
     ledger_word(in.ledger, "scope", "mix"); /* lip and out are of keep x + mix f(x) */
-    return answer(f->ops->bound_mixed(f, in, keep, mix), in.ledger);
+    return answer(f->ops->bound_mixed(f, exact_input(in), keep, mix), in);
 }

@@ -6,6 +6,7 @@
  * Trace  r C x.   d = 1 has no CenterNorm. */
 #include "bound/norm.h"
 #include "bound/normlayer.h"
+#include "bound/rounding.h"
 #include "module/leaf.h"
 
 typedef struct {
@@ -61,11 +62,12 @@ static taut_bound centernorm_bound(const taut_module *m, taut_region in)
 {
     const centernorm *s = (const centernorm *)m;
     const int64_t d = s->gain.cols;
-    const taut_up norm = ledger_note(in.ledger, "norm",
-                                     up_diag_centre_norm(taut_ref_values(&s->gain), d, true));
-    const taut_up lip = up_mul(up_exact(s->ratio), norm);
-    const taut_up shift = up_norm_frobenius(taut_ref_values(&s->bias), d);
-    return (taut_bound){ lip, region_sized(in, up_add(up_mul(lip, in.size), shift)) };
+    const double *gain = taut_ref_values(&s->gain);
+    const taut_up norm = ledger_note(in.ledger, "norm", up_diag_centre_norm(gain, d, true));
+    const taut_up lip = up_mul(up_exact(s->ratio), norm), size = up_mul(lip, in.size);
+    const taut_up shift = ledger_note(in.ledger, "bias", up_norm_frobenius(taut_ref_values(&s->bias), d));
+    const taut_up round = up_add(up_round_centre(gain, d, in.size), up_round_sum(size, shift));
+    return (taut_bound){ lip, region_after(in, up_add(size, shift), round) };
 }
 
 static void centernorm_params(taut_module *m, taut_visitor *v)

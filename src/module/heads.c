@@ -88,6 +88,7 @@ static taut_bound heads_bound(const taut_module *m, taut_region in)
         const taut_bound b = taut_bound_named(c->module[i], c->name[i], in);
         all.lip = up_hypot(all.lip, b.lip);
         all.out.size = up_hypot(all.out.size, b.out.size);
+        all.out.round = up_hypot(all.out.round, b.out.round);
     }
     return all;
 }

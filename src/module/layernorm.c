@@ -7,6 +7,7 @@
  *        |y| <= ||diag(g) C|| min(sqrt(d), X / sqrt(X^2/d + eps)) + |b| for |x| <= X.
  * Trace  z and the row's 1/sqrt(var + eps). */
 #include "bound/normlayer.h"
+#include "bound/rounding.h"
 #include "module/leaf.h"
 
 typedef struct {
@@ -71,11 +72,13 @@ static taut_bound layernorm_bound(const taut_module *m, taut_region in)
 {
     const layernorm *s = (const layernorm *)m;
     const int64_t d = s->gain.cols;
-    const double *shift = s->centre ? taut_ref_values(&s->bias) : NULL;
-    const taut_up norm = ledger_note(in.ledger, "norm",
-                                     up_diag_centre_norm(taut_ref_values(&s->gain), d, s->centre));
-    return (taut_bound){ up_normlayer_global(norm, s->eps),
-                         region_sized(in, up_normlayer_radius(norm, shift, d, s->eps, in.size)) };
+    const double *gain = taut_ref_values(&s->gain), *shift = s->centre ? taut_ref_values(&s->bias) : NULL;
+    const taut_up norm = ledger_note(in.ledger, "norm", up_diag_centre_norm(gain, d, s->centre));
+    taut_bound b = { up_normlayer_global(norm, s->eps), in };
+    /* whatever the rounding, z is computed within 2^-20 of a vector no longer than sqrt(d) */
+    b.out.size = up_mul(up_normlayer_radius(norm, shift, d, s->eps, in.size), (taut_up){ 1 + 0x1p-20 });
+    b.out.round = up_round_normlayer(gain, shift, d, s->eps, in.size);
+    return b;
 }
 
 static void layernorm_params(taut_module *m, taut_visitor *v)

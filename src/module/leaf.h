@@ -14,9 +14,11 @@ static inline void leaf_no_params(taut_module *m, taut_visitor *v)
 }
 static inline void leaf_free(taut_module *m) { free(m); }
 
-static inline taut_region region_sized(taut_region in, taut_up size)
+/* The region behind a leaf: how long its tokens are, and how wrong it computes them; it holds both kinds. */
+static inline taut_region region_after(taut_region in, taut_up size, taut_up round)
 {
-    in.size = size;
+    in.size = up_add(size, round);
+    in.round = round;
     return in;
 }
 

@@ -6,6 +6,7 @@
  *
  * A tied linear uses a table that belongs to somebody else (the token embedding) as its W. */
 #include "bound/norm.h"
+#include "bound/rounding.h"
 #include "module/leaf.h"
 
 typedef struct {
@@ -54,13 +55,12 @@ static void linear_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut
 static taut_bound linear_bound(const taut_module *m, taut_region in)
 {
     const linear *s = (const linear *)m;
-    const taut_up lip = ledger_note(in.ledger, "norm",
-                                    up_norm(taut_ref_values(s->w), s->w->rows, s->w->cols));
+    const double *w = taut_ref_values(s->w), *b = s->has_bias ? taut_ref_values(&s->bias) : NULL;
+    const taut_up lip = ledger_note(in.ledger, "norm", up_norm(w, s->w->rows, s->w->cols));
     taut_up size = up_mul(lip, in.size);
-    if (s->has_bias)
-        size = up_add(
-            size, ledger_note(in.ledger, "bias", up_norm_frobenius(taut_ref_values(&s->bias), s->bias.cols)));
-    return (taut_bound){ lip, region_sized(in, size) };
+    if (b) size = up_add(size, ledger_note(in.ledger, "bias", up_norm_frobenius(b, s->bias.cols)));
+    const taut_up round = up_round_linear(w, b, s->w->rows, s->w->cols, in.size);
+    return (taut_bound){ lip, region_after(in, size, round) };
 }
 
 static void linear_params(taut_module *m, taut_visitor *v)

@@ -5,6 +5,7 @@
  * Bound  joint over both layers, and over the residual around it when there is one: bound/mlp.c
  * Trace  h and c f(h). */
 #include "bound/mlp.h"
+#include "bound/rounding.h"
 #include "module/curves.h"
 #include "module/leaf.h"
 
@@ -114,7 +115,10 @@ static taut_bound mlp_bound_mixed(const taut_module *m, taut_region in, double k
     n.joint_half = ledger_note(in.ledger, "joint_half", n.joint_half);
     n.bias_in = ledger_note(in.ledger, "bias_in", n.bias_in);
     n.bias_out = ledger_note(in.ledger, "bias_out", n.bias_out);
-    return (taut_bound){ up_mlp_lip(&w, &n), region_sized(in, up_mlp_growth(&w, &n, in.size)) };
+    const taut_up size = up_mlp_growth(&w, &n, in.size), kept = up_mul(up_exact(keep), in.size);
+    const taut_up round = up_mul(up_exact(mix), up_round_mlp(&w, in.size)); /* |mix f(x)| <= |y| + |keep x| */
+    return (taut_bound){ up_mlp_lip(&w, &n),
+                         region_after(in, size, up_add(round, up_round_sum(kept, up_add(size, kept)))) };
 }
 
 static taut_bound mlp_bound(const taut_module *m, taut_region in) { return mlp_bound_mixed(m, in, 0, 1); }

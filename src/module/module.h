@@ -37,13 +37,16 @@ typedef struct {
 /* A region of inputs and the norm in which Lipschitz constants are meant.  Always a ball per token:
  * every token's l2 norm is at most `size`.  TOKENS measures a change by its largest token, FLAT by the
  * l2 norm over everything; `tokens` is how many tokens an example has.  `padded` says that examples may be
- * shorter (run->lengths will be given), so that any number of keys may be masked. */
+ * shorter (run->lengths will be given), so that any number of keys may be masked.  A module's own bound is
+ * asked with round 0 and answers in out.round what it adds itself; bound.c carries the rest. */
 typedef enum { TAUT_NORM_TOKENS, TAUT_NORM_FLAT } taut_norm;
 typedef struct {
     taut_norm norm;
     int64_t tokens;
     taut_up size;
     bool padded;
+    taut_up
+        round; /* how far a token computed on the ref kernels is from the real one; both are within size */
     taut_ledger *ledger; /* who writes the proof down; NULL: nobody */
 } taut_region;
 typedef struct {

@@ -3,6 +3,7 @@
  * jvp = vjp   ty = c f'(x) tx   (ReLU: f'(0) = 0)
  * Bound       Lip = |c| max |f'|, proved in bound/curve.c;  |y| <= |c| |x|, since |f(x)| <= |x| for all five.
  * c is a float, so kernel and bound speak of the same number. */
+#include "bound/rounding.h"
 #include "module/curves.h"
 #include "module/leaf.h"
 
@@ -57,9 +58,9 @@ taut_slopes taut_curve_slopes(taut_curve curve)
 static taut_bound pointwise_bound(const taut_module *m, taut_region in)
 {
     const pointwise *s = (const pointwise *)m;
-    const taut_up factor = up_exact(s->factor);
+    const taut_up factor = up_exact(s->factor), size = up_mul(factor, in.size);
     return (taut_bound){ up_mul(factor, up_slopes_lip(taut_curve_slopes(s->curve))),
-                         region_sized(in, up_mul(factor, in.size)) };
+                         region_after(in, size, up_round_curve(size)) };
 }
 
 static const taut_module_ops pointwise_ops = {

@@ -49,6 +49,7 @@ static taut_bound pool_bound(const taut_module *m, taut_region in)
     taut_bound b = { { 1 }, in };
     if (((const pool *)m)->mean && in.norm == TAUT_NORM_FLAT)
         b.lip = up_div(b.lip, lo_sqrt(lo_exact((double)in.tokens)));
+    if (((const pool *)m)->mean) b.out = region_after(in, in.size, up_mul(up_gamma(in.tokens + 4), in.size));
     b.out.tokens = 1;
     return b;
 }

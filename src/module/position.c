@@ -3,6 +3,7 @@
  * jvp = vjp   the identity;  gp_t += sum over examples of gy_t
  * Bound       Lip = 1 in both norms;  |y| <= |x| + max_t |p_t|. */
 #include "bound/norm.h"
+#include "bound/rounding.h"
 #include "module/leaf.h"
 
 typedef struct {
@@ -45,7 +46,7 @@ static taut_bound position_bound(const taut_module *m, taut_region in)
     for (int64_t t = 0; t < p->rows; t++)
         longest = up_max(longest, up_norm_frobenius(taut_ref_values(p) + t * p->cols, p->cols));
     longest = ledger_note(in.ledger, "longest", longest);
-    return (taut_bound){ { 1 }, region_sized(in, up_add(in.size, longest)) };
+    return (taut_bound){ { 1 }, region_after(in, up_add(in.size, longest), up_round_sum(in.size, longest)) };
 }
 
 static void position_params(taut_module *m, taut_visitor *v) { taut_visit_param(v, &((position *)m)->table); }

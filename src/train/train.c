@@ -39,9 +39,12 @@ static taut_status begin(run *r)
     taut_trainer *t = &r->trainer;
     const taut_train_options *o = r->options;
     taut_status s = TAUT_OK;
+    taut_writer_sweep(o->run);
     if (o->resume) {
         s = taut_state_load(&t->clock, t->optimiser, in_run(r, path, "state.safetensors"));
         r->saved = t->clock.step;
+        /* killed between the two files of a checkpoint, the model is older than the state */
+        if (!s) s = taut_model_save(t->model, in_run(r, path, "model.safetensors"));
     } else {
         s = taut_model_init(t->model, t->recipe.train.seed);
         if (!s) s = taut_dir_make(o->run);

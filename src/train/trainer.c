@@ -12,8 +12,9 @@ static taut_status open_text(taut_trainer *t, const taut_kernels *k)
     const taut_recipe *r = &t->recipe;
     const taut_data_spec *d = &r->data;
     taut_status s = taut_text_open(&t->text, d->source, d->tokens, d->val_fraction, NULL, d->length, d->seed);
-    if (!s) s = taut_text_check(t->text, r->model.context);
     if (s) return s;
+    if (taut_text_check(t->text, r->model.context))
+        return taut_fail(TAUT_BAD_DATA, "%s: %s", d->source, taut_last_error());
     char *vocab = taut_vocab_print(t->text->vocab);
     if (!vocab) return taut_no_memory("the vocabulary");
     s = taut_model_create(&t->model, &r->model, taut_batch_tokens(&r->model, t->text->vocab), t->printed,
@@ -22,13 +23,14 @@ static taut_status open_text(taut_trainer *t, const taut_kernels *k)
     return s;
 }
 
-/* Sizes first, so that a recipe that cannot fit says so before anything is touched. */
+/* Sizes first, so that a recipe that cannot fit says so before anything is touched.  A pass grows with its
+ * examples; asked for one of them, no size a recipe can name overflows. */
 static taut_status allocate(taut_trainer *t, const taut_kernels *k)
 {
     const taut_train_spec *r = &t->recipe.train;
     const int64_t context = t->recipe.model.context;
     const double elements = 2 * (double)t->model->slab + (double)taut_optimiser_len(t->model, r) +
-                            (double)taut_pass_len(t->model, r->batch, context, true);
+                            (double)r->batch * (double)taut_pass_len(t->model, 1, context, true);
     taut_status s = taut_memory_check(elements * (double)k->elem, "this recipe");
     if (!s) s = taut_model_bind(t->model, true);
     if (!s) s = taut_optimiser_create(&t->optimiser, t->model, r);

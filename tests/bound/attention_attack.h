@@ -3,9 +3,14 @@
 #define ATTENTION_ATTACK_H
 #include "attention_oracle.h"
 
-typedef struct { double tokens, flat, growth; } found;
+typedef struct {
+    double tokens, flat, growth;
+} found;
 
-static inline double gauss(void) { return sqrt(-2 * log(1 - rng_unit())) * cos(6.283185307179586 * rng_unit()); }
+static inline double gauss(void)
+{
+    return sqrt(-2 * log(1 - rng_unit())) * cos(6.283185307179586 * rng_unit());
+}
 
 /* Rows orthonormal as far as there are columns; rows beyond that repeat the game. */
 static inline void orthogonal(double *w, int64_t rows, int64_t cols)
@@ -36,7 +41,7 @@ static inline void fill_weight(double *w, int kind, int64_t rows, int64_t cols, 
             if (kind == 3) *x = i < dh ? gauss() : w[(i - dh) * cols + j]; /* every head the same */
             if (kind == 4) *x = rng_int(0, 2) ? 0 : gauss();
             if (kind == 5) *x = gauss() * pow(10, (double)(i / dh % 3) - 1); /* unequal heads */
-            if (kind == 6) *x = i / dh == 0 ? 0 : gauss();                  /* a dead head */
+            if (kind == 6) *x = i / dh == 0 ? 0 : gauss();                   /* a dead head */
             *x *= size;
         }
 }
@@ -46,7 +51,8 @@ static inline double size_of(void) { return pow(10, -2 + 3 * rng_unit()); }
 static inline void make_biases(net *a, double size)
 {
     const int64_t n = a->w.heads * a->w.dh;
-    for (int64_t i = 0; i < n; i++) a->bq[i] = size * gauss(), a->bk[i] = size * gauss(), a->bv[i] = size * gauss();
+    for (int64_t i = 0; i < n; i++)
+        a->bq[i] = size * gauss(), a->bk[i] = size * gauss(), a->bv[i] = size * gauss();
     for (int64_t i = 0; i < a->w.width; i++) a->bo[i] = size * gauss();
     a->w.bq = rng_int(0, 2) ? a->bq : NULL, a->w.bk = rng_int(0, 2) ? a->bk : NULL;
     a->w.bv = rng_int(0, 2) ? a->bv : NULL, a->w.bo = rng_int(0, 2) ? a->bo : NULL;
@@ -84,7 +90,8 @@ static inline void random_input(double *x, const net *a, double xq, double xk)
 {
     const int kind = (int)rng_int(0, 3);
     for (int64_t t = 0; t < input_tokens(a); t++, x += a->w.width) {
-        const double radius = (t < a->w.tq || !a->w.cross ? xq : xk) * (kind == 0 ? rng_unit() : 1) * (1 - 1e-14);
+        const double radius = (t < a->w.tq || !a->w.cross ? xq : xk) * (kind == 0 ? rng_unit() : 1) *
+                              (1 - 1e-14);
         for (int64_t c = 0; c < a->w.width; c++) x[c] = gauss();
         if (kind == 1 && t > 0) memcpy(x, x - a->w.width, (size_t)a->w.width * sizeof *x); /* clusters */
         const double size = norm(x, a->w.width) * (kind == 1 && t > 0 && rng_int(0, 1) ? -1 : 1);
@@ -120,13 +127,15 @@ static inline void keep(found *best, found f, taut_attention_bound b)
 static inline void project_in(double *x, const net *a, double xq, double xk)
 {
     for (int64_t t = 0; t < input_tokens(a); t++, x += a->w.width) {
-        const double size = norm(x, a->w.width), radius = (t < a->w.tq || !a->w.cross ? xq : xk) * (1 - 1e-14);
+        const double size = norm(x, a->w.width),
+                     radius = (t < a->w.tq || !a->w.cross ? xq : xk) * (1 - 1e-14);
         for (int64_t c = 0; size > radius && c < a->w.width; c++) x[c] *= radius / size;
     }
 }
 
 /* Ascent of g . J(x) e over x from best_x, e and g renewed at every step; returns the best norm seen. */
-static inline double ascend_from(const net *a, double xq, double xk, bool tokens, int steps, double first, double *best_x)
+static inline double ascend_from(const net *a, double xq, double xk, bool tokens, int steps, double first,
+                                 double *best_x)
 {
     static double jac[MAX_X * MAX_T * MAX_D];
     double x[MAX_X], up[MAX_X], e[MAX_X], g[MAX_T * MAX_D], y[MAX_T * MAX_D], best = -1;
@@ -142,7 +151,8 @@ static inline double ascend_from(const net *a, double xq, double xk, bool tokens
             x[c] = at - h, net_jvp(y, a, x, e), up[c] -= dot(g, y, rows);
             x[c] = at;
         }
-        const double size = norm(up, cols), move = pow(0.02, (double)step / steps) * first * sqrt((double)input_tokens(a));
+        const double size = norm(up, cols),
+                     move = pow(0.02, (double)step / steps) * first * sqrt((double)input_tokens(a));
         for (int64_t c = 0; size > 0 && c < cols; c++) x[c] += move * fmax(xq, xk) * up[c] / size;
         project_in(x, a, xq, xk);
     }

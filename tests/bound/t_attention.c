@@ -62,7 +62,8 @@ static void check_climb(void)
 static void check_oracle(void)
 {
     net a;
-    double x[MAX_X] = { 0 }, e[MAX_X] = { 0 }, y[MAX_T * MAX_D], lo[MAX_T * MAX_D], hi[MAX_T * MAX_D], moved[MAX_X] = { 0 };
+    double x[MAX_X] = { 0 }, e[MAX_X] = { 0 }, y[MAX_T * MAX_D], lo[MAX_T * MAX_D], hi[MAX_T * MAX_D],
+           moved[MAX_X] = { 0 };
     make_net(&a, 4);
     const double h = 1e-6;
     random_input(x, &a, 0.5, 0.5);
@@ -75,7 +76,8 @@ static void check_oracle(void)
     net_forward(lo, &a, moved);
     double size = 1;
     for (int64_t r = 0; r < rows; r++) size = fmax(size, fabs(hi[r]) + fabs(y[r]));
-    for (int64_t r = 0; r < rows; r++) CHECK_NEAR(y[r], (hi[r] - lo[r]) / (2 * h), 2e-4 * size * (1 + size), "jvp");
+    for (int64_t r = 0; r < rows; r++)
+        CHECK_NEAR(y[r], (hi[r] - lo[r]) / (2 * h), 2e-4 * size * (1 + size), "jvp");
 }
 
 static void eye(double *w, int64_t n)
@@ -88,15 +90,27 @@ static void eye(double *w, int64_t n)
 static void plain(net *a, int64_t width, int64_t heads, int64_t tokens, double scale)
 {
     memset(a, 0, sizeof *a);
-    a->w = (taut_attention_weights){ .width = width, .heads = heads, .dh = width / heads, .wq = a->wq, .wk = a->wk,
-                                     .wv = a->wv, .wo = a->wo, .scale = scale, .out = 1, .tq = tokens, .tk = tokens,
+    a->w = (taut_attention_weights){ .width = width,
+                                     .heads = heads,
+                                     .dh = width / heads,
+                                     .wq = a->wq,
+                                     .wk = a->wk,
+                                     .wv = a->wv,
+                                     .wo = a->wo,
+                                     .scale = scale,
+                                     .out = 1,
+                                     .tq = tokens,
+                                     .tk = tokens,
                                      .keys_min = tokens };
     a->length = tokens;
     eye(a->wq, width), eye(a->wk, width), eye(a->wv, width), eye(a->wo, width);
     for (int i = 0; i < 2 * MAX_T; i++) eye(a->turn[i], a->w.dh);
 }
 
-static taut_attention_bound bound_at(const net *a, double x) { return up_attention(&a->w, (taut_up){ x }, (taut_up){ x }); }
+static taut_attention_bound bound_at(const net *a, double x)
+{
+    return up_attention(&a->w, (taut_up){ x }, (taut_up){ x });
+}
 
 /* (i): 4 heads, W_Q swaps coordinates 1 and 2; all tokens have RMS 1, and so has every token of the
  * direction, yet the first output moves by 17/3.  The full-matrix formula promises 3. */
@@ -115,7 +129,8 @@ static void check_counterexample(void)
     CHECK_LE(bound_at(&a, 4).tokens.v, 10, "and is not silly");
 }
 
-/* (i): orthogonal weights, x <= 1 in RMS, s = 1/d_h, one head: a = 1, the bound is 1 + sqrt 2, nearly attained. */
+/* (i): orthogonal weights, x <= 1 in RMS, s = 1/d_h, one head: a = 1, the bound is 1 + sqrt 2, nearly
+ * attained. */
 static void check_sharp(void)
 {
     net a;
@@ -211,6 +226,49 @@ static void check_growth(void)
     CHECK_NEAR(b, 2, 1e-9, "growth is sqrt(H)");
 }
 
+/* T8: one feature, A = -a, two clusters with n = round(e^{2a}) + 1 tokens: exact norms, and how near we are.
+ */
+static void check_clusters(void)
+{
+    static const struct {
+        double a, exact, ratio;
+        int64_t n;
+    } row[] = { { 2, 11.39, 1.213, 56 }, { 3, 40.35, 1.188, 404 }, { 4, 136.61, 1.195, 2982 } };
+    for (int k = 0; k < 3; k++) {
+        net a;
+        plain(&a, 1, 1, 1, row[k].a);
+        a.wq[0] = -1, a.w.tq = a.w.tk = a.w.keys_min = row[k].n;
+        CHECK_NEAR(bound_at(&a, 1).flat.v / row[k].exact, row[k].ratio, 1e-3, "T8");
+    }
+}
+
+/* One large head and one tiny: the bounds of growth and of the keys' part add like norms, not like sqrt(H).
+ */
+static void check_unequal(void)
+{
+    net a;
+    plain(&a, 4, 2, 3, 0);
+    for (int i = 8; i < 16; i++) a.wv[i] *= 1e-3; /* the second head's values */
+    CHECK_LE(bound_at(&a, 1).growth.v, 1.002, "unequal heads");
+    CHECK_LE(bound_at(&a, 1).tokens.v, 1.002, "unequal heads");
+    a.w.scale = 1;
+    for (int i = 8; i < 16; i++) a.wq[i] *= 1e3; /* all the logits where there are no values */
+    CHECK_LE(bound_at(&a, 1).tokens.v, 6, "logits of a head that hardly counts");
+}
+
+/* Self-attention takes the larger radius, cross-attention each its own. */
+static void check_radii(void)
+{
+    net a;
+    plain(&a, 2, 1, 3, 1);
+    const taut_up one = { 1 }, half = { 0.5 };
+    CHECK(up_attention(&a.w, half, one).tokens.v == up_attention(&a.w, one, one).tokens.v, "self");
+    CHECK(up_attention(&a.w, one, half).tokens.v == up_attention(&a.w, one, one).tokens.v, "self");
+    a.w.cross = true;
+    CHECK_NEAR(up_attention(&a.w, half, one).tokens.v, sqrt(1.25) + 1, 1e-9, "cross: keys wide");
+    CHECK_NEAR(up_attention(&a.w, one, half).tokens.v, sqrt(1.25) + 0.25, 1e-9, "cross: queries wide");
+}
+
 static bool same(taut_attention_bound a, taut_attention_bound b, double tol)
 {
     return fabs(a.tokens.v / b.tokens.v - 1) < tol && fabs(a.flat.v / b.flat.v - 1) < tol;
@@ -221,7 +279,8 @@ static void check_invariance(void)
 {
     net a;
     make_net(&a, 5);
-    fill_weight(a.wv, 0, a.w.heads * a.w.dh, a.w.width, a.w.dh, 1), fill_weight(a.wo, 0, a.w.width, a.w.heads * a.w.dh, 1, 1);
+    fill_weight(a.wv, 0, a.w.heads * a.w.dh, a.w.width, a.w.dh, 1),
+        fill_weight(a.wo, 0, a.w.width, a.w.heads * a.w.dh, 1, 1);
     a.w.rope = false, a.w.out = 1, a.w.bq = a.bq;
     make_biases(&a, 0.5);
     a.w.bk = a.w.bv = NULL;
@@ -245,7 +304,8 @@ static void check_corners(void)
     b = bound_at(&a, INFINITY);
     CHECK_NEAR(b.tokens.v, sqrt(2), 1e-9, "no logits: linear, even far away");
     a.w.bq = a.bq, a.bq[0] = 1;
-    CHECK(bound_at(&a, INFINITY).tokens.v == INFINITY && bound_at(&a, 5).tokens.v > 2, "a bias alone is enough for logits");
+    CHECK(bound_at(&a, INFINITY).tokens.v == INFINITY && bound_at(&a, 5).tokens.v > 2,
+          "a bias alone is enough for logits");
     memset(a.wv, 0, sizeof a.wv);
     a.w.bv = a.bv, a.bv[0] = 3, a.w.bo = a.bo, a.bo[0] = 4;
     b = bound_at(&a, 5);
@@ -285,6 +345,9 @@ static void check_known(void)
     check_masks();
     check_nilpotent();
     check_growth();
+    check_clusters();
+    check_unequal();
+    check_radii();
     for (case_no = 0; case_no < 20; case_no++) check_invariance();
     check_corners();
     check_memory(false);
@@ -302,10 +365,11 @@ int main(void)
     for (case_no = 0; case_no < ascents; case_no++) check_climb();
     check_known();
     flint_cleanup();
-    return test_end("attention",
-                    "%d nets x 3, %d ascents, %d climbs; found/bound tokens %.4f %.4f flat %.4f %.4f growth %.4f; "
-                    "climbed tokens %.3f (RoPE %.3f) flat %.3f (RoPE %.3f); sharp %.3f",
-                    cases, ascents * 4, ascents, worst.tokens, worst_ascent.tokens, worst.flat, worst_ascent.flat,
-                    fmax(worst.growth, worst_ascent.growth), climbed[0][1], climbed[1][1], climbed[0][0], climbed[1][0],
-                    sharpest);
+    return test_end(
+        "attention",
+        "%d nets x 3, %d ascents, %d climbs; found/bound tokens %.4f %.4f flat %.4f %.4f growth %.4f; "
+        "climbed tokens %.3f (RoPE %.3f) flat %.3f (RoPE %.3f); sharp %.3f",
+        cases, ascents * 4, ascents, worst.tokens, worst_ascent.tokens, worst.flat, worst_ascent.flat,
+        fmax(worst.growth, worst_ascent.growth), climbed[0][1], climbed[1][1], climbed[0][0], climbed[1][0],
+        sharpest);
 }

@@ -1,10 +1,10 @@
 /* The slope constants are proved over the whole line by interval arithmetic.
  *
- * All smooth curves here have f'(-x) = 1 - f'(x) and f'(x) >= 0 for x >= 0, so sup f' over x >= 0 is hi and lo is
- * 1 - hi.  The proof for x >= 0: a sign function s (f'' up to a positive factor) changes sign at x*, found by
- * bisection; s > 0 on [x*-d, x*-t], s < 0 on [x*+t, x*+d] with a tiny t, so near x* the supremum lies in
- * [x*-t, x*+t], where an interval evaluation of f' is sharp; elsewhere on [0, 12] intervals alone show
- * f' < hi; beyond 12 a decreasing majorant does. */
+ * All smooth curves here have f'(-x) = 1 - f'(x) and f'(x) >= 0 for x >= 0, so sup f' over x >= 0 is hi and
+ * lo is 1 - hi.  The proof for x >= 0: a sign function s (f'' up to a positive factor) changes sign at x*,
+ * found by bisection; s > 0 on [x*-d, x*-t], s < 0 on [x*+t, x*+d] with a tiny t, so near x* the supremum
+ * lies in [x*-t, x*+t], where an interval evaluation of f' is sharp; elsewhere on [0, 12] intervals alone
+ * show f' < hi; beyond 12 a decreasing majorant does. */
 #include "bound/curve.h"
 
 #include "oracle.h"
@@ -151,23 +151,25 @@ static void prove(const char *name, taut_slopes s, arb_curve slope, arb_curve si
 {
     const double near = 0.25, tiny = 0x1p-80, end = 12;
     arb_t root, a, b, c, d, zero, last, y;
-    arb_init(root), arb_init(a), arb_init(b), arb_init(c), arb_init(d), arb_init(zero), arb_init(last), arb_init(y);
+    arb_init(root), arb_init(a), arb_init(b), arb_init(c), arb_init(d), arb_init(zero), arb_init(last),
+        arb_init(y);
     find_root(root, sign);
     at_offset(a, root, -near), at_offset(b, root, -tiny), at_offset(c, root, tiny), at_offset(d, root, near);
     arb_set_d(last, end);
-    CHECK(within(sign, a, b, 1e-300, INFINITY, 90), name);         /* f' rises up to x*-t */
-    CHECK(within(sign, c, d, -INFINITY, -1e-300, 90), name);       /* and falls from x*+t */
-    CHECK(within(slope, b, c, s.hi - 0x1p-51, s.hi, 0), name);     /* sound, and tight to 2 ulp */
+    CHECK(within(sign, a, b, 1e-300, INFINITY, 90), name);     /* f' rises up to x*-t */
+    CHECK(within(sign, c, d, -INFINITY, -1e-300, 90), name);   /* and falls from x*+t */
+    CHECK(within(slope, b, c, s.hi - 0x1p-51, s.hi, 0), name); /* sound, and tight to 2 ulp */
     CHECK(within(slope, zero, a, 0, s.hi, 40), name);
     CHECK(within(slope, d, last, 0, s.hi, 40), name);
     CHECK(s.lo == 1 - s.hi && s.lo + s.hi == 1, name);
     at_offset(a, zero, 0), slope(y, a);
     CHECK(arb_contains_si(y, 0) == 0 && arb_low(y) <= 0.5 && arb_high(y) >= 0.5, "f'(0) = 1/2");
-    arb_clear(root), arb_clear(a), arb_clear(b), arb_clear(c), arb_clear(d), arb_clear(zero), arb_clear(last), arb_clear(y);
+    arb_clear(root), arb_clear(a), arb_clear(b), arb_clear(c), arb_clear(d), arb_clear(zero), arb_clear(last),
+        arb_clear(y);
 }
 
-/* Beyond 12, f' <= 1 + m(x) with m decreasing: x phi(x), x exp(-x), and 2 x g' exp(-2g), whose logarithm has the
- * slope 1/x + g''/g' - 2g' <= 3/x - 1.5 < 0.  Their values at 12 leave room for any rounding. */
+/* Beyond 12, f' <= 1 + m(x) with m decreasing: x phi(x), x exp(-x), and 2 x g' exp(-2g), whose logarithm has
+ * the slope 1/x + g''/g' - 2g' <= 3/x - 1.5 < 0.  Their values at 12 leave room for any rounding. */
 static void prove_tails(void)
 {
     const double x = 12, g = 0.79 * (x + 0.0447 * x * x * x), g1 = 0.8 * (1 + 0.1342 * x * x);
@@ -179,11 +181,16 @@ static void prove_tails(void)
 static double value(int f, double x)
 {
     switch (f) {
-    case 0: return x * 0.5 * erfc(-x * M_SQRT1_2);
-    case 1: return 0.5 * x * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
-    case 2: return fmax(x, 0);
-    case 3: return x / (1 + exp(-x));
-    default: return tanh(x);
+    case 0:
+        return x * 0.5 * erfc(-x * M_SQRT1_2);
+    case 1:
+        return 0.5 * x * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+    case 2:
+        return fmax(x, 0);
+    case 3:
+        return x / (1 + exp(-x));
+    default:
+        return tanh(x);
     }
 }
 
@@ -203,7 +210,8 @@ static void check_secants(int f, taut_slopes s)
     CHECK_LE(s.hi - 1e-3, most, "hi is attained");
     CHECK_LE(least, s.lo + 1e-3, "lo is attained");
     const double mid = slopes_mid(s), half = up_slopes_half(s).v;
-    CHECK(mid - half <= s.lo && s.hi <= mid + half && half <= (s.hi - s.lo) / 2 + 1e-15, "middle and half width");
+    CHECK(mid - half <= s.lo && s.hi <= mid + half && half <= (s.hi - s.lo) / 2 + 1e-15,
+          "middle and half width");
     CHECK(up_slopes_lip(s).v == fmax(fabs(s.lo), fabs(s.hi)), "the Lipschitz constant");
 }
 
@@ -214,7 +222,8 @@ int main(void)
     prove("gelu tanh", slopes_gelu_tanh(), gelu_tanh_slope, gelu_tanh_sign);
     prove("silu", slopes_silu(), silu_slope, silu_sign);
     prove_tails();
-    const taut_slopes all[] = { slopes_gelu(), slopes_gelu_tanh(), slopes_relu(), slopes_silu(), slopes_tanh() };
+    const taut_slopes all[] = { slopes_gelu(), slopes_gelu_tanh(), slopes_relu(), slopes_silu(),
+                                slopes_tanh() };
     for (int f = 0; f < 5; f++) check_secants(f, all[f]);
     CHECK(all[2].lo == 0 && all[2].hi == 1 && all[4].lo == 0 && all[4].hi == 1, "relu and tanh");
     CHECK_NEAR(all[0].hi / 1.1289, 1.00000367187984, 1e-14, "T1 erf");

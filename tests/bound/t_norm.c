@@ -19,20 +19,34 @@ enum { FAMILY_COUNT = 14 };
 static double entry(int family, int64_t i, int64_t j, int64_t rows, const double *a, const double *b)
 {
     switch (family) {
-    case 0: return (float)gauss();
-    case 1: return gauss() * pow(10, 30 * rng_pm());                    /* wild */
-    case 2: return gauss() * pow(10, 30 - 60 * (double)i / (double)rows); /* graded rows */
-    case 3: return (double)rng_int(-9, 9) * DBL_TRUE_MIN;               /* subnormal double */
-    case 4: return (float)(rng_pm() * 3.4e38);
-    case 5: return __builtin_popcountll((uint64_t)(i & j)) % 2 ? -1 : 1; /* Hadamard */
-    case 6: return a[i] * b[j];                                         /* rank one */
-    case 7: return a[i] * (1 + (double)(j % 2));                        /* repeated columns */
-    case 8: return (double)0.1f;
-    case 9: return rng_int(0, 4) ? 0 : gauss();                         /* sparse */
-    case 10: return 1.0 / (double)(i + j + 1);                          /* Hilbert */
-    case 11: return rng_pm() * 1e300;
-    case 12: return gauss() * 1e-160;
-    default: return (double)(i == j) + 1e-9 * gauss();                  /* clustered */
+    case 0:
+        return (float)gauss();
+    case 1:
+        return gauss() * pow(10, 30 * rng_pm()); /* wild */
+    case 2:
+        return gauss() * pow(10, 30 - 60 * (double)i / (double)rows); /* graded rows */
+    case 3:
+        return (double)rng_int(-9, 9) * DBL_TRUE_MIN; /* subnormal double */
+    case 4:
+        return (float)(rng_pm() * 3.4e38);
+    case 5:
+        return __builtin_popcountll((uint64_t)(i & j)) % 2 ? -1 : 1; /* Hadamard */
+    case 6:
+        return a[i] * b[j]; /* rank one */
+    case 7:
+        return a[i] * (1 + (double)(j % 2)); /* repeated columns */
+    case 8:
+        return (double)0.1f;
+    case 9:
+        return rng_int(0, 4) ? 0 : gauss(); /* sparse */
+    case 10:
+        return 1.0 / (double)(i + j + 1); /* Hilbert */
+    case 11:
+        return rng_pm() * 1e300;
+    case 12:
+        return gauss() * 1e-160;
+    default:
+        return (double)(i == j) + 1e-9 * gauss(); /* clustered */
     }
 }
 
@@ -44,16 +58,44 @@ static void make(double *w, int family, int64_t rows, int64_t cols)
         for (int64_t j = 0; j < cols; j++) w[i * cols + j] = entry(family, i, j, rows, a, b);
 }
 
+/* sqrt(sum of squares), both ends, against Arb. */
+static void check_frobenius(const double *w, int64_t len)
+{
+    arb_t sum, t;
+    arb_init(sum), arb_init(t);
+    for (int64_t i = 0; i < len; i++) arb_set_d(t, w[i]), arb_addmul(sum, t, t, ORACLE_BITS);
+    arb_sqrtpos(sum, sum, 256);
+    const double up = up_norm_frobenius(w, len).v, lo = lo_norm_frobenius(w, len).v;
+    CHECK_LE(arb_low(sum), up, "the Frobenius norm rounds up");
+    CHECK_LE(lo, arb_high(sum), "the Frobenius norm rounds down");
+    CHECK_LE(up, lo * (1 + 1e-13) + 4 * sqrt((double)len) * DBL_TRUE_MIN, "the Frobenius norm is tight");
+    arb_clear(sum), arb_clear(t);
+}
+
+/* Long columns of one number: the sums' roundings all go one way, and the norm is known exactly. */
+static void check_long(int64_t rows)
+{
+    double *w = doubles(3 * rows), c = (float)(0.5 + rng_unit());
+    arb_t norm, t;
+    arb_init(norm), arb_init(t);
+    for (int64_t i = 0; i < 3 * rows; i++) w[i] = i % 3 == 2 ? 0 : c;
+    arb_set_si(norm, 2 * rows), arb_sqrt(norm, norm, 256), arb_set_d(t, c), arb_mul(norm, norm, t, 256);
+    CHECK_LE(arb_low(norm), up_norm(w, rows, 3).v, "a long matrix");
+    CHECK_LE(arb_low(norm), up_norm_gram(w, rows, 3).v, "a long matrix");
+    CHECK_LE(arb_low(norm), up_norm_frobenius(w, 3 * rows).v, "a long vector");
+    CHECK_LE(lo_norm_frobenius(w, 3 * rows).v, arb_high(norm), "a long vector from below");
+    arb_clear(norm), arb_clear(t);
+    free(w);
+}
+
 static void check_one(const double *w, int64_t rows, int64_t cols)
 {
     const double lower = oracle_norm(w, rows, cols), up = up_norm(w, rows, cols).v;
     const double gram = up_norm_gram(w, rows, cols).v, est = est_norm(w, rows, cols);
-    const double frobenius = up_norm_frobenius(w, rows * cols).v, slack = 4 * sqrt((double)(rows * cols)) * DBL_TRUE_MIN;
+    const double slack = 4 * sqrt((double)(rows * cols)) * DBL_TRUE_MIN;
     CHECK_LE(lower, up, "up_norm is a bound");
     CHECK_LE(lower, gram, "up_norm_gram is a bound");
-    CHECK_LE(lower, frobenius, "the Frobenius norm is a bound");
-    CHECK_LE(lo_norm_frobenius(w, rows * cols).v, frobenius, "from below is below");
-    CHECK_LE(frobenius, lo_norm_frobenius(w, rows * cols).v * (1 + 1e-13) + slack, "Frobenius is tight");
+    check_frobenius(w, rows * cols);
     CHECK_LE(up, lower * (1 + 1e-8) + slack, "up_norm is close");
     CHECK_LE(gram, lower * (1 + 1e-4) + slack, "up_norm_gram is close");
     CHECK_NEAR(est, lower, 1e-6 * lower + slack, "est_norm is close"); /* usual, not promised */
@@ -82,6 +124,22 @@ static void check_vectors(void)
     CHECK(up_norm(huge, 2, 2).v == INFINITY && up_norm_frobenius(huge, 4).v == INFINITY, "nor has infinity");
     CHECK(up_norm(bad, 1, 4).v == INFINITY && isnan(est_norm(bad, 2, 2)), "NaN in a vector");
     CHECK(lo_norm_frobenius(bad, 4).v == 0, "NaN from below");
+}
+
+/* Every addition loses almost half a unit: 1 + tiny^2 rounds to 1. */
+static void check_lossy(void)
+{
+    double w[129] = { 1 };
+    for (int i = 1; i < 129; i++) w[i] = 0.7 * 0x1p-26;
+    for (int64_t len = 1; len < 130; len++) check_frobenius(w, len);
+    double *c = doubles(300 * 300);
+    for (case_no = 0; case_no < 6; case_no++) {
+        const double x = (float)(0.5 + rng_unit());
+        for (int i = 0; i < 300 * 300; i++) c[i] = x;
+        CHECK_LE(300 * x, up_norm(c, 300, 300).v, "a constant matrix");
+        CHECK_LE(300 * x, up_norm_gram(c, 300, 300).v, "a constant matrix");
+    }
+    free(c);
 }
 
 /* Ones, and a larger eigenvalue along a direction that Lanczos's start vector does not contain. */
@@ -143,11 +201,14 @@ int main(void)
         check_one(w, rows, cols);
     }
     for (case_no = 0; case_no < effort(20); case_no++) check_blind(rng_int(2, 12));
+    for (case_no = 0; case_no < effort(20); case_no++) check_long(rng_int(10000, 60000));
+    check_lossy();
     check_vectors();
     check_memory();
     check_large(512, 130);
     if (effort(1) > 1) check_large(768, 3072);
     free(w);
     flint_cleanup();
-    return test_end("norm", "%d matrices, worst found/bound = %.17g, loosest bound +%.1e", cases, worst, loosest);
+    return test_end("norm", "%d matrices, worst found/bound = %.17g, loosest bound +%.1e", cases, worst,
+                    loosest);
 }

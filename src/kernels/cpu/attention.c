@@ -21,13 +21,7 @@ static void row_step(float *s, float *out, float *max, double *sum, int64_t seen
 {
     const float top = vm_max(s, seen), old = *max, now = top > old ? top : old;
     const float base = now == -INFINITY ? 0.0f : now;
-    float add = 0;
-#pragma omp simd reduction(+ : add)
-    for (int64_t c = 0; c < seen; c++) {
-        s[c] = vm_exp(s[c] - base);
-        add += s[c];
-    }
-    for (int64_t c = seen; c < cols; c++) s[c] = 0;
+    const float add = att_exp(s, seen, cols, base);
     if (now != old) {
         const float shrink = vm_exp(old - base);
         for (int64_t c = 0; c < dh; c++) out[c] *= shrink;

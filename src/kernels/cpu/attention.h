@@ -13,7 +13,7 @@
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/vmath.h"
 
-enum { ATT_ROWS = 64, ATT_COLS = 256 }; /* queries and keys of a tile, by measurement */
+enum { ATT_ROWS = 128, ATT_COLS = 256 }; /* queries and keys of a tile, by measurement */
 
 typedef struct {
     const taut_attn *a;
@@ -119,6 +119,25 @@ static inline void att_trans_times(float *out, const float *p, const float *x, c
                         p + r * ATT_COLS, ATT_COLS, x + r * g->width, (int)g->width, 1.0f, out,
                         (int)g->width);
     }
+}
+
+/* s = exp(s - base) over the seen entries, zeros after them up to cols; answers their sum.  Whole blocks of
+ * lanes, filled up with exp(-inf) = 0: several vectors side by side hide each other's latency. */
+static inline float att_exp(float *s, int64_t seen, int64_t cols, float base)
+{
+    enum { LANES = 16 };
+    float lane[LANES] = { 0 }, sum = 0;
+    int64_t c = seen;
+    for (; c % LANES; c++) s[c] = -INFINITY;
+    for (int64_t from = 0; from < c; from += LANES)
+        for (int l = 0; l < LANES; l++) {
+            const float e = vm_exp(s[from + l] - base);
+            s[from + l] = e;
+            lane[l] += e;
+        }
+    for (c = seen; c < cols; c++) s[c] = 0;
+    for (int l = 0; l < LANES; l++) sum += lane[l];
+    return sum;
 }
 
 static inline float att_dot(const float *x, const float *y, int64_t len)

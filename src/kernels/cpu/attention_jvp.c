@@ -42,19 +42,17 @@ static void row_step(const state *w, int64_t r, int64_t seen, int64_t cols, int6
     const float base = now == -INFINITY ? 0.0f : now;
     if (now != w->max[r]) {
         int64_t at = 0;
-        while (s[at] != top) at++;
+        while (at + 1 < seen && s[at] != top) at++; /* NaN is nowhere */
         move(w, r, dh, now, base, t[at]);
     }
-    const float centre = w->centre[r];
-    float add = 0, tilt = 0;
-#pragma omp simd reduction(+ : add, tilt)
+    const float centre = w->centre[r], add = att_exp(s, seen, cols, base);
+    float tilt = 0;
+#pragma omp simd reduction(+ : tilt)
     for (int64_t c = 0; c < seen; c++) {
-        s[c] = vm_exp(s[c] - base);
         t[c] = s[c] * (t[c] - centre);
-        add += s[c];
         tilt += t[c];
     }
-    for (int64_t c = seen; c < cols; c++) s[c] = t[c] = 0;
+    for (int64_t c = seen; c < cols; c++) t[c] = 0;
     w->sum[r] += (double)add;
     w->tilt[r] += (double)tilt;
 }

@@ -20,12 +20,10 @@ typedef struct {
 
 static void row_step(float *p, float *ds, int64_t seen, int64_t cols, float lse, float delta)
 {
+    att_exp(p, seen, cols, lse);
 #pragma omp simd
-    for (int64_t c = 0; c < seen; c++) {
-        p[c] = vm_exp(p[c] - lse);
-        ds[c] = p[c] * (ds[c] - delta);
-    }
-    for (int64_t c = seen; c < cols; c++) p[c] = ds[c] = 0;
+    for (int64_t c = 0; c < seen; c++) ds[c] = p[c] * (ds[c] - delta);
+    for (int64_t c = seen; c < cols; c++) ds[c] = 0;
 }
 
 /* One tile's part of the sums that are asked for. */

@@ -27,19 +27,20 @@ static inline uint32_t vm_bits(float x)
     return bits;
 }
 
-/* The largest of x; NaN is passed over, nothing gives -inf.  Lanes by hand: a compiler that keeps NaN's
- * rules does not take a running maximum apart. */
+/* Integers in the order of the floats they stand for; its own inverse. */
+static inline int32_t vm_order(int32_t bits) { return bits ^ (int32_t)((uint32_t)(bits >> 31) >> 1); }
+
+/* The largest of x; nothing gives -inf.  A positive NaN is larger, a negative one smaller than all numbers:
+ * whoever goes on to exp(x - max) meets either.  In integers, because a running maximum that is right for
+ * NaN does not become vector code. */
 static inline float vm_max(const float *x, int64_t len)
 {
-    enum { LANES = 16 };
-    float lane[LANES], max = -INFINITY;
-    int64_t c = 0;
-    for (int l = 0; l < LANES; l++) lane[l] = -INFINITY;
-    for (; c + LANES <= len; c += LANES)
-        for (int l = 0; l < LANES; l++) lane[l] = x[c + l] > lane[l] ? x[c + l] : lane[l];
-    for (; c < len; c++) max = x[c] > max ? x[c] : max;
-    for (int l = 0; l < LANES; l++) max = lane[l] > max ? lane[l] : max;
-    return max;
+    int32_t max = vm_order((int32_t)vm_bits(-INFINITY));
+    for (int64_t c = 0; c < len; c++) {
+        const int32_t now = vm_order((int32_t)vm_bits(x[c]));
+        max = now > max ? now : max;
+    }
+    return vm_float((uint32_t)vm_order(max));
 }
 
 /* Adding it rounds to an integer n and leaves n + 127, a float's exponent field, in the lowest bits. */

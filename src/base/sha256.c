@@ -1,0 +1,92 @@
+#include "base/sha256.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The first 32 bits of the fractional parts of the cube roots of the first 64 primes. */
+static const uint32_t K[64] = {
+    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
+    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
+    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
+    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
+    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
+};
+
+static uint32_t turn(uint32_t x, int n) { return x >> n | x << (32 - n); }
+
+static void compress(uint32_t h[8], const unsigned char block[64])
+{
+    uint32_t w[64], s[8];
+    for (int i = 0; i < 16; i++)
+        w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 |
+               (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
+    for (int i = 16; i < 64; i++) {
+        const uint32_t a = turn(w[i - 15], 7) ^ turn(w[i - 15], 18) ^ w[i - 15] >> 3;
+        const uint32_t b = turn(w[i - 2], 17) ^ turn(w[i - 2], 19) ^ w[i - 2] >> 10;
+        w[i] = w[i - 16] + a + w[i - 7] + b;
+    }
+    memcpy(s, h, sizeof s);
+    for (int i = 0; i < 64; i++) {
+        const uint32_t e = turn(s[4], 6) ^ turn(s[4], 11) ^ turn(s[4], 25);
+        const uint32_t a = turn(s[0], 2) ^ turn(s[0], 13) ^ turn(s[0], 22);
+        const uint32_t choice = (s[4] & s[5]) ^ (~s[4] & s[6]);
+        const uint32_t most = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
+        const uint32_t t = s[7] + e + choice + K[i] + w[i];
+        memmove(s + 1, s, 7 * sizeof *s);
+        s[4] += t;
+        s[0] = t + a + most;
+    }
+    for (int i = 0; i < 8; i++) h[i] += s[i];
+}
+
+void taut_sha256_begin(taut_sha256 *c)
+{
+    static const uint32_t start[8] = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                       0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19 };
+    memcpy(c->h, start, sizeof start);
+    c->bytes = 0;
+}
+
+void taut_sha256_add(taut_sha256 *c, const void *data, size_t len)
+{
+    const unsigned char *p = data;
+    while (len > 0) {
+        const size_t at = c->bytes % 64, take = len < 64 - at ? len : 64 - at;
+        memcpy(c->block + at, p, take);
+        c->bytes += take;
+        p += take;
+        len -= take;
+        if (c->bytes % 64 == 0) compress(c->h, c->block);
+    }
+}
+
+void taut_sha256_end(taut_sha256 *c, char hex[65])
+{
+    static const unsigned char pad[64] = { 0x80 };
+    unsigned char length[8];
+    for (int i = 0; i < 8; i++) length[i] = (unsigned char)(c->bytes * 8 >> (56 - 8 * i));
+    taut_sha256_add(c, pad, 1 + (119 - c->bytes % 64) % 64);
+    taut_sha256_add(c, length, 8);
+    for (int i = 0; i < 8; i++) snprintf(hex + 8 * i, 9, "%08x", (unsigned)c->h[i]);
+}
+
+taut_status taut_sha256_file(char hex[65], uint64_t *bytes, const char *path)
+{
+    unsigned char chunk[65536];
+    taut_sha256 c;
+    FILE *f = fopen(path, "rb");
+    if (!f) return taut_fail(TAUT_BAD_FILE, "%s: %s", path, strerror(errno));
+    taut_sha256_begin(&c);
+    size_t got;
+    while ((got = fread(chunk, 1, sizeof chunk, f)) > 0) taut_sha256_add(&c, chunk, got);
+    const int failed = ferror(f);
+    fclose(f);
+    if (failed) return taut_fail(TAUT_BAD_FILE, "%s: could not be read to its end", path);
+    *bytes = c.bytes;
+    taut_sha256_end(&c, hex);
+    return TAUT_OK;
+}

@@ -1,0 +1,47 @@
+# shellcheck shell=sh disable=SC2034
+# What every test of the program uses.  Sourced from the root of the repository:  . tests/cli/lib.sh
+set -u
+: "${TAUT:?the program}" "${BUILD:?the build folder}"
+export TAUT
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/taut-cli-XXXXXX") || exit 1
+child=
+# shellcheck disable=SC2329 # the traps call it
+tidy() {
+    [ -z "$child" ] || kill -9 "$child" 2>/dev/null
+    rm -rf "$tmp"
+}
+trap tidy EXIT
+trap 'exit 1' HUP INT TERM
+fails=0 checks=0
+
+check() { # WHAT COMMAND...: the command must succeed
+    what=$1; shift
+    checks=$((checks + 1))
+    if "$@" >"$tmp/check.log" 2>&1; then return 0; fi
+    fails=$((fails + 1))
+    echo "FAIL $what: $*"
+    sed 's/^/     /' "$tmp/check.log" | head -n 5
+    return 0
+}
+
+finish() { # the closing line, the exit code
+    if [ "$fails" = 0 ]; then echo "$1  ok"; else echo "$1  $fails of $checks FAILED"; fi
+    [ "$fails" = 0 ]
+}
+
+# A run of milliseconds: taut train $small --out RUN
+small="recipes/tiny.ini --set model.width=16 --set model.depth=1 --set model.heads=2 --set model.context=16
+ --set train.steps=6 --set train.batch=2 --set train.warmup=2 --set train.log_every=1 --set data.length=2000"
+
+json() { awk -f tests/cli/json.awk "$@"; } # "key value" of every plain member; fails if it is not one object
+json_get() { json "$1" | sed -n "s/^$2 //p"; } # FILE KEY
+less() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a + 0 == a && a < b) }'; } # a number, and below b
+near() { awk -v a="$1" -v b="$2" -v tol="$3" 'BEGIN { d = a - b; exit !(a != "" && d <= tol && -d <= tol) }'; }
+
+without_seconds() { sed 's/,*"seconds":[^,}]*//' "$1"; } # of log lines
+# A state's header without the seconds and the padding, then its numbers: FILE HEADER NUMBERS
+split_state() {
+    len=$(od -An -tu8 -N8 "$1" | tr -d ' ')
+    tail -c +9 "$1" | head -c "$len" | sed 's/"seconds":"[^"]*"//; s/ *$//' >"$2"
+    tail -c +"$((len + 9))" "$1" >"$3"
+}

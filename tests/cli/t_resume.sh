@@ -1,0 +1,89 @@
+#!/bin/sh
+# Killed with SIGKILL at random moments, again and again, and resumed each time: the run ends with the same bits
+# as one that was left alone, no file is ever broken, and nothing is left lying about.  Checkpoints are written
+# after every step here, so most of the time the run is writing one.  (tests/train/t_crash.c dies at every single
+# file operation in turn; this is the real thing with real signals.)
+. tests/cli/lib.sh
+recipe="recipes/tiny.ini --set model.width=32 --set model.depth=1 --set model.context=32 --set model.dropout=0.1
+ --set train.steps=30 --set train.batch=4 --set train.accumulate=2 --set train.optimiser=muon --set train.log_every=1
+ --set train.checkpoint_every=1 --set train.eval_every=10 --set train.eval_batches=1 --set data.length=5000"
+
+# a fraction of a second, the same sequence for the same TAUT_SEED: NUMBER LONGEST
+moment() { awk -v seed="${TAUT_SEED:-1}" -v n="$1" -v most="$2" 'BEGIN { srand(1000 * seed + n); print most * rand() }'; }
+
+state_is() { # RUN WHOLE: the same state, but for the seconds
+    split_state "$1/state.safetensors" "$tmp/h1" "$tmp/n1"
+    split_state "$2/state.safetensors" "$tmp/h2" "$tmp/n2"
+    cmp "$tmp/h1" "$tmp/h2" && cmp "$tmp/n1" "$tmp/n2"
+}
+log_is() {
+    without_seconds "$1/log.jsonl" >"$tmp/l1"
+    without_seconds "$2/log.jsonl" >"$tmp/l2"
+    cmp "$tmp/l1" "$tmp/l2"
+}
+same_run() { # RUN WHOLE
+    check "the same model" cmp "$1/model.safetensors" "$2/model.safetensors"
+    check "the same state" state_is "$1" "$2"
+    check "the same log" log_is "$1" "$2"
+    check "the same recipe" cmp "$1/recipe.ini" "$2/recipe.ini"
+    check "the same validation loss" \
+        [ "$(json_get "$1/summary.json" val_loss)" = "$(json_get "$2/summary.json" val_loss)" ]
+    check "five files, no temporary: $(ls "$1")" [ "$(find "$1" -type f | wc -l)" = 5 ]
+}
+how() { if [ -e "$1/state.safetensors" ]; then echo --resume; fi; }
+
+start=$(date +%s%N)
+# shellcheck disable=SC2086 # $recipe is words, here and below
+check "a run left alone" "$TAUT" train $recipe --out "$tmp/whole"
+check "its log has 30 steps" [ "$(grep -c '"loss"' "$tmp/whole/log.jsonl")" = 30 ]
+whole=$(awk -v a="$start" -v b="$(date +%s%N)" 'BEGIN { print (b - a) / 1e9 }')
+
+kills=0 early=0
+for trial in 1 2 3; do
+    run=$tmp/run$trial
+    for n in 1 2 3 4 5; do
+        # shellcheck disable=SC2046,SC2086
+        "$TAUT" train $recipe --out "$run" $(how "$run") >"$tmp/out" 2>&1 &
+        child=$!
+        sleep "$(moment $((10 * trial + n)) "$(awk -v w="$whole" 'BEGIN { print 0.5 * w }')")"
+        kill -9 "$child" 2>/dev/null
+        wait "$child" 2>/dev/null
+        rc=$?; child=
+        [ $rc = 0 ] && break
+        check "it died of the kill, not of something else: $(cat "$tmp/out")" [ $rc = 137 ]
+        kills=$((kills + 1))
+        [ -e "$run/state.safetensors" ] || early=$((early + 1))
+        [ -e "$run/model.safetensors" ] && check "after a kill the model opens" "$TAUT" info "$run"
+    done
+    # shellcheck disable=SC2046,SC2086
+    check "it goes on to the end" "$TAUT" train $recipe --out "$run" $(how "$run")
+    same_run "$run" "$tmp/whole"
+done
+check "there were kills" [ $kills -ge 5 ]
+
+# asked politely, it saves and says how to go on
+# shellcheck disable=SC2086
+"$TAUT" train $recipe --set train.checkpoint_every=1000 --out "$tmp/polite" --json >"$tmp/polite.json" 2>"$tmp/err" &
+child=$!
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    [ -s "$tmp/polite/log.jsonl" ] && break
+    sleep 0.05
+done
+kill -TERM "$child"
+wait "$child"
+check "SIGTERM ends with exit code 0" [ $? = 0 ]
+child=
+check "and nothing on stderr" [ ! -s "$tmp/err" ]
+check "a summary that says it was stopped, or was done already" \
+    grep -q '"stopped":.*\(true\|false\)' "$tmp/polite.json"
+# shellcheck disable=SC2086
+check "it goes on" "$TAUT" train $recipe --set train.checkpoint_every=1000 --out "$tmp/polite" --resume
+check "to the same numbers" state_is "$tmp/polite" "$tmp/whole"
+check "and the same log" log_is "$tmp/polite" "$tmp/whole"
+
+# the number of threads is no part of a run
+# shellcheck disable=SC2086
+check "with one thread" "$TAUT" train $recipe --out "$tmp/one" --threads 1
+same_run "$tmp/one" "$tmp/whole"
+
+finish "resume       $kills kills ($early before the first checkpoint), every end the same"
