@@ -1,8 +1,8 @@
-/* Encoder (BERT, RoBERTa): blocks that see both ways, then a masked-token head.
- *     h = norm(act(W x + b)),   logits = logit_scale * (W_head h + b_head)     (norm = none: without it) */
+/* Encoder (BERT, RoBERTa): blocks that see both ways, then the transform of a masked-token head.
+ *     body(x) = norm(act(W blocks(x + pos) + b))          (norm = none: without it) */
 #include "model/tree.h"
 
-taut_module *taut_encoder(const taut_model_spec *s, taut_param *table)
+taut_module *taut_encoder(const taut_model_spec *s)
 {
     taut_list l = { .count = 0 };
     taut_tree_begin(&l, s);
@@ -11,9 +11,5 @@ taut_module *taut_encoder(const taut_model_spec *s, taut_param *table)
     taut_list_add(&l, "transform", taut_linear(s->width, s->width, s->bias, s->init, s->init_std));
     taut_list_add(&l, "transform_act", taut_pointwise(s->activation, s->activation_factor));
     if (s->norm != TAUT_NORM_NONE) taut_list_add(&l, "transform_norm", taut_tree_norm(s));
-    taut_list_add(&l, "head",
-                  s->tied ? taut_linear_tied(table, s->bias)
-                          : taut_linear(table->rows, s->width, s->bias, s->init, s->init_std));
-    if (s->logit_scale != 1) taut_list_add(&l, "logits", taut_scale(s->logit_scale));
     return taut_list_sequence(&l);
 }

@@ -55,6 +55,18 @@ taut_status taut_model_bind(taut_model *m, bool grads)
     return TAUT_OK;
 }
 
+static taut_module *build(taut_model *m)
+{
+    const taut_model_spec *s = &m->spec;
+    taut_list l = { .count = 0 };
+    m->body = s->arch == TAUT_ARCH_GPT ? taut_gpt(s) : taut_encoder(s);
+    m->head = taut_tree_head(s, &m->embed);
+    taut_list_add(&l, "", m->body);
+    taut_list_add(&l, "head", m->head);
+    if (s->logit_scale != 1) taut_list_add(&l, "logits", taut_scale(s->logit_scale));
+    return taut_list_sequence(&l);
+}
+
 taut_status taut_model_create(taut_model **out, const taut_model_spec *spec, int64_t tokens,
                               const char *recipe, const char *vocab, const taut_kernels *k)
 {
@@ -71,7 +83,7 @@ taut_status taut_model_create(taut_model **out, const taut_model_spec *spec, int
                              .role = TAUT_TABLE,
                              .init = TAUT_INIT_NORMAL,
                              .gain = spec->init == TAUT_INIT_NORMAL ? spec->init_std : 1 };
-    m->root = spec->arch == TAUT_ARCH_GPT ? taut_gpt(spec, &m->embed) : taut_encoder(spec, &m->embed);
+    m->root = build(m);
     listing l = { m, !m->root || !m->recipe || !m->vocab };
     if (!l.failed) list_weight(&m->embed, m->embed.name, &l);
     if (!l.failed) taut_params(m->root, list_weight, &l);

@@ -15,7 +15,7 @@ typedef struct taut_model {
     taut_model_spec spec;
     char *recipe, *vocab; /* as printed by taut_config_print and taut_vocab_print; stored in the file */
     taut_param embed;
-    taut_module *root;
+    taut_module *root, *body, *head; /* root is body, then head, then the logit scale */
     taut_weight *weight;
     int weights;
     int64_t slab;              /* elements of one slab; gaps between weights stay 0 */
@@ -34,8 +34,8 @@ int64_t taut_model_size(const taut_model *);                            /* how m
 int64_t taut_weight_len(const taut_weight *);
 const taut_weight *taut_model_find(const taut_model *, const char *path); /* or NULL */
 
-/* bound.c, on a ref model: the longest token embedding, so that every input lies in a ball of this size; and a
- * proved Lipschitz constant of the root on that ball, for sequences of `context` tokens without padding. */
+/* bound.c, on a ref model: the longest token embedding, so that every input lies in a ball of this size; and
+ * a proved Lipschitz constant of the root on that ball, for sequences of `context` tokens without padding. */
 taut_up taut_model_reach(const taut_model *);
 taut_bound taut_model_bound(const taut_model *, taut_norm);
 

@@ -102,3 +102,11 @@ void taut_tree_begin(taut_list *l, const taut_model_spec *s)
     if (s->embed_norm) taut_list_add(l, "embed_norm", taut_tree_norm(s));
     if (s->dropout > 0) taut_list_add(l, "drop", taut_dropout(s->dropout, 0));
 }
+
+taut_module *taut_tree_head(const taut_model_spec *s, taut_param *table)
+{
+    const bool bias = s->arch == TAUT_ARCH_ENCODER && s->bias;
+    const taut_init init = s->zero_out && s->arch == TAUT_ARCH_GPT ? TAUT_INIT_ZERO : s->init;
+    return s->tied ? taut_linear_tied(table, bias)
+                   : taut_linear(table->rows, s->width, bias, init, s->init_std);
+}

@@ -17,7 +17,10 @@ taut_module *taut_tree_norm(const taut_model_spec *);                /* not for 
 taut_module *taut_tree_blocks(const taut_model_spec *, bool causal); /* all blocks, named 0, 1, ... */
 void taut_tree_begin(taut_list *, const taut_model_spec *); /* positions, norm, dropout, before the blocks */
 
-/* The two models: `table` is the token embedding, which a tied head shares. */
-taut_module *taut_gpt(const taut_model_spec *, taut_param *table);
-taut_module *taut_encoder(const taut_model_spec *, taut_param *table);
+/* The two models up to their last features; the head that scores tokens comes behind. */
+taut_module *taut_gpt(const taut_model_spec *);
+taut_module *taut_encoder(const taut_model_spec *);
+
+/* logits = logit_scale (W h + b): W is the embedding's table when tied; only an encoder has b. */
+taut_module *taut_tree_head(const taut_model_spec *, taut_param *table);
 #endif

@@ -108,3 +108,9 @@ taut_module *taut_linear_tied(taut_param *table, bool bias)
     s->has_bias = bias;
     return &s->base;
 }
+
+const taut_param *taut_linear_weight(const taut_module *m)
+{
+    TAUT_CHECK(m->ops == &linear_ops, "this is no linear module");
+    return ((const linear *)m)->w;
+}

@@ -126,6 +126,7 @@ static inline const double *taut_ref_values(const taut_param *p) { return (const
  * fails, and a NULL child makes a NULL parent: a nested build needs one check, at the end. */
 taut_module *taut_linear(int64_t out, int64_t in, bool bias, taut_init init, double gain);
 taut_module *taut_linear_tied(taut_param *table, bool bias); /* y = table x: shares, does not own */
+const taut_param *taut_linear_weight(const taut_module *);   /* W of a linear module */
 taut_module *taut_pointwise(taut_curve, double factor);      /* y = factor * f(x) */
 taut_module *taut_scale(double factor);
 taut_module *taut_layernorm(int64_t d, double eps);
