@@ -34,6 +34,7 @@ enum { FAMILIES = 3 };
 
 typedef struct {
     const taut_attention_weights *w;
+    taut_ledger *ledger;
     taut_up s, xq, xk;
     int64_t live;                          /* heads that count: the arrays below have this length */
     taut_pair *out, *logit;                /* M_h = W_O^h W_V^h;  A_h^T = W_Q^hT W_K^h (not with RoPE) */
@@ -96,12 +97,15 @@ static void read_logits(problem *p, int64_t h, int64_t at, double *tall)
     const taut_up two_s = up_mul((taut_up){ 2 }, p->s),
                   slope = w->alibi ? up_alibi_slope(h, w->heads) : UP_ZERO;
     if (w->rope) {
-        const taut_up qn = up_norm(wq, w->dh, w->width),
-                      bq = up_vector(w->bq ? w->bq + h * w->dh : NULL, w->dh);
+        const taut_up qn = ledger_note(p->ledger, "query", up_norm(wq, w->dh, w->width));
+        const taut_up bq = ledger_note(p->ledger, "query_bias",
+                                       up_vector(w->bq ? w->bq + h * w->dh : NULL, w->dh));
+        const taut_up bk = ledger_note(p->ledger, "key_bias",
+                                       up_vector(w->bk ? w->bk + h * w->dh : NULL, w->dh));
         p->q[at] = ball_of(wq, w->dh, w->width);
-        p->kn[at] = up_norm(wk, w->dh, w->width);
+        p->kn[at] = ledger_note(p->ledger, "key", up_norm(wk, w->dh, w->width));
         p->kb[at] = times(bq, p->kn[at]);
-        p->kr[at] = up_add(times(p->xk, p->kn[at]), up_vector(w->bk ? w->bk + h * w->dh : NULL, w->dh));
+        p->kr[at] = up_add(times(p->xk, p->kn[at]), bk);
         p->qr[at] = up_add(times(p->xq, qn), bq);
         p->size_logit[at] = p->kn[at].v * qn.v;
         p->spread[at] = (taut_spread){ times(times(p->kr[at], p->qr[at]), two_s), slope };
@@ -110,9 +114,10 @@ static void read_logits(problem *p, int64_t h, int64_t at, double *tall)
     for (int64_t i = 0; i < w->dh; i++)
         for (int64_t j = 0; j < w->width; j++) tall[j * w->dh + i] = wq[i * w->width + j];
     p->logit[at] = pair_of(tall, wk, w->width, w->dh, w->width);
-    p->kb[at] = up_key_bias(w, h);
+    p->kb[at] = ledger_note(p->ledger, "key_bias", up_key_bias(w, h));
     p->size_logit[at] = est_pair(&p->logit[at]);
-    const taut_up u = up_add(times(p->xq, up_joint_norm(&p->logit[at], (double[]){ 1 }, 1)), p->kb[at]);
+    const taut_up a = ledger_note(p->ledger, "logit", up_joint_norm(&p->logit[at], (double[]){ 1 }, 1));
+    const taut_up u = up_add(times(p->xq, a), p->kb[at]);
     p->spread[at] = (taut_spread){ times(times(p->xk, u), two_s), slope };
 }
 
@@ -132,7 +137,10 @@ static bool read_heads(problem *p)
         }
         p->live++;
         p->size_out[at] = est_pair(&p->out[at]);
+        ledger_open(p->ledger, "head");
+        ledger_exact(p->ledger, "index", (double)h);
         read_logits(p, h, at, tall);
+        ledger_close(p->ledger);
     }
     free(tall);
     return true;
@@ -179,15 +187,21 @@ static family up_family(problem *p, int kind)
     family f = { UP_NONE, UP_ZERO, UP_NONE, UP_NONE };
     taut_up bias = UP_ZERO;
     choose(p, kind);
+    ledger_open(p->ledger, "family");
+    ledger_list(p->ledger, "weights", p->t, (int)p->live);
+    ledger_list(p->ledger, "shares", p->r, (int)p->live);
     for (int64_t h = 0; h < p->live; h++) {
         const taut_up r = { p->r[h] };
         f.sigma = up_add(f.sigma, up_mul(r, r));
         bias = up_hypot(bias, up_mul(r, p->kb[h]));
     }
-    f.t = up_joint_norm(p->out, p->t, p->live);
-    const taut_up n = p->w->rope ? up_query_stack(p, p->kn) : up_joint_norm(p->logit, p->r, p->live);
+    f.t = ledger_note(p->ledger, "out_norm", up_joint_norm(p->out, p->t, p->live));
+    const taut_up n = ledger_note(p->ledger, "logit_norm",
+                                  p->w->rope ? up_query_stack(p, p->kn)
+                                             : up_joint_norm(p->logit, p->r, p->live));
     f.in = up_add(times(p->xq, n), bias);
-    f.y = p->w->rope ? up_query_stack(p, p->kr) : times(p->xk, n);
+    f.y = p->w->rope ? ledger_note(p->ledger, "query_norm", up_query_stack(p, p->kr)) : times(p->xk, n);
+    ledger_close(p->ledger);
     return f;
 }
 
@@ -235,19 +249,24 @@ static bool finite_weights(const taut_attention_weights *w)
     return ok && (!w->bo || range_max(w->bo, w->width) <= DBL_MAX);
 }
 
-taut_attention_bound up_attention(const taut_attention_weights *w, taut_up x_q, taut_up x_k)
+taut_attention_bound up_attention(const taut_attention_weights *w, taut_up x_q, taut_up x_k,
+                                  taut_ledger *ledger)
 {
     taut_attention_bound r = { UP_NONE, UP_NONE, UP_NONE };
-    problem p = { .w = w, .s = up_exact(w->scale), .xq = up_wrap(x_q.v), .xk = up_wrap(x_k.v) };
+    problem p = {
+        .w = w, .ledger = ledger, .s = up_exact(w->scale), .xq = up_wrap(x_q.v), .xk = up_wrap(x_k.v)
+    };
     if (!w->cross) p.xq = p.xk = up_max(p.xq, p.xk);
     if (finite_weights(w) && allocate(&p, w->heads) && read_heads(&p)) {
         const taut_up c = up_exact(w->out);
         const parts l = p.live ? up_parts(&p) : (parts){ UP_ZERO, UP_ZERO, UP_ZERO };
-        const taut_up keys = up_mul(up_sqrt(up_count(w, p.spread, p.live)), l.keys);
+        const taut_up keys = up_mul(up_sqrt(ledger_note(ledger, "count", up_count(w, p.spread, p.live))),
+                                    l.keys);
         r.tokens = up_mul(c, up_add(l.keys, l.queries));
         r.flat = up_mul(c, w->cross ? up_hypot(keys, l.queries) : up_add(keys, l.queries));
-        r.growth = up_mul(c, up_add(times(p.xk, l.mean), up_value_bias(w)));
-        r.growth = up_add(r.growth, up_vector(w->bo, w->width));
+        r.growth = up_mul(c,
+                          up_add(times(p.xk, l.mean), ledger_note(ledger, "value_bias", up_value_bias(w))));
+        r.growth = up_add(r.growth, ledger_note(ledger, "bias", up_vector(w->bo, w->width)));
     }
     release(&p);
     return r;

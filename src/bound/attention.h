@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "bound/up.h"
+#include "bound/ledger.h"
 
 typedef struct {
     int64_t width, heads, dh;
@@ -34,5 +34,6 @@ typedef struct {
     taut_up tokens, flat, growth;
 } taut_attention_bound;
 
-taut_attention_bound up_attention(const taut_attention_weights *w, taut_up x_q, taut_up x_k);
+/* The ledger (or NULL) gets a node for every head that counts and for every choice of head weights. */
+taut_attention_bound up_attention(const taut_attention_weights *w, taut_up x_q, taut_up x_k, taut_ledger *);
 #endif

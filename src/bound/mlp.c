@@ -29,16 +29,21 @@ static void balance(const taut_mlp_weights *w, double *t, double *inverse)
     }
 }
 
-static taut_up up_product(const taut_mlp_weights *w, const taut_ball *in, const taut_ball *out, taut_up plain)
+/* T = I unless balancing makes the product smaller. */
+static void scale_units(const taut_mlp_weights *w, const taut_ball *in, const taut_ball *out,
+                        taut_mlp_numbers *n)
 {
     double *t = taut_malloc((size_t)(2 * w->hidden + 1) * sizeof *t);
-    if (!t) return plain;
+    n->scaled_in = up_ball_norm(in);
+    n->scaled_out = n->norm_out;
+    if (!t) return;
     balance(w, t, t + w->hidden);
     taut_ball a = ball_scale_rows(in, t), b = ball_scale_cols(out, t + w->hidden);
-    const taut_up balanced = up_mul(up_ball_norm(&a), up_ball_norm(&b));
+    const taut_up sa = up_ball_norm(&a), sb = up_ball_norm(&b);
+    n->balanced = up_mul(sa, sb).v < up_mul(n->scaled_in, n->scaled_out).v;
+    if (n->balanced) n->scaled_in = sa, n->scaled_out = sb;
     ball_free(&a), ball_free(&b);
     free(t);
-    return up_min(plain, balanced);
 }
 
 /* ||keep I + slope W_out W_in|| */
@@ -56,8 +61,8 @@ taut_mlp_numbers up_mlp_numbers(const taut_mlp_weights *w)
     taut_ball in = ball_of(w->w_in, w->hidden, w->width), out = ball_of(w->w_out, w->out, w->hidden);
     taut_ball product = ball_mul(&out, false, &in, false);
     const double slope = w->mix * w->factor;
-    taut_mlp_numbers n = { .norm_in = up_ball_norm(&in), .norm_out = up_ball_norm(&out) };
-    n.product = up_product(w, &in, &out, up_mul(n.norm_in, n.norm_out));
+    taut_mlp_numbers n = { .norm_out = up_ball_norm(&out) };
+    scale_units(w, &in, &out, &n);
     n.joint = up_joint(&product, w->keep, slope * slopes_mid(w->slopes), w->out);
     n.joint_half = up_joint(&product, w->keep, slope * 0.5, w->out);
     n.bias_in = w->b_in ? up_norm_frobenius(w->b_in, w->hidden) : UP_ZERO;
@@ -76,10 +81,11 @@ static taut_up up_slack(const taut_mlp_weights *w, double middle)
 static taut_up up_either(const taut_mlp_weights *w, const taut_mlp_numbers *n, taut_up joint, double middle,
                          taut_up half, taut_up most)
 {
-    const taut_up mixed = up_mul(up_exact(w->mix), up_exact(w->factor));
+    const taut_up mixed = up_mul(up_exact(w->mix), up_exact(w->factor)),
+                  product = up_mul(n->scaled_in, n->scaled_out);
     const taut_up spread = up_add(up_mul(mixed, half), up_slack(w, middle));
-    return up_min(up_add(joint, up_mul(spread, n->product)),
-                  up_add(up_exact(w->keep), up_mul(up_mul(mixed, most), n->product)));
+    return up_min(up_add(joint, up_mul(spread, product)),
+                  up_add(up_exact(w->keep), up_mul(up_mul(mixed, most), product)));
 }
 
 taut_up up_mlp_lip(const taut_mlp_weights *w, const taut_mlp_numbers *n)

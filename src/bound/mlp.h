@@ -17,7 +17,8 @@ typedef struct {
  * the joint norms ||keep I + mix c m W_out W_in|| for the middle slope m and for m = 1/2, and the bias terms.
  */
 typedef struct {
-    taut_up norm_in, norm_out, product, joint, joint_half, bias_in, bias_out;
+    bool balanced;
+    taut_up norm_out, scaled_in, scaled_out, joint, joint_half, bias_in, bias_out;
 } taut_mlp_numbers;
 
 taut_mlp_numbers up_mlp_numbers(const taut_mlp_weights *);

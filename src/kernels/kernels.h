@@ -99,6 +99,19 @@ typedef struct taut_kernels {
     void (*rope)(taut_real *y, const taut_real *x, int64_t rows, int64_t t, int64_t heads, int64_t dh,
                  double base, double sign);
 
+    /* sort.c: groups of g entries sorted, the largest first: y[k] = x[order[k]], order in 0 .. g-1 kept as
+     * numbers (g < 2^24); NaN comes first, equal entries keep their order.  permute_groups: y[k] =
+     * t[order[k]], the derivative; back: y[order[k]] = t[k], its transpose */
+    void (*sort_groups)(taut_real *y, taut_real *order, const taut_real *x, int64_t groups, int64_t g);
+    void (*permute_groups)(taut_real *y, const taut_real *t, const taut_real *order, int64_t groups,
+                           int64_t g, bool back);
+
+    /* dominance.c: r_i = 1/(eps + sum_j |G_ij| exp(l_j - l_i)) for a symmetric G (n, n), so that G <=
+     * diag(1/r); vjp: gG_ij = -gr_i r_i^2 sign(G_ij) exp(l_j - l_i), gl_k += sum_i gG_ik G_ik - gG_ki G_ki */
+    void (*dominance)(taut_real *r, const taut_real *g, const taut_real *l, int64_t n, double eps);
+    void (*dominance_vjp)(taut_real *gg, taut_real *gl, const taut_real *gr, const taut_real *r,
+                          const taut_real *g, const taut_real *l, int64_t n);
+
     /* dropout.c: y = x * keep / (1-p), keep_i a coin keyed by (key, i): forward, jvp and vjp alike
      * (y may be x) */
     void (*dropout)(taut_real *y, const taut_real *x, uint64_t key, double p, int64_t len);

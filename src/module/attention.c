@@ -223,7 +223,7 @@ static taut_bound attention_bound(const taut_module *m, taut_region in)
         .tk = in.tokens - a->queries,
         .keys_min = in.padded && !a->queries ? 0 : in.tokens - a->queries,
     };
-    const taut_attention_bound b = up_attention(&w, in.size, in.size);
+    const taut_attention_bound b = up_attention(&w, in.size, in.size, in.ledger);
     const taut_up size = in.size;
     in.tokens = tq;
     return (taut_bound){ in.norm == TAUT_NORM_FLAT ? b.flat : b.tokens,

@@ -109,8 +109,10 @@ static taut_bound mlp_bound_mixed(const taut_module *m, taut_region in, double k
         .mix = mix,
     };
     taut_mlp_numbers n = up_mlp_numbers(&w);
+    ledger_exact(in.ledger, "balanced", n.balanced);
     n.norm_out = ledger_note(in.ledger, "norm_out", n.norm_out);
-    n.product = ledger_note(in.ledger, "product", n.product);
+    n.scaled_in = ledger_note(in.ledger, "scaled_in", n.scaled_in);
+    n.scaled_out = ledger_note(in.ledger, "scaled_out", n.scaled_out);
     n.joint = ledger_note(in.ledger, "joint", n.joint);
     n.joint_half = ledger_note(in.ledger, "joint_half", n.joint_half);
     n.bias_in = ledger_note(in.ledger, "bias_in", n.bias_in);

@@ -177,10 +177,10 @@ static inline void harden(net *a, double xq, double xk)
 {
     double lo = 0, hi = 1;
     a->w.scale = 0;
-    const double still = up_attention(&a->w, (taut_up){ xq }, (taut_up){ xk }).tokens.v;
+    const double still = up_attention(&a->w, (taut_up){ xq }, (taut_up){ xk }, NULL).tokens.v;
     for (int k = 0; k < 24; k++) {
         a->w.scale = lo > 0 || k > 8 ? (lo + hi) / 2 : hi;
-        if (up_attention(&a->w, (taut_up){ xq }, (taut_up){ xk }).tokens.v < 2.5 * still)
+        if (up_attention(&a->w, (taut_up){ xq }, (taut_up){ xk }, NULL).tokens.v < 2.5 * still)
             lo = a->w.scale, hi = fmax(hi, 4 * lo);
         else
             hi = a->w.scale;
@@ -205,7 +205,7 @@ static inline double climb(net *a, double xq, double xk, bool tokens, int rounds
         harden(&t, xq, xk);
         memcpy(tx, x, sizeof x);
         const double value = ascend_from(&t, xq, xk, tokens, k ? 4 : 40, k ? 0.1 : 0.7, tx);
-        const taut_attention_bound b = up_attention(&t.w, (taut_up){ xq }, (taut_up){ xk });
+        const taut_attention_bound b = up_attention(&t.w, (taut_up){ xq }, (taut_up){ xk }, NULL);
         const double ratio = value / (tokens ? b.tokens.v : b.flat.v);
         CHECK_LE(ratio, 1 + 1e-12, "climbing over the weights");
         step = fmax(ratio > best ? step * 1.3 : step * 0.93, 1e-4);

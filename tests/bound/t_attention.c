@@ -15,7 +15,7 @@ static void check_random(void)
     double x[MAX_X] = { 0 };
     make_net(&a, 6);
     const double xk = size_of(), xq = a.w.cross ? size_of() : xk;
-    const taut_attention_bound b = up_attention(&a.w, (taut_up){ xq }, (taut_up){ xk });
+    const taut_attention_bound b = up_attention(&a.w, (taut_up){ xq }, (taut_up){ xk }, NULL);
     CHECK(b.flat.v < INFINITY && b.tokens.v < INFINITY && b.growth.v < INFINITY, "finite");
     for (int k = 0; k < 3; k++) {
         random_input(x, &a, xq, xk);
@@ -31,7 +31,7 @@ static void check_ascent(int restarts, int steps)
     make_net(&a, effort(1) > 1 && rng_int(0, 3) == 0 ? 6 : 3);
     a.w.scale *= pow(10, rng_pm());
     const double xk = rng_int(0, 1) ? 1 : size_of(), xq = a.w.cross ? size_of() : xk;
-    const taut_attention_bound b = up_attention(&a.w, (taut_up){ xq }, (taut_up){ xk });
+    const taut_attention_bound b = up_attention(&a.w, (taut_up){ xq }, (taut_up){ xk }, NULL);
     for (int k = 0; k < restarts; k++)
         for (int tokens = 0; tokens < 2; tokens++) {
             ascend(&a, xq, xk, tokens, steps, x);
@@ -109,7 +109,7 @@ static void plain(net *a, int64_t width, int64_t heads, int64_t tokens, double s
 
 static taut_attention_bound bound_at(const net *a, double x)
 {
-    return up_attention(&a->w, (taut_up){ x }, (taut_up){ x });
+    return up_attention(&a->w, (taut_up){ x }, (taut_up){ x }, NULL);
 }
 
 /* (i): 4 heads, W_Q swaps coordinates 1 and 2; all tokens have RMS 1, and so has every token of the
@@ -262,11 +262,13 @@ static void check_radii(void)
     net a;
     plain(&a, 2, 1, 3, 1);
     const taut_up one = { 1 }, half = { 0.5 };
-    CHECK(up_attention(&a.w, half, one).tokens.v == up_attention(&a.w, one, one).tokens.v, "self");
-    CHECK(up_attention(&a.w, one, half).tokens.v == up_attention(&a.w, one, one).tokens.v, "self");
+    CHECK(up_attention(&a.w, half, one, NULL).tokens.v == up_attention(&a.w, one, one, NULL).tokens.v,
+          "self");
+    CHECK(up_attention(&a.w, one, half, NULL).tokens.v == up_attention(&a.w, one, one, NULL).tokens.v,
+          "self");
     a.w.cross = true;
-    CHECK_NEAR(up_attention(&a.w, half, one).tokens.v, sqrt(1.25) + 1, 1e-9, "cross: keys wide");
-    CHECK_NEAR(up_attention(&a.w, one, half).tokens.v, sqrt(1.25) + 0.25, 1e-9, "cross: queries wide");
+    CHECK_NEAR(up_attention(&a.w, half, one, NULL).tokens.v, sqrt(1.25) + 1, 1e-9, "cross: keys wide");
+    CHECK_NEAR(up_attention(&a.w, one, half, NULL).tokens.v, sqrt(1.25) + 0.25, 1e-9, "cross: queries wide");
 }
 
 static bool same(taut_attention_bound a, taut_attention_bound b, double tol)
@@ -318,7 +320,7 @@ static void check_corners(void)
     CHECK(bound_at(&a, 1).flat.v == INFINITY && bound_at(&a, 1).growth.v == INFINITY, "infinite bias");
     plain(&a, 4, 2, 3, NAN);
     CHECK(bound_at(&a, 1).tokens.v == INFINITY, "NaN scale");
-    CHECK(up_attention(&a.w, (taut_up){ NAN }, UP_NONE).growth.v == INFINITY, "NaN radius");
+    CHECK(up_attention(&a.w, (taut_up){ NAN }, UP_NONE, NULL).growth.v == INFINITY, "NaN radius");
 }
 
 /* Whichever allocation fails: +inf or a bound, and nothing leaks. */

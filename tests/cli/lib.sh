@@ -15,11 +15,11 @@ trap 'exit 1' HUP INT TERM
 fails=0 checks=0
 
 check() { # WHAT COMMAND...: the command must succeed
-    what=$1; shift
+    checked=$1; shift
     checks=$((checks + 1))
     if "$@" >"$tmp/check.log" 2>&1; then return 0; fi
     fails=$((fails + 1))
-    echo "FAIL $what: $*"
+    echo "FAIL $checked: $*"
     sed 's/^/     /' "$tmp/check.log" | head -n 5
     return 0
 }

@@ -1,0 +1,53 @@
+#!/bin/sh
+# make install, then a program of five lines that knows only the installed header and taut.pc, against the shared
+# and against the static library.
+. tests/cli/lib.sh
+cc=${CC:-cc}
+if ! command -v "$cc" >/dev/null || ! command -v pkg-config >/dev/null; then
+    echo "skipped: no compiler or no pkg-config"
+    exit 77
+fi
+prefix=/opt/somewhere
+root=$tmp/root$prefix
+make install BUILD="$BUILD" DESTDIR="$tmp/root" PREFIX=$prefix >"$tmp/log" 2>&1
+rc=$?
+check "make install: $(tail -n 3 "$tmp/log")" [ $rc = 0 ]
+for file in bin/taut include/taut.h lib/libtaut.a lib/libtaut.so lib/libtaut.so.0 lib/pkgconfig/taut.pc; do
+    check "$file is installed" [ -s "$root/$file" ]
+done
+check "taut.pc names the prefix it was installed to" grep -q "^prefix=$prefix\$" "$root/lib/pkgconfig/taut.pc"
+check "the installed program runs" "$root/bin/taut" info
+
+cat >"$tmp/five.c" <<'EOF'
+#include <stdio.h>
+#include <taut.h>
+int main(void)
+{
+    return printf("%s[%s]\n", TAUT_VERSION, taut_last_error()) < 0;
+}
+EOF
+flags() { PKG_CONFIG_PATH=$root/lib/pkgconfig pkg-config --define-variable=prefix="$root" "$@" taut; }
+version=$(sed -n 's/^#define TAUT_VERSION *"\(.*\)"/\1/p' include/taut.h)
+check "pkg-config knows the version" [ "$(flags --modversion)" = "$version" ]
+san=
+nm "$root/lib/libtaut.a" 2>/dev/null | grep -q __asan_init && san=-fsanitize=address,undefined
+
+# shellcheck disable=SC2046 # flags are words
+check "shared: compiles" "$cc" -std=c11 -Wall -Wextra -Wpedantic -Werror $san -o "$tmp/shared" "$tmp/five.c" \
+    $(flags --cflags --libs)
+check "shared: says '${version}[]'" [ "$(LD_LIBRARY_PATH=$root/lib "$tmp/shared")" = "${version}[]" ]
+# shellcheck disable=SC2016 # the program's own words
+check "shared: needs libtaut.so.0" sh -c 'LD_LIBRARY_PATH="$1" ldd "$2" | grep -q "libtaut.so.0 =>"' - "$root/lib" "$tmp/shared"
+
+rm -f "$root"/lib/libtaut.so* # so that -ltaut is the archive
+# shellcheck disable=SC2046
+check "static: compiles" "$cc" -std=c11 $san -o "$tmp/static" "$tmp/five.c" $(flags --static --cflags --libs)
+check "static: says '${version}[]'" [ "$("$tmp/static")" = "${version}[]" ]
+# shellcheck disable=SC2016
+check "static: needs no libtaut" sh -c '! ldd "$1" | grep -q libtaut' - "$tmp/static"
+
+if command -v "${CXX:-c++}" >/dev/null; then
+    check "the header is C++ too" "${CXX:-c++}" -std=c++11 -Wall -Wextra -Werror -fsyntax-only -I "$root/include" \
+        -x c++ "$tmp/five.c"
+fi
+finish "install      header, two libraries, taut.pc, program"
