@@ -9,7 +9,7 @@ AR       ?= ar
 PREFIX   ?= /usr/local
 BUILD    ?= build$(if $(SAN),/san)
 PKG      ?= pkg-config
-VERSION  := $(shell sed -n 's/^#define TAUT_VERSION "\(.*\)"/\1/p' include/taut.h)
+VERSION  := $(shell sed -n 's/^#define TAUT_VERSION *"\(.*\)"/\1/p' include/taut.h)
 ARCH     := $(shell $(CC) -dumpmachine | cut -d- -f1)
 
 WARN     := -Wall -Wextra -Wpedantic -Werror
@@ -101,7 +101,7 @@ install: all
 	install -m 644 $(BUILD)/libtaut.a $(DESTDIR)$(PREFIX)/lib/libtaut.a
 	install -m 755 $(BUILD)/libtaut.so $(DESTDIR)$(PREFIX)/lib/libtaut.so.0
 	ln -sf libtaut.so.0 $(DESTDIR)$(PREFIX)/lib/libtaut.so
-	install -m 644 $(BUILD)/taut.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/taut.pc
+	sed 's|^prefix=.*|prefix=$(PREFIX)|' $(BUILD)/taut.pc > $(DESTDIR)$(PREFIX)/lib/pkgconfig/taut.pc
 
 clean:
 	rm -rf build demo

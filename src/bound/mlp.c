@@ -14,8 +14,8 @@
 #include "bound/matrix.h"
 #include "bound/norm.h"
 
-/* T_k and 1/T_k, powers of two so that scaling by them is exact. */
-static void balance(const taut_mlp_weights *w, double *t, double *inverse)
+/* e_k with T_k = 2^e_k: powers of two, so that scaling by them is exact. */
+static void balance(const taut_mlp_weights *w, double *exponent)
 {
     for (int64_t k = 0; k < w->hidden; k++) {
         double row = 0, column = 0;
@@ -24,8 +24,7 @@ static void balance(const taut_mlp_weights *w, double *t, double *inverse)
             column += w->w_out[i * w->hidden + k] * w->w_out[i * w->hidden + k];
         int e = 0;
         if (row > 0 && column > 0 && isfinite(row) && isfinite(column)) frexp(sqrt(sqrt(column / row)), &e);
-        t[k] = ldexp(1, e > 200 || e < -200 ? 0 : e);
-        inverse[k] = 1 / t[k];
+        exponent[k] = e > 200 || e < -200 ? 0 : e;
     }
 }
 
@@ -33,17 +32,24 @@ static void balance(const taut_mlp_weights *w, double *t, double *inverse)
 static void scale_units(const taut_mlp_weights *w, const taut_ball *in, const taut_ball *out,
                         taut_mlp_numbers *n)
 {
-    double *t = taut_malloc((size_t)(2 * w->hidden + 1) * sizeof *t);
+    double *up = taut_malloc((size_t)(3 * w->hidden + 1) * sizeof *up), *down = up + w->hidden,
+           *units = down + w->hidden;
     n->scaled_in = up_ball_norm(in);
     n->scaled_out = n->norm_out;
-    if (!t) return;
-    balance(w, t, t + w->hidden);
-    taut_ball a = ball_scale_rows(in, t), b = ball_scale_cols(out, t + w->hidden);
+    if (!up) return;
+    balance(w, units);
+    for (int64_t k = 0; k < w->hidden; k++) {
+        up[k] = ldexp(1, (int)units[k]);
+        down[k] = ldexp(1, -(int)units[k]);
+    }
+    taut_ball a = ball_scale_rows(in, up), b = ball_scale_cols(out, down);
     const taut_up sa = up_ball_norm(&a), sb = up_ball_norm(&b);
-    n->balanced = up_mul(sa, sb).v < up_mul(n->scaled_in, n->scaled_out).v;
-    if (n->balanced) n->scaled_in = sa, n->scaled_out = sb;
+    if (up_mul(sa, sb).v < up_mul(n->scaled_in, n->scaled_out).v) {
+        n->scaled_in = sa, n->scaled_out = sb;
+        ledger_list(w->ledger, "units", units, (int)w->hidden);
+    }
     ball_free(&a), ball_free(&b);
-    free(t);
+    free(up);
 }
 
 /* ||keep I + slope W_out W_in|| */

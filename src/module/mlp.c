@@ -107,9 +107,9 @@ static taut_bound mlp_bound_mixed(const taut_module *m, taut_region in, double k
         .factor = s->factor,
         .keep = keep,
         .mix = mix,
+        .ledger = in.ledger,
     };
     taut_mlp_numbers n = up_mlp_numbers(&w);
-    ledger_exact(in.ledger, "balanced", n.balanced);
     n.norm_out = ledger_note(in.ledger, "norm_out", n.norm_out);
     n.scaled_in = ledger_note(in.ledger, "scaled_in", n.scaled_in);
     n.scaled_out = ledger_note(in.ledger, "scaled_out", n.scaled_out);

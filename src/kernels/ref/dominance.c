@@ -30,6 +30,5 @@ void taut_ref_dominance_vjp(taut_real *gg_, taut_real *gl_, const taut_real *gr_
             gg[i * n + j] = -gr[i] * r[i] * r[i] * sign * exp(l[j] - l[i]);
         }
     for (int64_t k = 0; k < n; k++)
-        for (int64_t i = 0; i < n; i++)
-            gl[k] += gg[i * n + k] * g[i * n + k] - gg[k * n + i] * g[k * n + i];
+        for (int64_t i = 0; i < n; i++) gl[k] += gg[i * n + k] * g[i * n + k] - gg[k * n + i] * g[k * n + i];
 }
