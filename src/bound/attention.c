@@ -1,22 +1,23 @@
 /* Multi-head attention: Lipschitz constants and growth, from the weights alone.
  *
- * Live heads h have M_h = W_O^h W_V^h not 0.  A_h = W_K^hT W_Q^h, s = |scale|, X_q and X_k the radii of query
- * and key tokens, P^h_ij the probabilities (0 where masked), Cov over them.  The Jacobian's row i, keys
- * moving by e_j and the query by f, is  sum_h M_h [ sum_j P_ij (I + (x_j - xbar_i) u_i^T) e_j + s Cov_i(x)
- * A_h f ], u_i^h = s W_K^hT q_i.  b_K and b_V drop out.  Let r_h > 0 be any numbers (head weights w_h =
- * r_h^2) and T = ||[M_h / r_h]||,   N = ||[r_h A_h]||,   n = |[r_h W_K^hT b_Q^h]|,   sigma = sum r_h^2, in =
- * s X_k (X_q N + n)   >=  X_k sqrt(sum_h w_h |u_i^h|^2). Cauchy-Schwarz with weights w_h P_ij, and sum_j P_ij
- * (x_j - xbar) = 0, so that cross terms vanish, give keys      L_x = T sqrt(sigma + in^2);   or, with r and
- * r' chosen apart,  T sqrt(sigma) + T' in' queries   L_y = T s X_k^2 N,            as Cov_i(x) <= X_k^2.
+ * Live heads h have M_h = W_O^h W_V^h not 0.  A_h = W_K^hT W_Q^h, s = |scale|, X_q and X_k the radii of query and
+ * key tokens, P^h_ij the probabilities (0 where masked), Cov over them.  The Jacobian's row i, keys moving by
+ * e_j and the query by f, is  sum_h M_h [ sum_j P_ij (I + (x_j - xbar_i) u_i^T) e_j + s Cov_i(x) A_h f ],
+ * u_i^h = s W_K^hT q_i.  b_K and b_V drop out.  Let r_h > 0 be any numbers (head weights w_h = r_h^2) and
+ *     T = ||[M_h / r_h]||,   N = ||[r_h A_h]||,   n = |[r_h W_K^hT b_Q^h]|,   sigma = sum r_h^2,
+ *     in = s X_k (X_q N + n)   >=  X_k sqrt(sum_h w_h |u_i^h|^2).
+ * Cauchy-Schwarz with weights w_h P_ij, and sum_j P_ij (x_j - xbar) = 0, so that cross terms vanish, give
+ *     keys      L_x = T sqrt(sigma + in^2);   or, with r and r' chosen apart,  T sqrt(sigma) + T' in'
+ *     queries   L_y = T s X_k^2 N,            as Cov_i(x) <= X_k^2.
  * tokens = |out| (L_x + L_y), where self-attention has e = f and cross-attention max(|e|,|f|) on the right.
  *
  * RoPE.  u_ij now depends on j and W_K^hT W_Q^h says nothing; cross terms stay.  With kn_h = ||W_K^h||,
  *     L_x = T sqrt(sigma) + T' s X_k ( X_q ||[r'_h kn_h W_Q^h]|| + |(r'_h kn_h |b_Q^h|)_h| ),
  *     L_y = T' s X_k ||[r'_h (kn_h X_k + |b_K^h|) W_Q^h]||.
  *
- * flat.  Summing the rows' squares, each P_ij meets |e_j|^2: L_x gains sqrt(C), C >= sum_i max_h P^h_ij for
- * every j (count.c), L_y gains nothing.  Self: sqrt(C) L_x + L_y; cross: the l2 norm of the pair. growth.
- * |y_i| <= |out| (T sqrt(sigma) X_k + |W_O b_V|) + |b_O|, as |xbar_i^h| <= X_k; a query without keys: |b_O|.
+ * flat.  Summing the rows' squares, each P_ij meets |e_j|^2: L_x gains sqrt(C), C >= sum_i max_h P^h_ij for every j
+ * (count.c), L_y gains nothing.  Self: sqrt(C) L_x + L_y; cross: the l2 norm of the pair.
+ * growth.  |y_i| <= |out| (T sqrt(sigma) X_k + |W_O b_V|) + |b_O|, as |xbar_i^h| <= X_k; a query without keys: |b_O|.
  *
  * All matrices go through balls and certified norms.  Any r is valid, so they come from plain estimates. */
 #include "bound/attention.h"

@@ -1,13 +1,11 @@
 /* Multi-head softmax attention from its weights to proved numbers.
  *
- *     y_i = out * W_O concat_h(sum_j P^h_ij v^h_j) + b_O,   P^h = row softmax of scale * q^h_i . k^h_j +
- * alibi q = W_Q x + b_Q (queries),  k = W_K x + b_K,  v = W_V x + b_V (keys),  heads of width dh side by
- * side.
+ *     y_i = out * W_O concat_h(sum_j P^h_ij v^h_j) + b_O,   P^h = row softmax of scale * q^h_i . k^h_j + alibi
+ *     q = W_Q x + b_Q (queries),  k = W_K x + b_K,  v = W_V x + b_V (keys),  heads of width dh side by side.
  *
  * Query i sees key j when j < length, and with `causal` only when j <= i + tk - tq.  A query that sees
  * no key answers b_O.  With `rope`, q and k are turned by any rotations of their positions; with `alibi`,
- * 2^(-8(h+1)/heads) |i + tk - tq - j| is subtracted from head h's logits.  Formulas and proofs: attention.c.
- */
+ * 2^(-8(h+1)/heads) |i + tk - tq - j| is subtracted from head h's logits.  Formulas and proofs: attention.c. */
 #ifndef TAUT_BOUND_ATTENTION_H
 #define TAUT_BOUND_ATTENTION_H
 #include <stdbool.h>

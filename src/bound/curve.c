@@ -1,11 +1,11 @@
 /* Secant slopes, the extreme values of f' (f is continuously differentiable, or ReLU), rounded outward.
  *
  * GELU    f' = Phi(x) + x phi(x), extreme where f'' = phi(x) (2 - x^2) = 0: at x = +-sqrt 2,
- *         hi = (1 + erf 1)/2 + exp(-1)/sqrt(pi) = 1.12890414518515478634..., and f'(-x) = 1 - f'(x), so lo =
- * 1 - hi. tanh    form: hi = 1.12899306865877176545... at x = 1.41850400879082835...; the same symmetry. SiLU
- * hi = 1.09983932012886691739... at x = 2.39935728052326...; the same symmetry. lo is 1 - hi for the printed
- * hi, which is exact in double (1 < hi < 2), hence below the true 1 - sup f'. tests/bound/t_curve.c proves
- * all of it by interval subdivision of the whole line. */
+ *         hi = (1 + erf 1)/2 + exp(-1)/sqrt(pi) = 1.12890414518515478634..., and f'(-x) = 1 - f'(x), so lo = 1 - hi.
+ * tanh    form: hi = 1.12899306865877176545... at x = 1.41850400879082835...; the same symmetry.
+ * SiLU    hi = 1.09983932012886691739... at x = 2.39935728052326...; the same symmetry.
+ * lo is 1 - hi for the printed hi, which is exact in double (1 < hi < 2), hence below the true 1 - sup f'.
+ * tests/bound/t_curve.c proves all of it by interval subdivision of the whole line. */
 #include "bound/curve.h"
 
 static taut_slopes symmetric(double hi) { return (taut_slopes){ 1 - hi, hi }; }

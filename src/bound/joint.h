@@ -1,5 +1,5 @@
-/* Norms of joint matrices [c_1 X_1 Y_1 ... c_H X_H Y_H], X_h tall and Y_h flat: W_O^h W_V^h of all heads side
- * by side, or (W_K^h)^T W_Q^h of all heads, transposed. */
+/* Norms of joint matrices [c_1 X_1 Y_1 ... c_H X_H Y_H], X_h tall and Y_h flat: W_O^h W_V^h of all heads side by
+ * side, or (W_K^h)^T W_Q^h of all heads, transposed. */
 #ifndef TAUT_BOUND_JOINT_H
 #define TAUT_BOUND_JOINT_H
 #include "bound/matrix.h"

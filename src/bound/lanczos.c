@@ -1,8 +1,8 @@
 /* Lanczos with every vector kept orthogonal to all earlier ones (twice, by classical Gram-Schmidt):
- *     A V_k = V_k T_k + beta_k v_{k+1} e_k^T,   T_k tridiagonal,   lam_max(T_k) <= lam_max(A), increasing in
- * k. It stops when four more steps change lam_max by less than 1e-14 of it, or after STEPS.  The start vector
- * is a fixed random one, so the same matrix gives the same estimate.  Nothing here is a bound: norm.c proves
- * or rejects what it is told. */
+ *     A V_k = V_k T_k + beta_k v_{k+1} e_k^T,   T_k tridiagonal,   lam_max(T_k) <= lam_max(A), increasing in k.
+ * It stops when four more steps change lam_max by less than 1e-14 of it, or after STEPS.  The start
+ * vector is a fixed random one, so the same matrix gives the same estimate.  Nothing here is a bound:
+ * norm.c proves or rejects what it is told. */
 #include "bound/lanczos.h"
 
 #include <string.h>

@@ -1,9 +1,9 @@
 /* Matrices with a proved error: the true matrix M has ||M - v||_F <= err.
  *
- * F3.  With inner size k, |fl(BC) - BC| <= g_k |B||C| entry by entry, and || |B||C| ||_F <= ||B||_F ||C||_F,
- * so product   (B + E)(C + F) - fl(BC):  g_k ||B||_F ||C||_F + ||B||_F f + e ||C||_F + e f + k sqrt(mn)
- * 2^-1074, sum       e + f + u ||fl(B + C)||_F              (rounding is at most u times the result; sums do
- * not underflow), multiple  |s| e + u ||fl(sB)||_F + sqrt(mn) 2^-1074,  diag(d) B:  max|d| e + the same,
+ * F3.  With inner size k, |fl(BC) - BC| <= g_k |B||C| entry by entry, and || |B||C| ||_F <= ||B||_F ||C||_F, so
+ *     product   (B + E)(C + F) - fl(BC):  g_k ||B||_F ||C||_F + ||B||_F f + e ||C||_F + e f + k sqrt(mn) 2^-1074,
+ *     sum       e + f + u ||fl(B + C)||_F              (rounding is at most u times the result; sums do not underflow),
+ *     multiple  |s| e + u ||fl(sB)||_F + sqrt(mn) 2^-1074,  diag(d) B:  max|d| e + the same,
  *     blocks    sqrt(sum e_i^2),  a part of a matrix: e.
  * e = ||E||_F and f = ||F||_F are the errors coming in; 2^-1074 an entry covers underflow.  Infinite or NaN
  * entries make the ball void. */

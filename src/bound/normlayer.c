@@ -101,8 +101,8 @@ taut_up up_normlayer_radius(taut_up norm, const double *b, int64_t d, double eps
     return up_add(b ? up_norm_frobenius(b, d) : UP_ZERO, up_mul(norm, z));
 }
 
-/* c = fl(x - m) for the computed mean m; |C x| >= |C c| - u|c|, and |C c| >= |c| - sqrt(d) |mean c|, where
- * the computed mean of c is wrong by at most g_{d+1} times the mean of |c|, which is at most |c|/sqrt d. */
+/* c = fl(x - m) for the computed mean m; |C x| >= |C c| - u|c|, and |C c| >= |c| - sqrt(d) |mean c|, where the
+ * computed mean of c is wrong by at most g_{d+1} times the mean of |c|, which is at most |c|/sqrt d. */
 taut_lo lo_centred_norm(const double *x, int64_t d, bool centre)
 {
     if (!centre || d < 1) return lo_norm_frobenius(x, d);

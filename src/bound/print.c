@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 /* printf rounds to nearest, so the decimal may lie just below b; then the next six-digit decimal above is
- * near b (1 + 1e-5 k).  Reading back is exact enough to decide: strtod rounds to nearest, and a decimal whose
+ * near b (1 + 4e-6 k).  Reading back is exact enough to decide: strtod rounds to nearest, and a decimal whose
  * nearest double is at least b could still be below b by half an ulp, hence the comparison against the next
  * double. */
 const char *up_text(char text[32], taut_up b)

@@ -40,6 +40,12 @@ taut_up up_round_normlayer(const double *g, const double *b, int64_t d, double e
     return up_add(scaled, up_round_sum(up_mul(most, root), vector(b, d)));
 }
 
+taut_up up_round_size(const double *g, const double *b, int64_t d)
+{
+    const taut_up z = up_mul(up_sqrt(up_int(d)), (taut_up){ 1 + 0x1p-20 });
+    return up_mul(up_add(up_mul(largest(g, d), z), vector(b, d)), (taut_up){ 1 + 0x1p-40 });
+}
+
 taut_up up_round_centre(const double *g, int64_t d, taut_up size)
 {
     return up_mul(up_mul((taut_up){ 2 }, largest(g, d)), up_mul(up_gamma(d + 8), size));

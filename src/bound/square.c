@@ -1,8 +1,6 @@
-/* ||W||^2 <= lam_max(G) + g_m ||W||_F^2 + lost,   G = fl(W^T W) on the smaller side n, inner products of
- * length m.
+/* ||W||^2 <= lam_max(G) + g_m ||W||_F^2 + lost,   G = fl(W^T W) on the smaller side n, inner products of length m.
  *
- * Proof.  Entry by entry |fl(W^T W) - W^T W| <= g_m |W|^T |W|, whose norm is at most its Frobenius norm, at
- * most
+ * Proof.  Entry by entry |fl(W^T W) - W^T W| <= g_m |W|^T |W|, whose norm is at most its Frobenius norm, at most
  * ||W||_F^2.  `lost` covers underflow, here and in what bounds lam_max(G): entries are within 2^+-200
  * (range.h), every product loses at most 2^-1075, and mn of them with their successors stay below
  * 8 mn 2^-800 while ||W||^2 >= 2^-400.  Matrices outside that range are first scaled by 2^-e to a largest

@@ -31,9 +31,8 @@ static taut_status find_tensor(const taut_st_tensor **out, const taut_safetensor
     const bool fits = p->rows == 1 ? t->rank == 1 && t->shape[0] == p->cols
                                    : t->rank == 2 && t->shape[0] == p->rows && t->shape[1] == p->cols;
     if (fits) return TAUT_OK;
-    return taut_fail(TAUT_BAD_FILE,
-                     "%s: %s holds %lld numbers of another shape, the model wants %lld x %lld", path, name,
-                     (long long)t->count, (long long)p->rows, (long long)p->cols);
+    return taut_fail(TAUT_BAD_FILE, "%s: %s holds %lld numbers of another shape, the model wants %lld x %lld",
+                     path, name, (long long)t->count, (long long)p->rows, (long long)p->cols);
 }
 
 taut_status taut_slab_load(const taut_kernels *k, taut_real *dst, const taut_safetensors *st,

@@ -1,5 +1,5 @@
-/* Random first weights.  Weight number i draws from its own stream, so adding one at the end changes no
- * other. Orthogonal: Gram-Schmidt, twice, on a Gaussian matrix, so that every singular value is `gain`. */
+/* Random first weights.  Weight number i draws from its own stream, so adding one at the end changes no other.
+ * Orthogonal: Gram-Schmidt, twice, on a Gaussian matrix, so that every singular value is `gain`. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -34,8 +34,8 @@ int64_t taut_model_size(const taut_model *);                            /* how m
 int64_t taut_weight_len(const taut_weight *);
 const taut_weight *taut_model_find(const taut_model *, const char *path); /* or NULL */
 
-/* bound.c, on a ref model: the longest token embedding, so that every input lies in a ball of this size; and
- * a proved Lipschitz constant of the root on that ball, for sequences of `context` tokens without padding. */
+/* bound.c, on a ref model: the longest token embedding, so that every input lies in a ball of this size; and a
+ * proved Lipschitz constant of the root on that ball, for sequences of `context` tokens without padding. */
 taut_up taut_model_reach(const taut_model *);
 taut_bound taut_model_bound(const taut_model *, taut_norm);
 

@@ -35,7 +35,7 @@ taut_bound taut_bound_triangle(taut_bound f, taut_region in, double keep, double
     f.lip = up_add(k, up_mul(m, f.lip));
     const taut_up round = up_round_sum(kept, added);
     f.out.size = up_add(up_add(kept, added), round);
-    f.out.round = up_add(up_mul(m, f.out.round), round);
+    f.out.round = up_add(up_mul(m, f.out.round), taut_round_of(f.out, round));
     return f;
 }
 

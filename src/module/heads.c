@@ -1,7 +1,7 @@
 /* Heads:  y = [f_1(x), ..., f_k(x)], the outputs of every child on the same input, side by side.
  *
  * vjp    gx = sum_h J_h^T gy_h
- * Bound  stacked Jacobians: Lip = sqrt(sum Lip_h^2) in both norms, |y| = sqrt(sum |y_h|^2). */
+ * Bound  stacked Jacobians: Lip = sqrt(sum Lip_h^2) in both norms, |y| <= sqrt(sum |y_h|^2). */
 #include "module/children.h"
 #include "module/leaf.h"
 

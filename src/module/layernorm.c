@@ -74,10 +74,12 @@ static taut_bound layernorm_bound(const taut_module *m, taut_region in)
     const int64_t d = s->gain.cols;
     const double *gain = taut_ref_values(&s->gain), *shift = s->centre ? taut_ref_values(&s->bias) : NULL;
     const taut_up norm = ledger_note(in.ledger, "norm", up_diag_centre_norm(gain, d, s->centre));
-    taut_bound b = { up_normlayer_global(norm, s->eps), in };
-    /* whatever the rounding, z is computed within 2^-20 of a vector no longer than sqrt(d) */
-    b.out.size = up_mul(up_normlayer_radius(norm, shift, d, s->eps, in.size), (taut_up){ 1 + 0x1p-20 });
-    b.out.round = up_round_normlayer(gain, shift, d, s->eps, in.size);
+    const taut_up real = up_normlayer_radius(norm, shift, d, s->eps, in.size);
+    const taut_up round = up_round_normlayer(gain, shift, d, s->eps, in.size);
+    taut_bound b = { s->eps > 0 ? up_normlayer_global(norm, s->eps) : UP_NONE, in }; /* eps = 0: 0/0 at a constant token */
+    b.out = region_after(in, real, round);
+    /* whatever the rounding, a computed z is no longer than sqrt(d) (1 + 2^-20), centred or not */
+    b.out.size = up_max(real, up_min(b.out.size, up_round_size(gain, shift, d)));
     return b;
 }
 

@@ -18,7 +18,7 @@ static inline void leaf_free(taut_module *m) { free(m); }
 static inline taut_region region_after(taut_region in, taut_up size, taut_up round)
 {
     in.size = up_add(size, round);
-    in.round = round;
+    in.round = taut_round_of(in, round);
     return in;
 }
 

@@ -45,8 +45,7 @@ typedef struct {
     int64_t tokens;
     taut_up size;
     bool padded;
-    taut_up
-        round; /* how far a token computed on the ref kernels is from the real one; both are within size */
+    taut_up round;       /* in `norm`: how far what the ref kernels computed is from the real thing */
     taut_ledger *ledger; /* who writes the proof down; NULL: nobody */
 } taut_region;
 typedef struct {
@@ -106,6 +105,12 @@ static inline void taut_vjp(const taut_module *m, taut_run *r, taut_tensor gx, t
 static inline void taut_module_free(taut_module *m)
 {
     if (m) m->ops->free(m);
+}
+
+/* An error of at most `token` in every token, in the region's norm. */
+static inline taut_up taut_round_of(taut_region r, taut_up token)
+{
+    return r.norm == TAUT_NORM_FLAT ? up_mul(up_sqrt(up_int(r.tokens)), token) : token;
 }
 
 /* bound.c: what a module answers, with its node in the ledger; `name` is what its parent calls it. */

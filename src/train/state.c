@@ -87,8 +87,8 @@ static taut_status load_clock(taut_clock *c, const taut_safetensors *st, const t
     *c = (taut_clock){ .seconds = strtod(seconds, NULL) };
     const bool numbers = taut_number_int(&c->step, step) && taut_number_int(&c->tokens, tokens);
     if (!numbers || c->step < 0 || c->tokens < 0 || !(c->seconds >= 0 && c->seconds < INFINITY))
-        return taut_fail(TAUT_BAD_FILE, "%s: step %.40s, %.40s tokens, %.40s seconds: that makes no sense", path,
-                         step, tokens, seconds);
+        return taut_fail(TAUT_BAD_FILE, "%s: step %.40s, %.40s tokens, %.40s seconds: that makes no sense",
+                         path, step, tokens, seconds);
     return taut_safetensors_read(st, recent, c->recent, 0, TAUT_RECENT);
 }
 

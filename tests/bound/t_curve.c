@@ -1,10 +1,10 @@
 /* The slope constants are proved over the whole line by interval arithmetic.
  *
- * All smooth curves here have f'(-x) = 1 - f'(x) and f'(x) >= 0 for x >= 0, so sup f' over x >= 0 is hi and
- * lo is 1 - hi.  The proof for x >= 0: a sign function s (f'' up to a positive factor) changes sign at x*,
- * found by bisection; s > 0 on [x*-d, x*-t], s < 0 on [x*+t, x*+d] with a tiny t, so near x* the supremum
- * lies in [x*-t, x*+t], where an interval evaluation of f' is sharp; elsewhere on [0, 12] intervals alone
- * show f' < hi; beyond 12 a decreasing majorant does. */
+ * All smooth curves here have f'(-x) = 1 - f'(x) and f'(x) >= 0 for x >= 0, so sup f' over x >= 0 is hi and lo is
+ * 1 - hi.  The proof for x >= 0: a sign function s (f'' up to a positive factor) changes sign at x*, found by
+ * bisection; s > 0 on [x*-d, x*-t], s < 0 on [x*+t, x*+d] with a tiny t, so near x* the supremum lies in
+ * [x*-t, x*+t], where an interval evaluation of f' is sharp; elsewhere on [0, 12] intervals alone show
+ * f' < hi; beyond 12 a decreasing majorant does. */
 #include "bound/curve.h"
 
 #include "oracle.h"
@@ -168,8 +168,8 @@ static void prove(const char *name, taut_slopes s, arb_curve slope, arb_curve si
         arb_clear(y);
 }
 
-/* Beyond 12, f' <= 1 + m(x) with m decreasing: x phi(x), x exp(-x), and 2 x g' exp(-2g), whose logarithm has
- * the slope 1/x + g''/g' - 2g' <= 3/x - 1.5 < 0.  Their values at 12 leave room for any rounding. */
+/* Beyond 12, f' <= 1 + m(x) with m decreasing: x phi(x), x exp(-x), and 2 x g' exp(-2g), whose logarithm has the
+ * slope 1/x + g''/g' - 2g' <= 3/x - 1.5 < 0.  Their values at 12 leave room for any rounding. */
 static void prove_tails(void)
 {
     const double x = 12, g = 0.79 * (x + 0.0447 * x * x * x), g1 = 0.8 * (1 + 0.1342 * x * x);

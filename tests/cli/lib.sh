@@ -3,6 +3,7 @@
 set -u
 : "${TAUT:?the program}" "${BUILD:?the build folder}"
 export TAUT
+[ -x "$TAUT" ] || { echo "FAIL there is no program $TAUT"; exit 1; }
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/taut-cli-XXXXXX") || exit 1
 child=
 # shellcheck disable=SC2329 # the traps call it

@@ -7,10 +7,13 @@
 
 static const char *const recipes[] = {
     "[model]\nwidth = 16\ndepth = 2\nheads = 2\ncontext = 12\n",
-    "[model]\nwidth = 24\ndepth = 3\nheads = 4\ncontext = 5\nmlp = 7\ntied = false\nbias = false\npositions = rope\n",
-    "[model]\nwidth = 6\ndepth = 1\nheads = 1\ncontext = 9\nnorm = none\npositions = alibi\nlogit_scale = 2\n",
+    "[model]\nwidth = 24\ndepth = 3\nheads = 4\ncontext = 5\nmlp = 7\ntied = false\nbias = false\npositions "
+    "= rope\n",
+    "[model]\nwidth = 6\ndepth = 1\nheads = 1\ncontext = 9\nnorm = none\npositions = alibi\nlogit_scale = "
+    "2\n",
     "[model]\narch = encoder\nwidth = 16\ndepth = 2\nheads = 4\ncontext = 12\ndropout = 0.1\n",
-    "[model]\narch = encoder\nwidth = 10\ndepth = 2\nheads = 5\ncontext = 12\ntied = false\nnorm_place = pre\n"
+    "[model]\narch = encoder\nwidth = 10\ndepth = 2\nheads = 5\ncontext = 12\ntied = false\nnorm_place = "
+    "pre\n"
     "norm = rmsnorm\nzero_out = true\n",
     "[model]\nwidth = 8\ndepth = 128\nheads = 2\ncontext = 3\nnorm = centernorm\nnorm_place = post\n",
 };
@@ -52,7 +55,8 @@ static void layout(const char *recipe)
     int64_t end = 0, size = 0;
     must(taut_model_create(&m, &spec, TOKENS, recipe, "bytes", k));
     CHECK(!m->values && !m->grads, "no memory before it is bound");
-    CHECK(strcmp(m->weight[0].path, "embed.weight") == 0 && m->weight[0].param == &m->embed, "the table is first");
+    CHECK(strcmp(m->weight[0].path, "embed.weight") == 0 && m->weight[0].param == &m->embed,
+          "the table is first");
     for (int i = 0; i < m->weights; i++) {
         const taut_weight *w = &m->weight[i];
         for (int j = 0; j < i; j++) {
@@ -66,13 +70,15 @@ static void layout(const char *recipe)
         size += taut_weight_len(w);
     }
     CHECK(end <= m->slab && taut_model_size(m) == size, "sizes add up");
-    CHECK(!taut_model_find(m, "embed") && !taut_model_find(m, "") && !taut_model_find(m, "embed.weight."), "not found");
+    CHECK(!taut_model_find(m, "embed") && !taut_model_find(m, "") && !taut_model_find(m, "embed.weight."),
+          "not found");
     must(taut_model_bind(m, true));
     for (int i = 0; i < m->weights; i++) {
         CHECK(m->weight[i].param->value == taut_at(k, m->values, m->weight[i].offset), "values are bound");
         CHECK(m->weight[i].param->grad == taut_at(k, m->grads, m->weight[i].offset), "gradients are bound");
     }
-    CHECK(k->dot(m->values, m->values, m->slab) == 0 && k->dot(m->grads, m->grads, m->slab) == 0, "all zero at first");
+    CHECK(k->dot(m->values, m->values, m->slab) == 0 && k->dot(m->grads, m->grads, m->slab) == 0,
+          "all zero at first");
     taut_model_free(m);
 }
 
@@ -95,11 +101,13 @@ static void sizes(void)
 
 static void reproducible(const char *recipe)
 {
-    taut_model *a = model_of(recipe, "ref", 5), *b = model_of(recipe, "ref", 5), *c = model_of(recipe, "ref", 6);
+    taut_model *a = model_of(recipe, "ref", 5), *b = model_of(recipe, "ref", 5),
+               *c = model_of(recipe, "ref", 6);
     taut_model *f = model_of(recipe, "cpu", 5);
     double *rounded = doubles(f->slab);
     int64_t differ = 0, other = 0;
-    CHECK(memcmp(a->values, b->values, (size_t)a->slab * sizeof(double)) == 0, "the same seed, the same bits");
+    CHECK(memcmp(a->values, b->values, (size_t)a->slab * sizeof(double)) == 0,
+          "the same seed, the same bits");
     f->k->get(rounded, f->values, f->slab);
     for (int64_t i = 0; i < a->slab; i++) {
         other += ((double *)a->values)[i] != ((double *)c->values)[i];
@@ -121,8 +129,13 @@ static const double *values(const taut_model *m, const char *path)
 /* Standard deviations, ones and zeros.  5 sigma of a standard deviation from n samples is 3.6 / sqrt(n). */
 static void normal(void)
 {
-    taut_model *m = model_of("[model]\nwidth = 64\ndepth = 2\nheads = 2\ncontext = 40\ninit_std = 0.3\n", "ref", 2);
-    const struct { const char *path; int64_t len; double std; } spread[] = {
+    taut_model *m = model_of("[model]\nwidth = 64\ndepth = 2\nheads = 2\ncontext = 40\ninit_std = 0.3\n",
+                             "ref", 2);
+    const struct {
+        const char *path;
+        int64_t len;
+        double std;
+    } spread[] = {
         { "embed.weight", TOKENS * 64, 0.3 },          { "pos.weight", 40 * 64, 0.3 },
         { "block.0.attn.q.weight", 64 * 64, 0.3 },     { "block.1.mlp.in.weight", 256 * 64, 0.3 },
         { "block.0.attn.o.weight", 64 * 64, 0.3 / 2 }, { "block.1.mlp.out.weight", 64 * 256, 0.3 / 2 },
@@ -132,11 +145,14 @@ static void normal(void)
         double sum = 0;
         for (int64_t j = 0; j < spread[i].len; j++) sum += w[j];
         CHECK_NEAR(sum / n, 0, 5 * spread[i].std / sqrt(n), spread[i].path);
-        CHECK_NEAR(norm(w, spread[i].len) / sqrt(n), spread[i].std, 3.6 * spread[i].std / sqrt(n), spread[i].path);
+        CHECK_NEAR(norm(w, spread[i].len) / sqrt(n), spread[i].std, 3.6 * spread[i].std / sqrt(n),
+                   spread[i].path);
     }
     for (int i = 0; i < 64; i++) {
-        CHECK(values(m, "block.0.norm1.weight")[i] == 1 && values(m, "norm.weight")[i] == 1, "norms start at 1");
-        CHECK(values(m, "block.0.norm1.bias")[i] == 0 && values(m, "block.1.attn.k.bias")[i] == 0, "biases at 0");
+        CHECK(values(m, "block.0.norm1.weight")[i] == 1 && values(m, "norm.weight")[i] == 1,
+              "norms start at 1");
+        CHECK(values(m, "block.0.norm1.bias")[i] == 0 && values(m, "block.1.attn.k.bias")[i] == 0,
+              "biases at 0");
     }
     taut_model_free(m);
 }
@@ -173,12 +189,17 @@ static void all_singular_values(const taut_model *m, const char *path, double ga
 
 static void orthogonal(double gain)
 {
-    static const char *const paths[] = { "block.0.attn.q.weight", "block.0.attn.k.weight",  "block.1.attn.v.weight",
-                                         "block.1.attn.o.weight", "block.0.mlp.in.weight", "block.1.mlp.out.weight",
+    static const char *const paths[] = { "block.0.attn.q.weight",
+                                         "block.0.attn.k.weight",
+                                         "block.1.attn.v.weight",
+                                         "block.1.attn.o.weight",
+                                         "block.0.mlp.in.weight",
+                                         "block.1.mlp.out.weight",
                                          "head.weight" };
     char recipe[256];
     snprintf(recipe, sizeof recipe,
-             "[model]\nwidth = 32\ndepth = 2\nheads = 2\ncontext = 4\ntied = false\ninit = orthogonal\ninit_std = %g\n",
+             "[model]\nwidth = 32\ndepth = 2\nheads = 2\ncontext = 4\ntied = false\ninit = "
+             "orthogonal\ninit_std = %g\n",
              gain);
     taut_model *m = model_of(recipe, "ref", 3);
     for (int i = 0; i < 7; i++) all_singular_values(m, paths[i], gain);
@@ -203,7 +224,8 @@ static long out_of_memory(const char *recipe)
 {
     long n = 1;
     while (n < 100000 && !builds(recipe, n)) n++;
-    for (long more = n; more < n + 20; more++) CHECK(builds(recipe, more), "a failed allocation was overlooked");
+    for (long more = n; more < n + 20; more++)
+        CHECK(builds(recipe, more), "a failed allocation was overlooked");
     return n - 1;
 }
 

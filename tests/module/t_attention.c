@@ -1,5 +1,5 @@
-/* Attention: laws over masks, biases, RoPE, ALiBi, cross-attention and padding; heads of one-head attentions
- * are the definition of many heads; vector T3; the counterexample of many heads; a witness near its bound. */
+/* Attention: laws over masks, biases, RoPE, ALiBi, cross-attention and padding; heads of one-head attentions are
+ * the definition of many heads; vector T3; the counterexample of many heads; a witness near its bound. */
 #include "laws.h"
 
 static taut_attention_spec spec;
@@ -140,8 +140,8 @@ static void many_heads(void)
     law_end(&l);
 }
 
-/* Unit weights, one head, scale 1/d_head, tokens of RMS 1: a query across two balanced clusters of keys comes
- * near 1 + sqrt 2, the closer the more keys there are. */
+/* Unit weights, one head, scale 1/d_head, tokens of RMS 1: a query across two balanced clusters of keys comes near
+ * 1 + sqrt 2, the closer the more keys there are. */
 static void tightness(void)
 {
     enum { D = 2, M = 40, T = 2 * M + 1 };

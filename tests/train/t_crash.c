@@ -1,8 +1,9 @@
 /* A run that dies at any moment of its file work, or meets a full disk there, loses nothing.
  *
  * The library's calls to write, fsync and rename land here: number n of them never happens (the process dies
- * as by kill -9, perhaps with half of the bytes written) or, from it on, the disk is full.  After every n in turn, what is
- * in the folder must open, and going on must end with the same bytes as a run that was never disturbed. */
+ * as by kill -9, perhaps with half of the bytes written) or, from it on, the disk is full.  After every n in
+ * turn, what is in the folder must open, and going on must end with the same bytes as a run that was never
+ * disturbed. */
 #include "train/train.h"
 
 #include <errno.h>
@@ -40,7 +41,8 @@ ssize_t write(int fd, const void *data, size_t len)
     return syscall(SYS_write, fd, data, len);
 }
 
-int fsync(int fd) /* a process that dies loses nothing that it has written, so nothing needs to be synced here */
+int fsync(
+    int fd) /* a process that dies loses nothing that it has written, so nothing needs to be synced here */
 {
     disturbed(fd, NULL, 0);
     return 0;
@@ -52,9 +54,10 @@ int rename(const char *from, const char *to)
     return renameat(AT_FDCWD, from, AT_FDCWD, to);
 }
 
-static const char recipe[] = "[data]\nlength = 800\n[model]\nwidth = 8\ndepth = 1\nheads = 2\ncontext = 8\ndropout = 0.1\n"
-                             "[train]\nsteps = 5\nbatch = 2\noptimiser = muon\ncheckpoint_every = 2\nlog_every = 1\n"
-                             "eval_every = 2\neval_batches = 2\n";
+static const char recipe[] =
+    "[data]\nlength = 800\n[model]\nwidth = 8\ndepth = 1\nheads = 2\ncontext = 8\ndropout = 0.1\n"
+    "[train]\nsteps = 5\nbatch = 2\noptimiser = muon\ncheckpoint_every = 2\nlog_every = 1\n"
+    "eval_every = 2\neval_batches = 2\n";
 
 /* In a child: trains, and ends as told. */
 static int train(const char *run, bool resume, mishap what, int after)
@@ -67,7 +70,8 @@ static int train(const char *run, bool resume, mishap what, int after)
         mode = what, left = after;
         taut_status s = taut_config_parse(&cfg, recipe, "test");
         if (!s)
-            s = taut_train(&out, cfg, taut_kernels_find("cpu"), &(taut_train_options){ .run = run, .resume = resume });
+            s = taut_train(&out, cfg, taut_kernels_find("cpu"),
+                           &(taut_train_options){ .run = run, .resume = resume });
         mode = NOTHING;
         if (s && what != FULL) fprintf(stderr, "%s\n", taut_last_error());
         _exit(s ? REFUSED : CLEAN);
@@ -171,7 +175,8 @@ static bool trial(const char *whole, mishap what, int n)
     }
     CHECK(code == (what == FULL ? REFUSED : DEAD), "it ended as told");
     CHECK(opens(path), "no broken file");
-    if (what == FULL) CHECK(!there(path, "state.safetensors") || files_in(path) <= 5, "a full disk leaves no temporary");
+    if (what == FULL)
+        CHECK(!there(path, "state.safetensors") || files_in(path) <= 5, "a full disk leaves no temporary");
     CHECK(train(path, there(path, "state.safetensors"), NOTHING, 0) == CLEAN, "it goes on");
     check_end(path, whole);
     return true;
@@ -190,5 +195,6 @@ int main(void)
     for (int what = DIE; what <= FULL; what++)
         while (trials[what] < 1000 && trial(whole, (mishap)what, trials[what] + 1)) trials[what]++;
     CHECK(trials[DIE] > 30 && trials[DIE] < 1000, "every operation was tried");
-    return test_end("crash", "%d deaths, %d torn writes, %d full disks", trials[DIE], trials[DIE_HALF], trials[FULL]);
+    return test_end("crash", "%d deaths, %d torn writes, %d full disks", trials[DIE], trials[DIE_HALF],
+                    trials[FULL]);
 }

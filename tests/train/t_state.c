@@ -11,7 +11,8 @@ static const char *const recipes[] = {
     "[data]\nlength = 2000\n[model]\nwidth = 16\ndepth = 1\nheads = 2\ncontext = 12\ndropout = 0.2\n"
     "[train]\nsteps = 12\nbatch = 3\naccumulate = 2\nlr = 0.01\nweight_decay = 0.1\nwarmup = 3\n",
 
-    "[data]\nlength = 2000\n[model]\narch = encoder\nwidth = 16\ndepth = 1\nheads = 2\ncontext = 12\ndropout = 0.2\n"
+    "[data]\nlength = 2000\n[model]\narch = encoder\nwidth = 16\ndepth = 1\nheads = 2\ncontext = 12\ndropout "
+    "= 0.2\n"
     "[train]\nsteps = 12\nbatch = 3\noptimiser = muon\n",
 
     "[data]\nlength = 2000\n[model]\nwidth = 16\ndepth = 1\nheads = 2\ncontext = 12\npositions = rope\n"
@@ -63,8 +64,9 @@ static void refused(const char *recipe, const char *path, const char *why)
 
 static void another_run(const char *path)
 {
-    static const char model[] = "[data]\nlength = 2000\n[model]\nwidth = %d\ndepth = %d\nheads = 2\ncontext = 12\n"
-                                "[train]\nbatch = 3\noptimiser = %s\n[data]\ntokens = %s\n";
+    static const char model[] =
+        "[data]\nlength = 2000\n[model]\nwidth = %d\ndepth = %d\nheads = 2\ncontext = 12\n"
+        "[train]\nbatch = 3\noptimiser = %s\n[data]\ntokens = %s\n";
     char recipe[512];
     refused(recipes[2], path, "");
     refused(recipes[1], path, "");

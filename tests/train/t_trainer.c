@@ -15,17 +15,23 @@ static const char *const recipes[] = {
     "[train]\nsteps = 20\nbatch = 4\naccumulate = 2\noptimiser = muon\nweight_decay = 0.1\n",
 
     "[data]\nlength = 4000\n"
-    "[model]\nwidth = 64\ndepth = 2\nheads = 2\ncontext = 72\ndropout = 0.2\npositions = rope\nnorm = rmsnorm\n"
+    "[model]\nwidth = 64\ndepth = 2\nheads = 2\ncontext = 72\ndropout = 0.2\npositions = rope\nnorm = "
+    "rmsnorm\n"
     "residual = convex\nactivation = silu\nbias = false\ninit = orthogonal\n"
     "[train]\nsteps = 20\nbatch = 3\noptimiser = muon\npolynomial = nanogpt5\n",
 
     "[data]\nlength = 4000\n"
-    "[model]\narch = encoder\nwidth = 32\ndepth = 1\nheads = 4\ncontext = 33\npositions = alibi\nnorm = centernorm\n"
+    "[model]\narch = encoder\nwidth = 32\ndepth = 1\nheads = 4\ncontext = 33\npositions = alibi\nnorm = "
+    "centernorm\n"
     "norm_place = pre\nactivation = gelu_tanh\n"
     "[train]\nsteps = 20\nbatch = 7\noptimiser = sgd\nlr = 0.5\nclip = 0.5\n",
 };
 
-typedef struct { char *weights, *momenta; double loss[20]; size_t size; } outcome;
+typedef struct {
+    char *weights, *momenta;
+    double loss[20];
+    size_t size;
+} outcome;
 
 static char *bytes_of(const taut_real *p, size_t size)
 {
@@ -61,9 +67,12 @@ static void same_bits(const char *recipe)
     CHECK_LE(one.loss[19], 0.95 * one.loss[0], "it learns something");
     for (int threads = 2; threads <= 3; threads++) {
         outcome more = train(recipe, threads);
-        CHECK(memcmp(one.weights, more.weights, one.size) == 0, "weights: the same bits for any thread count");
-        CHECK(memcmp(one.momenta, more.momenta, one.size) == 0, "momenta: the same bits for any thread count");
-        CHECK(memcmp(one.loss, more.loss, sizeof one.loss) == 0, "losses: the same bits for any thread count");
+        CHECK(memcmp(one.weights, more.weights, one.size) == 0,
+              "weights: the same bits for any thread count");
+        CHECK(memcmp(one.momenta, more.momenta, one.size) == 0,
+              "momenta: the same bits for any thread count");
+        CHECK(memcmp(one.loss, more.loss, sizeof one.loss) == 0,
+              "losses: the same bits for any thread count");
         free(more.weights), free(more.momenta);
     }
     free(one.weights), free(one.momenta);
@@ -140,7 +149,8 @@ static void clipping(double limit)
     taut_step step;
     char recipe[512];
     snprintf(recipe, sizeof recipe,
-             "[data]\nlength = 5000\n[model]\nwidth = 16\nheads = 2\ncontext = 16\n[train]\nclip = %g\n", limit);
+             "[data]\nlength = 5000\n[model]\nwidth = 16\nheads = 2\ncontext = 16\n[train]\nclip = %g\n",
+             limit);
     taut_config *cfg = trainer_of(&t, recipe, "ref");
     must(taut_trainer_step(&t, &step));
     const double left = sqrt(t.model->k->dot(t.model->grads, t.model->grads, t.model->slab));
@@ -169,7 +179,8 @@ static long out_of_memory(const char *recipe)
 {
     long n = 1;
     while (n < 100000 && !opens(recipe, n)) n++;
-    for (long more = n; more < n + 30; more++) CHECK(opens(recipe, more), "a failed allocation was overlooked");
+    for (long more = n; more < n + 30; more++)
+        CHECK(opens(recipe, more), "a failed allocation was overlooked");
     return n - 1;
 }
 

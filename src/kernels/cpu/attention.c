@@ -67,7 +67,7 @@ void CPU(attention)(taut_real *o, taut_real *lse, const taut_real *q, const taut
                     const taut_attn *a)
 {
     const int64_t tiles = (a->tq + ATT_ROWS - 1) / ATT_ROWS, tasks = a->n * a->heads * tiles;
-#pragma omp parallel
+#pragma omp parallel if (tasks > 1)
     {
         float *scratch = att_scratch(ATT_ROWS * (ATT_COLS + a->dh + 1));
         double sum[ATT_ROWS];

@@ -101,7 +101,7 @@ void CPU(attention_jvp)(taut_real *to, const taut_real *tq, const taut_real *tk,
     const int64_t tiles = (a->tq + ATT_ROWS - 1) / ATT_ROWS, tasks = a->n * a->heads * tiles;
     const inputs x = { (const float *)tq, (const float *)tk, (const float *)tv,
                        (const float *)q,  (const float *)k,  (const float *)v };
-#pragma omp parallel
+#pragma omp parallel if (tasks > 1)
     {
         float *scratch = att_scratch(2 * ATT_ROWS * (ATT_COLS + a->dh + 1));
         float *s = scratch, *out = scratch + 2 * ATT_ROWS * ATT_COLS, *row = out + 2 * ATT_ROWS * a->dh;

@@ -89,11 +89,12 @@ void CPU(attention_vjp)(taut_real *gq, taut_real *gk, taut_real *gv, const taut_
     const int64_t heads = a->n * a->heads, threads = omp_get_max_threads();
     const int64_t over = (a->tq + ATT_ROWS - 1) / ATT_ROWS, under = (a->tk + ATT_COLS - 1) / ATT_COLS;
     const bool one_pass = (heads + threads - 1) / threads * 5 * threads <= 7 * heads;
-#pragma omp parallel
+    const int64_t tasks = one_pass ? heads : heads * (over + under);
+#pragma omp parallel if (tasks > 1)
     {
         float *scratch = att_scratch(2 * ATT_ROWS * ATT_COLS);
 #pragma omp for schedule(dynamic)
-        for (int64_t task = 0; task < (one_pass ? heads : heads * (over + under)); task++) {
+        for (int64_t task = 0; task < tasks; task++) {
             const int64_t part = task / heads;
             const att_head g = att_head_of(a, task % heads);
             if (one_pass)

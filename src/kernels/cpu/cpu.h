@@ -8,8 +8,8 @@
 #define TAUT_KERNELS_CPU_H
 #include "kernels/kernels.h"
 
-#if defined __clang__ /* a sanitizer build has no vectors, and clang warns of every loop that asks for them \
-                       */
+/* A sanitizer build has no vectors, and clang warns of every loop that asks for them. */
+#if defined __clang__
 #pragma clang diagnostic ignored "-Wpass-failed"
 #endif
 

@@ -28,7 +28,7 @@ static inline uint32_t vm_bits(float x)
 }
 
 /* Integers in the order of the floats they stand for; its own inverse. */
-static inline int32_t vm_order(int32_t bits) { return bits ^ (int32_t)((uint32_t)(bits >> 31) >> 1); }
+static inline int32_t vm_order(int32_t bits) { return bits ^ (bits < 0 ? INT32_MAX : 0); }
 
 /* The largest of x; nothing gives -inf.  A positive NaN is larger, a negative one smaller than all numbers:
  * whoever goes on to exp(x - max) meets either.  In integers, because a running maximum that is right for

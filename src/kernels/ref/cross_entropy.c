@@ -21,8 +21,8 @@ static double row_loss(double *g, int64_t *correct, const double *x, int64_t tar
 {
     const int64_t best = first_largest(x, classes);
     const double max = x[best];
-    double sum = 0;
-    for (int64_t c = 0; c < classes; c++) sum += exp(x[c] - max);
+    double sum = exp(x[0] - max);
+    for (int64_t c = 1; c < classes; c++) sum += exp(x[c] - max);
     const double loss = log(sum) - (x[target] - max);
     if (best == target && !isnan(loss)) ++*correct;
     if (g)

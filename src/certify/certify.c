@@ -1,0 +1,84 @@
+#include "certify/certify.h"
+
+#include <fenv.h>
+#include <float.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/sha256.h"
+
+/* What bound/up.h assumes of the machine, asked before anything is claimed. */
+static taut_status check_arithmetic(void)
+{
+    volatile double tiny = DBL_MIN;
+    tiny /= 2;
+    if (fegetround() != FE_TONEAREST)
+        return taut_fail(TAUT_DEVICE, "the rounding mode is not to nearest: no certificate can be made");
+    if (tiny == 0)
+        return taut_fail(TAUT_DEVICE, "subnormal numbers are flushed to zero: no certificate can be made");
+    return TAUT_OK;
+}
+
+static cJSON *describe(const taut_certificate *c, cJSON *proof, const char *sha, uint64_t bytes)
+{
+    cJSON *o = cJSON_CreateObject(), *model = cJSON_AddObjectToObject(o, "model");
+    cJSON_AddStringToObject(o, "format", "taut-certificate");
+    cJSON_AddNumberToObject(o, "version", 1);
+    cJSON_AddStringToObject(o, "tool", "taut " TAUT_VERSION);
+    cJSON_AddNumberToObject(model, "bytes", (double)bytes);
+    cJSON_AddStringToObject(model, "sha256", sha);
+    cJSON_AddStringToObject(o, "norm", c->norm == TAUT_NORM_FLAT ? "flat" : "tokens");
+    cJSON_AddNumberToObject(o, "tokens", (double)c->tokens);
+    cJSON_AddItemToObject(o, "room", up_json(c->room));
+    cJSON_AddItemToObject(o, "reach", up_json(c->reach));
+    cJSON_AddItemToObject(o, "lip", up_json(c->lip));
+    cJSON_AddItemToObject(o, "proof", proof);
+    return o;
+}
+
+/* A stated number; "inf" and anything else that is no number is +inf. */
+static taut_up stated(const cJSON *node, const char *key)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(node, key);
+    return cJSON_IsNumber(item) ? up_wrap(item->valuedouble) : UP_NONE;
+}
+
+static taut_status prove(taut_certificate *c, const char *sha, uint64_t bytes)
+{
+    taut_ledger *l = ledger_create();
+    if (!l) return taut_no_memory("the proof");
+    const taut_up longest = taut_model_reach(c->model);
+    c->reach = up_mul(up_add(longest, c->room), (taut_up){ 1 + 1e-9 });
+    const taut_bound b = taut_bound_of(
+        c->model->root, (taut_region){ .norm = c->norm, .tokens = c->tokens, .size = c->reach, .ledger = l });
+    cJSON *proof = ledger_take(l);
+    ledger_free(l);
+    if (!proof) return taut_no_memory("the proof");
+    c->lip = b.lip;
+    c->round = b.out.round;
+    c->body = stated(cJSON_GetArrayItem(cJSON_GetObjectItem(proof, "of"), 0), "lip");
+    c->json = describe(c, proof, sha, bytes);
+    return TAUT_OK;
+}
+
+taut_status taut_certify(taut_certificate *c, const char *path, taut_norm norm, double room)
+{
+    char sha[65];
+    uint64_t bytes;
+    *c = (taut_certificate){ .norm = norm, .room = { room } };
+    taut_status s = check_arithmetic();
+    if (!s) s = taut_sha256_file(sha, &bytes, path);
+    if (!s) s = taut_model_open(&c->model, path, taut_kernels_find("ref"), false);
+    if (s) return s;
+    c->tokens = c->model->spec.context;
+    s = prove(c, sha, bytes);
+    if (s) taut_certificate_free(c);
+    return s;
+}
+
+void taut_certificate_free(taut_certificate *c)
+{
+    taut_model_free(c->model);
+    cJSON_Delete(c->json);
+    *c = (taut_certificate){ 0 };
+}

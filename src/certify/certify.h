@@ -1,0 +1,33 @@
+/* A proved Lipschitz constant of a stored model, with its proof: docs/certificate.md.
+ *
+ * The file is opened here, in double, and hashed: a certificate is about bytes on disk. */
+#ifndef TAUT_CERTIFY_CERTIFY_H
+#define TAUT_CERTIFY_CERTIFY_H
+#include <cjson/cJSON.h>
+
+#include "model/model.h"
+
+typedef struct {
+    taut_model *model; /* on the ref kernels */
+    taut_norm norm;
+    int64_t tokens;      /* sequence length the constant is for; in norm tokens it does not matter */
+    taut_up room, reach; /* inputs are embeddings moved by up to room: none is longer than reach */
+    taut_up lip, body;   /* embeddings to logits; embeddings to the last features */
+    taut_up round;       /* how far a logit computed on the ref kernels is from the real one */
+    cJSON *json;         /* the certificate, without examples */
+} taut_certificate;
+
+/* room 0 covers the embeddings themselves.  A constant that is not finite is an answer, not an error. */
+taut_status taut_certify(taut_certificate *, const char *path, taut_norm, double room) TAUT_MUST_USE;
+void taut_certificate_free(taut_certificate *);
+
+/* One line of the waterfall: what a part of the network multiplies the constant by, and how large tokens are
+ * behind it. */
+typedef struct {
+    char path[96], rule[24];
+    double lip, out;
+} taut_fall;
+
+/* Fills at most `room` rows, in the order of the network; returns how many there are. */
+int taut_waterfall(taut_fall *rows, int room, const cJSON *proof);
+#endif

@@ -1,0 +1,106 @@
+/* f_p - f_j moves by at most |scale| |w_p - w_j| B r when the input moves by r, B the constant up to the last
+ * features.  A computed difference is within 2 round of the real one.  So the prediction stands while r <=
+ * min_j (f_p - f_j - 2 round) / (|scale| |w_p - w_j| B),   and r <= room, where the proof holds; strictly
+ * inside, so that no tie is reached.  A tie, a NaN or an infinity anywhere leaves radius 0: unknown. */
+#include "certify/example.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "bound/norm.h"
+
+/* |w_p - w_j| from above; the difference of two float32 is rounded once in double. */
+static taut_up up_row_distance(const taut_param *w, int64_t p, int64_t j)
+{
+    const double *a = taut_ref_values(w) + p * w->cols, *b = taut_ref_values(w) + j * w->cols;
+    taut_up sum = UP_ZERO;
+    for (int64_t i = 0; i < w->cols; i++) {
+        const taut_up d = up_mul(up_exact(a[i] - b[i]), (taut_up){ 1 + 0x1p-52 });
+        sum = up_add(sum, up_mul(d, d));
+    }
+    return up_sqrt(sum);
+}
+
+static taut_lo radius_of(const taut_certificate *c, const double *logits, int64_t classes, int64_t p)
+{
+    const taut_param *w = taut_linear_weight(c->model->head);
+    const taut_up scale = up_exact((double)(float)c->model->spec.logit_scale),
+                  twice = up_mul((taut_up){ 2 }, c->round);
+    taut_lo least = lo_exact(c->room.v);
+    for (int64_t j = 0; j < classes; j++) {
+        if (j == p) continue;
+        const double margin = logits[p] - logits[j];
+        if (!isfinite(margin) || !(margin > 0)) return (taut_lo){ 0 };
+        const taut_lo low = lo_sub(lo_mul((taut_lo){ margin }, (taut_lo){ 1 - 0x1p-52 }), twice);
+        const taut_up slope = up_mul(up_mul(scale, up_row_distance(w, p, j)), c->body);
+        if (slope.v == 0) continue; /* the two logits move together */
+        const taut_lo r = lo_div(low, slope);
+        if (!(r.v >= least.v)) least = r;
+    }
+    return least;
+}
+
+taut_example taut_example_certify(const taut_certificate *c, taut_pass *pass, const int32_t *ids,
+                                  int32_t target, double *logits)
+{
+    const taut_kernels *k = c->model->k;
+    taut_example e = { .target = target };
+    taut_pass_forward(pass, ids, 1, c->tokens);
+    const int64_t classes = pass->logits.shape.d;
+    k->get(logits, taut_at(k, pass->logits.data, (c->tokens - 1) * classes), classes);
+    double second = -INFINITY;
+    for (int64_t i = 1; i < classes; i++)
+        if (logits[i] > logits[e.predicted]) e.predicted = (int32_t)i;
+    for (int64_t i = 0; i < classes; i++)
+        if (i != e.predicted && logits[i] > second) second = logits[i];
+    e.margin = logits[e.predicted] - second;
+    e.radius = isfinite(c->body.v) && classes > 1 ? radius_of(c, logits, classes, e.predicted)
+                                                  : (taut_lo){ 0 };
+    return e;
+}
+
+cJSON *taut_example_json(const taut_example *e, const int32_t *ids, int64_t count)
+{
+    cJSON *o = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(o, "ids");
+    for (int64_t i = 0; i < count; i++) cJSON_AddItemToArray(list, cJSON_CreateNumber(ids[i]));
+    cJSON_AddNumberToObject(o, "target", e->target);
+    cJSON_AddNumberToObject(o, "predicted", e->predicted);
+    cJSON_AddNumberToObject(o, "margin", e->margin);
+    cJSON_AddNumberToObject(o, "radius", e->radius.v * (1 - 1e-9)); /* room for another order of rounding */
+    cJSON_AddStringToObject(o, "verdict", e->radius.v > 0 ? "certified" : "unknown");
+    return o;
+}
+
+static double distance(const double *a, const double *b, taut_shape s, taut_norm norm)
+{
+    double most = 0, sum = 0;
+    for (int64_t t = 0; t < taut_rows(s); t++) {
+        double token = 0;
+        for (int64_t i = 0; i < s.d; i++)
+            token += (a[t * s.d + i] - b[t * s.d + i]) * (a[t * s.d + i] - b[t * s.d + i]);
+        most = fmax(most, token);
+        sum += token;
+    }
+    return sqrt(norm == TAUT_NORM_FLAT ? sum : most);
+}
+
+double taut_pair_ratio(const taut_certificate *c, taut_pass *pass, const int32_t *a, const int32_t *b)
+{
+    const taut_kernels *k = c->model->k;
+    taut_pass_forward(pass, a, 1, c->tokens);
+    const int64_t nx = taut_len(pass->x.shape), ny = taut_len(pass->logits.shape);
+    double *keep = taut_malloc((size_t)(2 * nx + 2 * ny) * sizeof *keep), *x = keep + nx, *f = x + nx,
+           *g = f + ny;
+    if (!keep) return NAN;
+    k->get(keep, pass->x.data, nx);
+    k->get(f, pass->logits.data, ny);
+    taut_pass_forward(pass, b, 1, c->tokens);
+    k->get(x, pass->x.data, nx);
+    k->get(g, pass->logits.data, ny);
+    const double dx = distance(keep, x, pass->x.shape, c->norm),
+                 dy = distance(f, g, pass->logits.shape, c->norm);
+    free(keep);
+    return dx > 0 ? dy / dx : 0;
+}
