@@ -6,14 +6,15 @@
 #include "cli.h"
 #include "taut.h"
 
-static const cli_command *const commands[] = { &cli_train, &cli_eval, &cli_sample, &cli_info, &cli_bench };
+static const cli_command *const commands[] = {
+    &cli_train, &cli_eval, &cli_sample, &cli_info, &cli_certify, &cli_bench
+};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static void usage(FILE *to)
 {
     fprintf(to, "taut %s: trains, measures and certifies Lipschitz-bounded transformers\n\n", TAUT_VERSION);
-    for (int i = 0; i < COMMANDS; i++)
-        fprintf(to, "  taut %-8s %s\n", commands[i]->name, commands[i]->summary);
+    for (int i = 0; i < COMMANDS; i++) fprintf(to, "  taut %-8s %s\n", commands[i]->name, commands[i]->summary);
     fprintf(to, "\ntaut COMMAND --help says more.\n");
 }
 

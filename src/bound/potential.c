@@ -35,12 +35,19 @@ static taut_up up_total(double a, double b, double c)
     return up_add(up_exact(all), up_add(up_exact(e), up_exact(f)));
 }
 
+/* a b, exact when nothing is rounded. */
+static taut_up up_product(taut_up a, taut_up b)
+{
+    const double r = a.v * b.v;
+    return r >= 0x1p-900 ? up_above(r, fma(a.v, b.v, -r) == 0) : up_mul(a, b);
+}
+
 taut_up up_potential_lip(taut_slopes slopes, taut_up ratio, double keep, double mix)
 {
     const double ends[] = { slopes.lo, slopes.hi };
     taut_up most = up_total(keep, mix, 0);
     for (int i = 0; i < 2; i++) {
-        const taut_up reach = up_mul(up_exact(2 * mix), up_mul(ratio, up_exact(ends[i])));
+        const taut_up reach = up_product(up_exact(2 * mix), up_product(ratio, up_exact(ends[i])));
         most = up_max(most, up_total(keep, mix, (mix < 0) == (ends[i] < 0) ? -reach.v : reach.v));
     }
     return most;
@@ -111,8 +118,7 @@ static taut_lo lo_dominant(const dominance *p, int64_t i, int64_t n, double eps,
     return t;
 }
 
-taut_sll_numbers up_sll(const double *v, const double *b, const double *l, int64_t hidden, int64_t width,
-                        double eps)
+taut_sll_numbers up_sll(const double *v, const double *b, const double *l, int64_t hidden, int64_t width, double eps)
 {
     taut_sll_numbers r = { UP_NONE, UP_NONE, UP_NONE };
     dominance p;

@@ -11,8 +11,8 @@
 taut_up up_potential_lip(taut_slopes, taut_up ratio, double keep, double mix);
 
 /* What a pass in double adds: frobenius of R^1/2 V, bias |R^1/2 b|, R known to a relative error of delta. */
-taut_up up_potential_round(int64_t width, int64_t hidden, taut_slopes, taut_up frobenius, taut_up bias,
-                           taut_up delta, taut_up size);
+taut_up up_potential_round(int64_t width, int64_t hidden, taut_slopes, taut_up frobenius, taut_up bias, taut_up delta,
+                           taut_up size);
 
 /* SLL from its weights; b may be NULL.  ratio is 1 for all finite weights, +inf otherwise. */
 typedef struct {
@@ -20,6 +20,5 @@ typedef struct {
     taut_up bias;  /* |T^-1/2 b| */
     taut_up delta; /* how wrong 1/T is when computed in double, relatively */
 } taut_sll_numbers;
-taut_sll_numbers up_sll(const double *v, const double *b, const double *l, int64_t hidden, int64_t width,
-                        double eps);
+taut_sll_numbers up_sll(const double *v, const double *b, const double *l, int64_t hidden, int64_t width, double eps);
 #endif

@@ -1,23 +1,10 @@
 #include "certify/certify.h"
 
-#include <fenv.h>
-#include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/sha256.h"
-
-/* What bound/up.h assumes of the machine, asked before anything is claimed. */
-static taut_status check_arithmetic(void)
-{
-    volatile double tiny = DBL_MIN;
-    tiny /= 2;
-    if (fegetround() != FE_TONEAREST)
-        return taut_fail(TAUT_DEVICE, "the rounding mode is not to nearest: no certificate can be made");
-    if (tiny == 0)
-        return taut_fail(TAUT_DEVICE, "subnormal numbers are flushed to zero: no certificate can be made");
-    return TAUT_OK;
-}
+#include "bound/scalar.h"
 
 static cJSON *describe(const taut_certificate *c, cJSON *proof, const char *sha, uint64_t bytes)
 {
@@ -66,8 +53,9 @@ taut_status taut_certify(taut_certificate *c, const char *path, taut_norm norm, 
     char sha[65];
     uint64_t bytes;
     *c = (taut_certificate){ .norm = norm, .room = { room } };
-    taut_status s = check_arithmetic();
-    if (!s) s = taut_sha256_file(sha, &bytes, path);
+    if (!arithmetic_is_ieee())
+        return taut_fail(TAUT_DEVICE, "this machine rounds or flushes numbers in a way that proofs do not cover");
+    taut_status s = taut_sha256_file(sha, &bytes, path);
     if (!s) s = taut_model_open(&c->model, path, taut_kernels_find("ref"), false);
     if (s) return s;
     c->tokens = c->model->spec.context;

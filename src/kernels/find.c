@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "kernels/kernels.h"
 
@@ -17,20 +18,22 @@ extern const taut_kernels taut_cpu_v3_table, taut_cpu_v4_table;
 
 /* OpenBLAS packs into buffers that it never touches beforehand, and prefetches past the end of what it
  * packed.  Into pages that do not exist yet this is slow: small products ran at half speed for ever (seen on
- * Neoverse V1, OpenBLAS 0.3.21).  So every thread makes one product large enough to bring them in, twice,
- * because buffers belong to whoever calls at the same time.  Not through taut_calloc: failing here is
- * harmless, and a test that counts allocations should not meet these. */
+ * Neoverse V1, OpenBLAS 0.3.21).  So every thread makes a product large enough to bring them in.  Twice, with
+ * a pause, because a buffer belongs to whoever asks first, and OpenBLAS's own threads may still be starting.
+ * Not through taut_calloc: failing here is harmless, and a test that counts allocations must not meet these. */
 static void touch_buffers(void)
 {
     enum { SIDE = 256 };
+    static const struct timespec pause = { .tv_nsec = 1000000 };
 #pragma omp parallel
     {
         float *x = calloc(2 * SIDE * SIDE, sizeof *x);
         for (int round = 0; round < 2; round++) {
+            if (round) nanosleep(&pause, NULL);
 #pragma omp barrier
             if (x)
-                cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, SIDE, SIDE, SIDE, 1, x, SIDE, x, SIDE,
-                            0, x + SIDE * SIDE, SIDE);
+                cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, SIDE, SIDE, SIDE, 1, x, SIDE, x, SIDE, 0,
+                            x + SIDE * SIDE, SIDE);
         }
         free(x);
     }
@@ -46,8 +49,8 @@ static const taut_kernels *best_cpu(void)
 {
 #if defined __x86_64__
     __builtin_cpu_init();
-    const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                    __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+    const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+                    __builtin_cpu_supports("bmi2");
     const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                     __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
                     __builtin_cpu_supports("avx512vl");

@@ -30,8 +30,7 @@ static void maxmin_forward(const taut_module *m, taut_run *run, taut_tensor y, t
     run->k->sort_groups(y.data, taut_take(&at.trace, len), at.x.data, len / g, g);
 }
 
-static void permute(const taut_module *m, taut_run *run, taut_tensor y, taut_tensor t, taut_point at,
-                    bool back)
+static void permute(const taut_module *m, taut_run *run, taut_tensor y, taut_tensor t, taut_point at, bool back)
 {
     const int64_t g = group_of(m, y.shape), len = taut_len(y.shape);
     run->k->permute_groups(y.data, t.data, taut_take(&at.trace, len), len / g, g, back);

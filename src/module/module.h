@@ -55,14 +55,22 @@ typedef struct {
 
 /* What a weight is for: matrices are what Muon and spectral caps act on; tables hold one row a token. */
 typedef enum { TAUT_MATRIX, TAUT_VECTOR, TAUT_TABLE } taut_role;
-typedef enum { TAUT_INIT_ZERO, TAUT_INIT_ONE, TAUT_INIT_NORMAL, TAUT_INIT_ORTHOGONAL } taut_init;
-typedef struct {
+typedef enum {
+    TAUT_INIT_ZERO,
+    TAUT_INIT_ONE,
+    TAUT_INIT_NORMAL,
+    TAUT_INIT_ORTHOGONAL,
+    TAUT_INIT_SPECTRAL, /* normal, then divided by its largest singular value */
+    TAUT_INIT_CONSTANT,
+} taut_init;
+typedef struct taut_param {
     const char *name;
     int64_t rows, cols; /* a matrix maps cols features to rows features: y = W x */
     taut_role role;
     taut_init init;
-    double gain; /* standard deviation (normal) or every singular value (orthogonal) */
+    double gain; /* standard deviation, every singular value, the largest one, or the constant */
     taut_real *value, *grad;
+    const struct taut_param *above; /* a number that training keeps at or above ||above||^2; or NULL */
 } taut_param;
 
 typedef struct taut_visitor {
@@ -139,6 +147,9 @@ taut_module *taut_rmsnorm(int64_t d, double eps);
 taut_module *taut_centernorm(int64_t d);
 taut_module *taut_position(int64_t tokens, int64_t d, double gain); /* y_t = x_t + p_t, learned */
 taut_module *taut_dropout(double p, uint64_t id);
+taut_module *taut_droppath(double p, uint64_t id);
+taut_module *taut_channel(int64_t d, double first); /* y_c = a_c x_c, learned, a = first at the start */
+taut_module *taut_maxmin(int64_t group); /* groups of features sorted; 2: MaxMin, 0: the whole token */
 taut_module *taut_pool_mean(void);
 taut_module *taut_pool_first(void);
 taut_module *taut_mix(taut_module *f, double keep, double mix); /* keep x + mix f(x) */
@@ -154,6 +165,16 @@ typedef struct {
     double gain, out_gain; /* of the two matrices; 0: starts at zero */
 } taut_mlp_spec;
 taut_module *taut_mlp(const taut_mlp_spec *);
+
+typedef struct {
+    int64_t width, hidden;
+    taut_curve curve;
+    bool bias;
+    taut_init init;
+    double gain;
+} taut_potential_spec;
+taut_module *taut_potential(const taut_potential_spec *); /* x - (2/s) W^T f(W x + b), s a weight */
+taut_module *taut_sll(const taut_potential_spec *);       /* x - 2 W^T T^-1 f(W x + b), T from W */
 
 typedef struct {
     int64_t width, heads; /* features of a token; heads of width/heads each */

@@ -6,8 +6,9 @@
  * Bound  J = I - (2/s) W^T D W is symmetric: Lip = max(1, |1 - 2 ||W||^2/s|) for slopes in [0, 1], so 1 when
  *        s >= ||W||^2, which training keeps (train/constrain/potential.h); bound/potential.c.
  * Trace  h and a. */
-#include "bound/norm.h"
 #include "bound/potential.h"
+#include "bound/norm.h"
+#include "bound/rounding.h"
 #include "module/curves.h"
 #include "module/leaf.h"
 
@@ -18,10 +19,7 @@ typedef struct {
     taut_curve curve;
 } potential;
 
-static taut_shape hidden_shape(const potential *s, taut_shape in)
-{
-    return (taut_shape){ in.n, in.t, s->weight.rows };
-}
+static taut_shape hidden_shape(const potential *s, taut_shape in) { return (taut_shape){ in.n, in.t, s->weight.rows }; }
 
 static taut_plan potential_plan(const taut_module *m, taut_shape in)
 {
@@ -41,17 +39,14 @@ static double scale_of(const potential *s, const taut_kernels *k)
 /* h = W x */
 static void inner(const potential *s, const taut_kernels *k, taut_tensor h, taut_tensor x)
 {
-    k->gemm(h.data, x.data, s->weight.value, taut_rows(x.shape), s->weight.rows, s->weight.cols, false, true,
-            1, 0);
+    k->gemm(h.data, x.data, s->weight.value, taut_rows(x.shape), s->weight.rows, s->weight.cols, false, true, 1, 0);
 }
 
 /* y = x + c W^T a */
-static void outer(const potential *s, const taut_kernels *k, taut_tensor y, taut_tensor x, taut_tensor a,
-                  double c)
+static void outer(const potential *s, const taut_kernels *k, taut_tensor y, taut_tensor x, taut_tensor a, double c)
 {
     k->axpby(y.data, 1, x.data, 0, taut_len(y.shape));
-    k->gemm(y.data, a.data, s->weight.value, taut_rows(a.shape), s->weight.cols, s->weight.rows, false, false,
-            c, 1);
+    k->gemm(y.data, a.data, s->weight.value, taut_rows(a.shape), s->weight.cols, s->weight.rows, false, false, c, 1);
 }
 
 static void potential_forward(const taut_module *m, taut_run *run, taut_tensor y, taut_point at)
@@ -110,10 +105,7 @@ static void potential_vjp(const taut_module *m, taut_run *run, taut_tensor gx, t
 }
 
 /* 1/s as a factor, so that s < 0 turns the slopes round. */
-static taut_slopes turned(taut_slopes f, double scale)
-{
-    return scale < 0 ? (taut_slopes){ -f.hi, -f.lo } : f;
-}
+static taut_slopes turned(taut_slopes f, double scale) { return scale < 0 ? (taut_slopes){ -f.hi, -f.lo } : f; }
 
 static taut_bound potential_bound_mixed(const taut_module *m, taut_region in, double keep, double mix)
 {
@@ -122,26 +114,22 @@ static taut_bound potential_bound_mixed(const taut_module *m, taut_region in, do
     const double *w = taut_ref_values(&s->weight), scale = *taut_ref_values(&s->scale);
     const taut_slopes f = taut_curve_slopes(s->curve);
     const taut_up norm = ledger_note(in.ledger, "norm", up_norm(w, hidden, width));
-    const taut_up bias = ledger_note(
-        in.ledger, "bias", s->has_bias ? up_norm_frobenius(taut_ref_values(&s->bias), hidden) : UP_ZERO);
+    const taut_up bias = ledger_note(in.ledger, "bias",
+                                     s->has_bias ? up_norm_frobenius(taut_ref_values(&s->bias), hidden) : UP_ZERO);
     ledger_exact(in.ledger, "scale", scale);
-    const taut_lo size = lo_exact(scale), root = lo_sqrt(size);
-    const taut_up ratio = up_div(up_mul(norm, norm), size), weight = up_exact(mix);
+    const taut_lo over = lo_exact(scale), root = lo_sqrt(over);
+    const taut_up ratio = up_div(up_mul(norm, norm), over), weight = up_exact(mix);
     const taut_up linear = up_potential_lip(turned((taut_slopes){ 0, 1 }, scale), ratio, keep, mix);
-    const taut_up shift = up_mul(up_mul((taut_up){ 2 }, weight), up_div(up_mul(norm, bias), size));
-    const taut_up round = up_potential_round(width, hidden, f,
-                                             up_div(up_norm_frobenius(w, hidden * width), root),
+    const taut_up shift = up_mul(up_mul((taut_up){ 2 }, weight), up_div(up_mul(norm, bias), over));
+    const taut_up round = up_potential_round(width, hidden, f, up_div(up_norm_frobenius(w, hidden * width), root),
                                              up_div(bias, root), UP_ZERO, in.size);
-    const taut_up reach = up_mul(up_add(up_exact(keep), weight), in.size);
-    return (taut_bound){ up_potential_lip(turned(f, scale), ratio, keep, mix),
-                         region_after(in, up_add(up_mul(linear, in.size), shift),
-                                      up_add(up_mul(weight, round), up_mul((taut_up){ 0x1p-50 }, reach))) };
+    const taut_up size = up_add(up_mul(linear, in.size), shift), kept = up_mul(up_exact(keep), in.size);
+    return (
+        taut_bound){ up_potential_lip(turned(f, scale), ratio, keep, mix),
+                     region_after(in, size, up_add(up_mul(weight, round), up_round_sum(kept, up_add(size, kept)))) };
 }
 
-static taut_bound potential_bound(const taut_module *m, taut_region in)
-{
-    return potential_bound_mixed(m, in, 0, 1);
-}
+static taut_bound potential_bound(const taut_module *m, taut_region in) { return potential_bound_mixed(m, in, 0, 1); }
 
 static void potential_params(taut_module *m, taut_visitor *v)
 {

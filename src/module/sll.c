@@ -7,6 +7,7 @@
  * Bound  G <= T by diagonal dominance whatever V and q are: Lip = 1 for slopes in [0, 1]; bound/potential.c.
  * Trace  h, a, r, G.   eps keeps t > 0 for a row of zeros, and T >= G all the same. */
 #include "bound/potential.h"
+#include "bound/rounding.h"
 #include "module/curves.h"
 #include "module/leaf.h"
 
@@ -24,10 +25,7 @@ typedef struct {
     taut_real *r, *g;
 } kept;
 
-static taut_shape hidden_shape(const sll *s, taut_shape in)
-{
-    return (taut_shape){ in.n, in.t, s->weight.rows };
-}
+static taut_shape hidden_shape(const sll *s, taut_shape in) { return (taut_shape){ in.n, in.t, s->weight.rows }; }
 
 static kept kept_at(const sll *s, taut_point at)
 {
@@ -49,13 +47,11 @@ static taut_plan sll_plan(const taut_module *m, taut_shape in)
 /* h = V x */
 static void inner(const sll *s, const taut_kernels *k, taut_tensor h, taut_tensor x)
 {
-    k->gemm(h.data, x.data, s->weight.value, taut_rows(x.shape), s->weight.rows, s->weight.cols, false, true,
-            1, 0);
+    k->gemm(h.data, x.data, s->weight.value, taut_rows(x.shape), s->weight.rows, s->weight.cols, false, true, 1, 0);
 }
 
 /* y = x - 2 V^T (r * a); a is overwritten by r * a */
-static void outer(const sll *s, const taut_kernels *k, taut_tensor y, taut_tensor x, taut_real *a,
-                  const taut_real *r)
+static void outer(const sll *s, const taut_kernels *k, taut_tensor y, taut_tensor x, taut_real *a, const taut_real *r)
 {
     const int64_t rows = taut_rows(x.shape), hidden = s->weight.rows, width = s->weight.cols;
     k->mul_rows(a, a, r, rows, hidden);
@@ -134,20 +130,18 @@ static taut_bound sll_bound_mixed(const taut_module *m, taut_region in, double k
     const sll *s = (const sll *)m;
     const int64_t hidden = s->weight.rows, width = s->weight.cols;
     const taut_slopes f = taut_curve_slopes(s->curve);
-    const taut_sll_numbers n = up_sll(taut_ref_values(&s->weight),
-                                      s->has_bias ? taut_ref_values(&s->bias) : NULL,
+    const taut_sll_numbers n = up_sll(taut_ref_values(&s->weight), s->has_bias ? taut_ref_values(&s->bias) : NULL,
                                       taut_ref_values(&s->log_q), hidden, width, EPS);
     const taut_up ratio = ledger_note(in.ledger, "ratio", n.ratio), weight = up_exact(mix);
     const taut_up bias = ledger_note(in.ledger, "bias", n.bias);
     const taut_up linear = up_potential_lip((taut_slopes){ 0, 1 }, ratio, keep, mix);
     const taut_up shift = up_mul(up_mul((taut_up){ 2 }, weight), bias);
     /* ||T^-1/2 V||_F^2 = sum |v_i|^2 / t_i <= hidden */
-    const taut_up round = up_potential_round(width, hidden, f, up_sqrt(up_int(hidden)), bias, n.delta,
-                                             in.size);
-    const taut_up reach = up_mul(up_add(up_exact(keep), weight), in.size);
-    return (taut_bound){ up_potential_lip(f, ratio, keep, mix),
-                         region_after(in, up_add(up_mul(linear, in.size), shift),
-                                      up_add(up_mul(weight, round), up_mul((taut_up){ 0x1p-50 }, reach))) };
+    const taut_up round = up_potential_round(width, hidden, f, up_sqrt(up_int(hidden)), bias, n.delta, in.size);
+    const taut_up size = up_add(up_mul(linear, in.size), shift), kept = up_mul(up_exact(keep), in.size);
+    return (
+        taut_bound){ up_potential_lip(f, ratio, keep, mix),
+                     region_after(in, size, up_add(up_mul(weight, round), up_round_sum(kept, up_add(size, kept)))) };
 }
 
 static taut_bound sll_bound(const taut_module *m, taut_region in) { return sll_bound_mixed(m, in, 0, 1); }
