@@ -13,6 +13,7 @@ static const struct {
 } figures[] = {
     { "train", bench_train },
     { "attention", bench_attention },
+    { "certify", bench_certify },
 };
 enum { FIGURES = sizeof figures / sizeof *figures };
 
@@ -27,13 +28,13 @@ static int run(const cli_args *a)
         return result ? cli_json(result) : cli_fail(a);
     }
     const char *near = taut_nearest(name, names, FIGURES);
-    return cli_refuse(a, "no figure is called %s (train, attention)%s%s", name, near ? "; did you mean " : "",
+    return cli_refuse(a, "no figure is called %s (train, attention, certify)%s%s", name, near ? "; did you mean " : "",
                       near ? near : "");
 }
 
 const cli_command cli_bench = {
     "bench",
-    "train|attention",
+    "train|attention|certify",
     "measures speed, peers beside us in the same run",
     "taut bench train --json",
     1,

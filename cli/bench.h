@@ -5,6 +5,7 @@
 
 cJSON *bench_train(void);
 cJSON *bench_attention(void);
+cJSON *bench_certify(void);
 
 double bench_now(void); /* monotonic seconds */
 #endif

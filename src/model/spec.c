@@ -30,6 +30,7 @@ static void read_blocks(taut_model_spec *s, taut_config *cfg)
     s->rope_base = taut_config_real(cfg, "model.rope_base", 10000, 1, 1e12);
     s->bias = taut_config_bool(cfg, "model.bias", true);
     s->tied = taut_config_bool(cfg, "model.tied", true);
+    s->head_bias = taut_config_bool(cfg, "model.head_bias", encoder && s->bias);
     s->activation = (taut_curve)taut_config_choice(cfg, "model.activation", "gelu|gelu_tanh|relu|silu|tanh",
                                                    0);
     s->activation_factor = taut_config_real(cfg, "model.activation_factor", 1, 1e-6, 1e6);

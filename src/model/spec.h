@@ -18,7 +18,7 @@ typedef struct {
     bool embed_norm;
     taut_pos_kind positions;
     double rope_base;
-    bool bias, tied;
+    bool bias, tied, head_bias;
     taut_curve activation;
     double activation_factor;
     bool convex;           /* (1-a) x + a f(x) instead of x + f(x) */

@@ -26,8 +26,7 @@ taut_module *taut_tree_norm(const taut_model_spec *s)
 static double out_gain(const taut_model_spec *s)
 {
     if (s->zero_out) return 0;
-    return s->init == TAUT_INIT_NORMAL && !s->convex ? s->init_std / sqrt(2.0 * (double)s->depth)
-                                                     : s->init_std;
+    return s->init == TAUT_INIT_NORMAL && !s->convex ? s->init_std / sqrt(2.0 * (double)s->depth) : s->init_std;
 }
 
 static taut_module *attention(const taut_model_spec *s, bool causal)
@@ -60,8 +59,8 @@ static taut_module *mlp(const taut_model_spec *s)
 }
 
 /* Adds the residual branch around f to the block, with its norm and dropout. */
-static void add_branch(taut_list *block, const taut_model_spec *s, const char *name, taut_module *f,
-                       const char *norm, uint64_t id)
+static void add_branch(taut_list *block, const taut_model_spec *s, const char *name, taut_module *f, const char *norm,
+                       uint64_t id)
 {
     const double a = taut_spec_alpha(s);
     taut_list l = { .count = 0 };
@@ -69,8 +68,7 @@ static void add_branch(taut_list *block, const taut_model_spec *s, const char *n
     taut_list_add(&l, name, f);
     if (s->dropout > 0) taut_list_add(&l, "drop", taut_dropout(s->dropout, id));
     taut_list_add(block, "", taut_mix(taut_list_sequence(&l), s->convex ? 1 - a : 1, s->convex ? a : 1));
-    if (s->norm != TAUT_NORM_NONE && s->place == TAUT_PLACE_POST)
-        taut_list_add(block, norm, taut_tree_norm(s));
+    if (s->norm != TAUT_NORM_NONE && s->place == TAUT_PLACE_POST) taut_list_add(block, norm, taut_tree_norm(s));
 }
 
 static taut_module *block(const taut_model_spec *s, bool causal, uint64_t index)
@@ -97,16 +95,14 @@ taut_module *taut_tree_blocks(const taut_model_spec *s, bool causal)
 void taut_tree_begin(taut_list *l, const taut_model_spec *s)
 {
     if (s->positions == TAUT_POS_LEARNED)
-        taut_list_add(l, "pos",
-                      taut_position(s->context, s->width, s->init == TAUT_INIT_NORMAL ? s->init_std : 0.02));
+        taut_list_add(l, "pos", taut_position(s->context, s->width, s->init == TAUT_INIT_NORMAL ? s->init_std : 0.02));
     if (s->embed_norm) taut_list_add(l, "embed_norm", taut_tree_norm(s));
     if (s->dropout > 0) taut_list_add(l, "drop", taut_dropout(s->dropout, 0));
 }
 
 taut_module *taut_tree_head(const taut_model_spec *s, taut_param *table)
 {
-    const bool bias = s->arch == TAUT_ARCH_ENCODER && s->bias;
     const taut_init init = s->zero_out && s->arch == TAUT_ARCH_GPT ? TAUT_INIT_ZERO : s->init;
-    return s->tied ? taut_linear_tied(table, bias)
-                   : taut_linear(table->rows, s->width, bias, init, s->init_std);
+    return s->tied ? taut_linear_tied(table, s->head_bias)
+                   : taut_linear(table->rows, s->width, s->head_bias, init, s->init_std);
 }

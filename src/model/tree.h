@@ -21,6 +21,6 @@ void taut_tree_begin(taut_list *, const taut_model_spec *); /* positions, norm, 
 taut_module *taut_gpt(const taut_model_spec *);
 taut_module *taut_encoder(const taut_model_spec *);
 
-/* logits = logit_scale (W h + b): W is the embedding's table when tied; only an encoder has b. */
+/* logits = logit_scale (W h + b): W is the embedding's table when tied; b if head_bias. */
 taut_module *taut_tree_head(const taut_model_spec *, taut_param *table);
 #endif

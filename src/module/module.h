@@ -149,7 +149,7 @@ taut_module *taut_position(int64_t tokens, int64_t d, double gain); /* y_t = x_t
 taut_module *taut_dropout(double p, uint64_t id);
 taut_module *taut_droppath(double p, uint64_t id);
 taut_module *taut_channel(int64_t d, double first); /* y_c = a_c x_c, learned, a = first at the start */
-taut_module *taut_maxmin(int64_t group); /* groups of features sorted; 2: MaxMin, 0: the whole token */
+taut_module *taut_maxmin(int64_t group);            /* groups of features sorted; 2: MaxMin, 0: the whole token */
 taut_module *taut_pool_mean(void);
 taut_module *taut_pool_first(void);
 taut_module *taut_mix(taut_module *f, double keep, double mix); /* keep x + mix f(x) */
@@ -186,4 +186,15 @@ typedef struct {
     taut_init init;
 } taut_attention_spec;
 taut_module *taut_attention(const taut_attention_spec *);
+
+typedef struct {
+    int64_t width, heads;
+    double tau, eps, out; /* logits tau n(q).n(k), n(z) = z / sqrt(|z|^2 + eps); output times out */
+    bool values;          /* n(v) in the place of v */
+    bool causal, alibi, rope, bias;
+    double rope_base;
+    double gain, out_gain;
+    taut_init init;
+} taut_cosattention_spec;
+taut_module *taut_cosattention(const taut_cosattention_spec *);
 #endif

@@ -75,6 +75,14 @@ plain "taut --version" "$TAUT" --version
 object "eval --kernels ref" "loss" "$TAUT" eval "$run" --kernels ref --threads 1 --json
 check "cpu and ref agree" near "$(json_get "$tmp/out" loss)" "$(json_get "$tmp/cpu.json" loss)" 1e-5
 
+# in a sanitizer build: no command leaks, whether it works or fails (elsewhere this only runs them once more)
+for words in "train $small --out $tmp/leak" "eval $run" "sample $run --length 5" "info $run --bound" \
+    "train nowhere --out $tmp/x"; do
+    # shellcheck disable=SC2086
+    ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=1" "$TAUT" $words >"$tmp/out" 2>&1
+    check "taut $words: no leak" [ "$(grep -c -i sanitizer "$tmp/out")" = 0 ]
+done
+
 if [ -n "${TAUT_BENCH:-}" ]; then
     object "bench train" "tokens_per_s gflops sgemm_gflops mfu" "$TAUT" bench train --json
     object "bench attention" "" "$TAUT" bench attention --json

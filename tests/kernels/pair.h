@@ -75,8 +75,7 @@ static inline void near(double got, double want, double tol, const char *what)
 }
 
 /* cpu against ref; tol[i] may grow with the entry: a promise is absolute[i] + relative |want|. */
-static inline void pair_near(const pair *p, const double *absolute, double flat, double relative,
-                             const char *what)
+static inline void pair_near(const pair *p, const double *absolute, double flat, double relative, const char *what)
 {
     double *got = doubles(p->len);
     cpu->get(got, p->f, p->len);

@@ -43,18 +43,17 @@ static void run_forward(attn_case *c)
 
 static void run_jvp(attn_case *c)
 {
-    ref->attention_jvp(R(&c->to), R(&c->in[TQ]), R(&c->in[TK]), R(&c->in[TV]), R(&c->in[Q]), R(&c->in[K]),
-                       R(&c->in[V]), &c->a);
-    cpu->attention_jvp(c->to.f, c->in[TQ].f, c->in[TK].f, c->in[TV].f, c->in[Q].f, c->in[K].f, c->in[V].f,
+    ref->attention_jvp(R(&c->to), R(&c->in[TQ]), R(&c->in[TK]), R(&c->in[TV]), R(&c->in[Q]), R(&c->in[K]), R(&c->in[V]),
                        &c->a);
+    cpu->attention_jvp(c->to.f, c->in[TQ].f, c->in[TK].f, c->in[TV].f, c->in[Q].f, c->in[K].f, c->in[V].f, &c->a);
 }
 
 static void run_vjp(attn_case *c)
 {
-    ref->attention_vjp(R(&c->gq), R(&c->gk), R(&c->gv), R(&c->in[GO]), R(&c->o), R(&c->lse), R(&c->in[Q]),
-                       R(&c->in[K]), R(&c->in[V]), &c->a);
-    cpu->attention_vjp(c->gq.f, c->gk.f, c->gv.f, c->in[GO].f, c->o.f, c->lse.f, c->in[Q].f, c->in[K].f,
-                       c->in[V].f, &c->a);
+    ref->attention_vjp(R(&c->gq), R(&c->gk), R(&c->gv), R(&c->in[GO]), R(&c->o), R(&c->lse), R(&c->in[Q]), R(&c->in[K]),
+                       R(&c->in[V]), &c->a);
+    cpu->attention_vjp(c->gq.f, c->gk.f, c->gv.f, c->in[GO].f, c->o.f, c->lse.f, c->in[Q].f, c->in[K].f, c->in[V].f,
+                       &c->a);
 }
 
 static bool sees(const taut_attn *a, int64_t e, int64_t i, int64_t j)
@@ -64,9 +63,7 @@ static bool sees(const taut_attn *a, int64_t e, int64_t i, int64_t j)
 
 static double pen(const taut_attn *a, int64_t h, int64_t i, int64_t j) /* what ALiBi takes off */
 {
-    return a->alibi
-               ? pow(2, -8.0 * (double)(h + 1) / (double)a->heads) * fabs((double)(i + a->tk - a->tq - j))
-               : 0;
+    return a->alibi ? pow(2, -8.0 * (double)(h + 1) / (double)a->heads) * fabs((double)(i + a->tk - a->tq - j)) : 0;
 }
 
 static double adot(const double *x, const double *y, int64_t d)
@@ -126,8 +123,7 @@ static void judge_rows(const attn_case *c, int64_t e, int64_t h, const double *p
         }
         for (int64_t d = 0; d < a->dh; d++) {
             double sum = 0;
-            for (int64_t j = 0; j < a->tk; j++)
-                sum += p[i * a->tk + j] * c->in[V].d[row_at(a, a->tk, e, h, j) + d];
+            for (int64_t j = 0; j < a->tk; j++) sum += p[i * a->tk + j] * c->in[V].d[row_at(a, a->tk, e, h, j) + d];
             CHECK_NEAR(c->o.d[at + d], sum, 1e-12 * (1 + vmax), "ref is the softmax");
         }
         near(lse[one], c->lse.d[one], off + UNIT * (300 + tiles + fabs(c->lse.d[one])), "lse");
@@ -158,10 +154,8 @@ static void judge_vjp(const attn_case *c, int64_t e, int64_t h, const double *s,
             for (int64_t d = 0; d < dh; d++) {
                 const double q = fabs(c->in[Q].d[qi + d]), k = fabs(c->in[K].d[kj + d]);
                 tv[j * dh + d] += w * fabs(go[d]) * (p_off + UNIT * (300 + (double)a->tq / 64));
-                tk[j * dh + d] += fabs(a->scale) * q *
-                                  (ds_off + w * size * UNIT * (300 + (double)a->tq / 64));
-                tq[i * dh + d] += fabs(a->scale) * k *
-                                  (ds_off + w * size * UNIT * (300 + (double)a->tk / 64));
+                tk[j * dh + d] += fabs(a->scale) * q * (ds_off + w * size * UNIT * (300 + (double)a->tq / 64));
+                tq[i * dh + d] += fabs(a->scale) * k * (ds_off + w * size * UNIT * (300 + (double)a->tk / 64));
             }
         }
     for (int64_t i = 0; i < a->tq * dh; i++) {
@@ -257,9 +251,7 @@ static void vector_t3(bool causal)
 {
     const double x[6] = { 1, 0, 0, 1, 1, 1 }, ones[6] = { 1, 1, 1, 1, 1, 1 };
     const double w[3][2][2] = { { { 1, 2 }, { 0, 1 } }, { { 1, 0 }, { 1, 1 } }, { { 2, 0 }, { 1, 1 } } };
-    const taut_attn a = {
-        .n = 1, .heads = 1, .tq = 3, .tk = 3, .dh = 2, .scale = M_SQRT1_2, .causal = causal
-    };
+    const taut_attn a = { .n = 1, .heads = 1, .tq = 3, .tk = 3, .dh = 2, .scale = M_SQRT1_2, .causal = causal };
     attn_case c = case_new(a, 1);
     for (int i = Q; i <= V; i++) {
         map(c.in[i].d, x, w[i], true, false);
@@ -277,8 +269,7 @@ static void vector_t3(bool causal)
     const double want[] = { .3176632, .03807932, .64425749 };
     for (int j = 0; j < 3; j++) CHECK_NEAR(p[6 + j], want[j], tol, "T3 P");
     for (int d = 0; d < 2; d++) CHECK_NEAR(c.o.d[4 + d], o[d], tol, "T3 O");
-    for (int d = 0; d < 2; d++)
-        CHECK_NEAR(c.to.d[4 + d], to[d], tol, "T3 JVP"); /* row 2 sees all, causal or not */
+    for (int d = 0; d < 2; d++) CHECK_NEAR(c.to.d[4 + d], to[d], tol, "T3 JVP"); /* row 2 sees all, causal or not */
     map(gx, c.gq.d, w[0], false, false);
     map(gx, c.gk.d, w[1], false, true);
     map(gx, c.gv.d, w[2], false, true);
@@ -325,8 +316,7 @@ static void poison(taut_attn a, int which, int64_t bad)
     const pair *all[] = { &c.to, &c.gq, &c.gk, &c.gv };
     for (int x = 0; x < 4; x++) {
         double *got = floats_of(all[x]);
-        for (int64_t i = 0; i < all[x]->len; i++)
-            CHECK(isnan(got[i]) == isnan(all[x]->d[i]), "poison: cpu as ref");
+        for (int64_t i = 0; i < all[x]->len; i++) CHECK(isnan(got[i]) == isnan(all[x]->d[i]), "poison: cpu as ref");
         free(got);
     }
     if (which <= V) {
@@ -358,20 +348,13 @@ int main(void)
         random_case(a, case_no % 4 ? 1 : 4);
     }
     for (int i = 0; i < 4; i++)
-        derivative((taut_attn){ .n = 2,
-                                .heads = 2,
-                                .tq = 5,
-                                .tk = 7 - i,
-                                .dh = 3,
-                                .scale = 0.7,
-                                .causal = i % 2,
-                                .alibi = i / 2 });
+        derivative((taut_attn){
+            .n = 2, .heads = 2, .tq = 5, .tk = 7 - i, .dh = 3, .scale = 0.7, .causal = i % 2, .alibi = i / 2 });
     vector_t3(false);
     vector_t3(true);
     saturated();
     for (int which = 0; which < INPUTS; which++) {
-        poison((taut_attn){ .n = 2, .heads = 2, .tq = 70, .tk = 70, .dh = 3, .scale = 1, .causal = true },
-               which, 40);
+        poison((taut_attn){ .n = 2, .heads = 2, .tq = 70, .tk = 70, .dh = 3, .scale = 1, .causal = true }, which, 40);
         poison((taut_attn){ .n = 1, .heads = 1, .tq = 5, .tk = 9, .dh = 2, .scale = 1 }, which, 4);
     }
     return test_end("attention", "worst error / promised = %.3f", worst);

@@ -34,8 +34,7 @@ static void both(int64_t rows, int64_t classes, double spread)
         x.d[at] = here - h;
         const double down = run(ref, NULL, &right, R(&x), t, rows, classes, 1);
         x.d[at] = here;
-        CHECK_NEAR(g.d[at] / weight, (up - down) / (2 * h), 1e-7 + 1e-11 * loss,
-                   "gradient is the derivative");
+        CHECK_NEAR(g.d[at] / weight, (up - down) / (2 * h), 1e-7 + 1e-11 * loss, "gradient is the derivative");
     }
     pair_free(&x);
     pair_free(&g);
@@ -46,9 +45,7 @@ static void both(int64_t rows, int64_t classes, double spread)
 
 static void corners(const taut_kernels *k)
 {
-    const double rows[][3] = {
-        { 2, 2, 1 }, { 1, NAN, 0 }, { INFINITY, 1, 1 }, { -INFINITY, 1, 1 }, { NAN, NAN, NAN }
-    };
+    const double rows[][3] = { { 2, 2, 1 }, { 1, NAN, 0 }, { INFINITY, 1, 1 }, { -INFINITY, 1, 1 }, { NAN, NAN, NAN } };
     const int32_t target[] = { 0, 0, 0, 0, -1 };
     double g[3];
     for (int i = 0; i < 5; i++) {
@@ -70,8 +67,7 @@ int main(void)
 {
     pair_begin();
     for (case_no = 0; case_no < effort(80); case_no++)
-        both(rng_int(0, case_no % 8 ? 12 : 700), rng_int(1, case_no % 8 ? 70 : 300),
-             pow(10, 1 + 2 * rng_pm()));
+        both(rng_int(0, case_no % 8 ? 12 : 700), rng_int(1, case_no % 8 ? 70 : 300), pow(10, 1 + 2 * rng_pm()));
     corners(ref);
     corners(cpu);
     return test_end("cross_entropy", "worst error / promised = %.3f", worst);

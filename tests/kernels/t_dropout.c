@@ -16,8 +16,7 @@ int main(void)
             kept += y.d[i] != 0;
             CHECK(y.d[i] == 0 || fabs(y.d[i] * (1 - p) - x.d[i]) < 1e-12, "kept entries grow by 1/(1-p)");
         }
-        CHECK_NEAR((double)kept, (1 - p) * (double)len, 6 * sqrt(p * (1 - p) * (double)len) + 1,
-                   "how many are kept");
+        CHECK_NEAR((double)kept, (1 - p) * (double)len, 6 * sqrt(p * (1 - p) * (double)len) + 1, "how many are kept");
         ref->dropout(R(&z), R(&z), key, p, len);
         cpu->dropout(z.f, z.f, key, p, len);
         pair_same(&z, &y, "in place");

@@ -14,8 +14,7 @@ static double entry(const double *x, bool trans, int64_t r, int64_t c, int64_t r
 
 static void gemm_case(shape s)
 {
-    pair a = pair_new(s.m * s.k, 1), b = pair_new(s.k * s.n, 1), c = pair_new(s.m * s.n, 1),
-         c0 = pair_copy(&c);
+    pair a = pair_new(s.m * s.k, 1), b = pair_new(s.k * s.n, 1), c = pair_new(s.m * s.n, 1), c0 = pair_copy(&c);
     double *want = doubles(c.len), *tol = doubles(c.len);
     for (int64_t i = 0; i < s.m; i++)
         for (int64_t j = 0; j < s.n; j++) {

@@ -71,8 +71,7 @@ static void centre_case(const pair *x, int64_t rows, int64_t d)
 static void derivative(int64_t d, bool centre)
 {
     const double h = 1e-6, eps = 0.1;
-    double *x = doubles(6 * d), *t = x + d, *z = x + 2 * d, *up = x + 3 * d, *down = x + 4 * d,
-           *y = x + 5 * d;
+    double *x = doubles(6 * d), *t = x + d, *z = x + 2 * d, *up = x + 3 * d, *down = x + 4 * d, *y = x + 5 * d;
     double rstd, unused;
     fill(x, 2 * d);
     ref->normalise((taut_real *)z, (taut_real *)&rstd, (taut_real *)x, 1, d, centre, eps);
@@ -81,8 +80,7 @@ static void derivative(int64_t d, bool centre)
     ref->normalise((taut_real *)up, (taut_real *)&unused, (taut_real *)x, 1, d, centre, eps);
     for (int64_t c = 0; c < d; c++) x[c] -= 2 * h * t[c];
     ref->normalise((taut_real *)down, (taut_real *)&unused, (taut_real *)x, 1, d, centre, eps);
-    for (int64_t c = 0; c < d; c++)
-        CHECK_NEAR(y[c], (up[c] - down[c]) / (2 * h), 1e-7, "slope is the derivative");
+    for (int64_t c = 0; c < d; c++) CHECK_NEAR(y[c], (up[c] - down[c]) / (2 * h), 1e-7, "slope is the derivative");
     free(x);
 }
 

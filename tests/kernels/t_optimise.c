@@ -10,8 +10,7 @@ static void restore(pair *to, const pair *from)
 static void sgd_case(int64_t len)
 {
     const double lr = rng_unit(), b = rng_unit(), decay = 0.1 * rng_unit();
-    pair w = pair_new(len, 1), m = pair_new(len, 1), g = pair_new(len, 1), w0 = pair_copy(&w),
-         m0 = pair_copy(&m);
+    pair w = pair_new(len, 1), m = pair_new(len, 1), g = pair_new(len, 1), w0 = pair_copy(&w), m0 = pair_copy(&m);
     double *tol_w = doubles(len), *tol_m = doubles(len);
     SAME_BITS(w, (restore(&w, &w0), restore(&m, &m0), ref->sgd(R(&w), R(&m), R(&g), len, lr, b, decay),
                   cpu->sgd(w.f, m.f, g.f, len, lr, b, decay)));
@@ -45,8 +44,8 @@ static void adamw_case(int64_t len)
     pair_sync(&v);
     pair w0 = pair_copy(&w), m0 = pair_copy(&m), v0 = pair_copy(&v);
     double *tol_w = doubles(len), *tol_m = doubles(len);
-    SAME_BITS(w, (restore(&w, &w0), restore(&m, &m0), restore(&v, &v0),
-                  ref->adamw(R(&w), R(&m), R(&v), R(&g), len, &s), cpu->adamw(w.f, m.f, v.f, g.f, len, &s)));
+    SAME_BITS(w, (restore(&w, &w0), restore(&m, &m0), restore(&v, &v0), ref->adamw(R(&w), R(&m), R(&v), R(&g), len, &s),
+                  cpu->adamw(w.f, m.f, v.f, g.f, len, &s)));
     for (int64_t i = 0; i < len; i++) {
         const double root = sqrt(v.d[i] / s.c2) + s.eps, step_size = s.lr * fabs(m.d[i]) / s.c1 / root;
         tol_m[i] = 3 * UNIT * (fabs(s.b1 * m0.d[i]) + fabs((1 - s.b1) * g.d[i]));
@@ -71,9 +70,7 @@ static void first_step(void)
 {
     double w[2] = { 1, 1 }, m[2] = { 0 }, v[2] = { 0 };
     const double g[2] = { 1e-3, -50 };
-    const taut_adam s = {
-        .lr = 0.1, .b1 = 0.9, .b2 = 0.99, .eps = 0, .decay = 0, .c1 = 1 - 0.9, .c2 = 1 - 0.99
-    };
+    const taut_adam s = { .lr = 0.1, .b1 = 0.9, .b2 = 0.99, .eps = 0, .decay = 0, .c1 = 1 - 0.9, .c2 = 1 - 0.99 };
     ref->adamw((taut_real *)w, (taut_real *)m, (taut_real *)v, (const taut_real *)g, 2, &s);
     CHECK_NEAR(w[0], 0.9, 1e-14, "first step down");
     CHECK_NEAR(w[1], 1.1, 1e-14, "first step up");

@@ -45,8 +45,7 @@ static void curve(taut_curve f, int64_t len)
     SAME_BITS(y, (ref->pointwise(R(&y), R(&x), f, len), cpu->pointwise(y.f, x.f, f, len)));
     for (int64_t i = 0; i < len; i++) tol[i] = promised(x.d[i], y.d[i], f);
     pair_near(&y, tol, 0, 0, NAMES[f]);
-    SAME_BITS(
-        y, (ref->pointwise_slope(R(&y), R(&t), R(&x), f, len), cpu->pointwise_slope(y.f, t.f, x.f, f, len)));
+    SAME_BITS(y, (ref->pointwise_slope(R(&y), R(&t), R(&x), f, len), cpu->pointwise_slope(y.f, t.f, x.f, f, len)));
     for (int64_t i = 0; i < len; i++) tol[i] = f == TAUT_RELU ? 0 : 16 * UNIT * fabs(t.d[i]);
     pair_near(&y, tol, 0, 0, "slope");
     ref->pointwise_slope(R(&t), R(&t), R(&x), f, len);
@@ -118,8 +117,7 @@ int main(void)
     const double top[] = { 1.4142135623730951, 1.4185040087908284 }, one[] = { 1, 1 };
     double slope[2];
     for (int f = 0; f < 2; f++)
-        ref->pointwise_slope((taut_real *)&slope[f], (const taut_real *)&one[f], (const taut_real *)&top[f],
-                             f, 1);
+        ref->pointwise_slope((taut_real *)&slope[f], (const taut_real *)&one[f], (const taut_real *)&top[f], f, 1);
     CHECK_NEAR(slope[0], 1.128904145185154786, 4e-16, "steepest GELU");
     CHECK_NEAR(slope[1], 1.128993068658771765, 4e-16, "steepest GELU, tanh form");
     return test_end("pointwise", "worst error / promised = %.3f", worst);

@@ -62,8 +62,7 @@ static void copies(int64_t rows, int64_t cols)
         pair_near(&y, NULL, 0, 0, "copy_rows");
     }
     for (int64_t i = 0; i < y.len; i++)
-        CHECK(y.d[i] == (i % wide >= at ? x.d[i / wide * cols + i % wide - at] : before.d[i]),
-              "copy_rows stays in");
+        CHECK(y.d[i] == (i % wide >= at ? x.d[i / wide * cols + i % wide - at] : before.d[i]), "copy_rows stays in");
     pair_free(&x);
     pair_free(&y);
     pair_free(&before);

@@ -31,8 +31,8 @@ static void compare(int64_t groups, int64_t g, int64_t kind)
     pair x = pair_new(len, 3), y = pair_new(len, 0), order = pair_new(len, 0), t = pair_new(len, 1),
          u = pair_new(len, 0), v = pair_new(len, 0);
     make_ties(&x, kind);
-    SAME_BITS(y, (ref->sort_groups(R(&y), R(&order), R(&x), groups, g),
-                  cpu->sort_groups(y.f, order.f, x.f, groups, g)));
+    SAME_BITS(y,
+              (ref->sort_groups(R(&y), R(&order), R(&x), groups, g), cpu->sort_groups(y.f, order.f, x.f, groups, g)));
     pair_near(&y, NULL, 0, 0, "sorted");
     pair_near(&order, NULL, 0, 0, "order");
     for (int64_t i = 0; i < groups; i++) check_order(y.d + i * g, order.d + i * g, x.d + i * g, g);

@@ -10,8 +10,7 @@ int main(void)
         CHECK(tables[t]->name && strlen(tables[t]->name) > 0, "a name");
         CHECK(tables[t]->elem == (t == 0 ? sizeof(double) : sizeof(float)), "an element size");
         /* all slots after elem are function pointers of one size */
-        for (size_t at = offsetof(taut_kernels, alloc); at < sizeof(taut_kernels);
-             at += sizeof(void (*)(void))) {
+        for (size_t at = offsetof(taut_kernels, alloc); at < sizeof(taut_kernels); at += sizeof(void (*)(void))) {
             void (*slot)(void);
             memcpy(&slot, from + at, sizeof slot);
             CHECK(slot != NULL, "no slot is NULL");

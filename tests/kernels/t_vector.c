@@ -10,8 +10,8 @@ static void axpby_case(int64_t len)
     ref->axpby(R(&y), a, R(&x), b, len);
     cpu->axpby(y.f, a, x.f, b, len);
     pair_near(&y, tol, 0, 0, "axpby");
-    SAME_BITS(y, (memcpy(y.d, y0.d, (size_t)len * sizeof(double)), pair_sync(&y),
-                  ref->axpby(R(&y), a, R(&x), b, len), cpu->axpby(y.f, a, x.f, b, len)));
+    SAME_BITS(y, (memcpy(y.d, y0.d, (size_t)len * sizeof(double)), pair_sync(&y), ref->axpby(R(&y), a, R(&x), b, len),
+                  cpu->axpby(y.f, a, x.f, b, len)));
     ref->axpby(R(&x), a, R(&x), 0, len);
     cpu->axpby(x.f, a, x.f, 0, len);
     pair_near(&x, NULL, 0, 3 * UNIT, "axpby in place");

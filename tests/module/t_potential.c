@@ -11,7 +11,7 @@ static void settle(law *l)
     w = w ? w : l->seen[0];
     CHECK(s->above == w, "s knows its matrix");
     const double *v = taut_ref_values(w), f = norm(v, w->rows * w->cols);
-    *(double *)s->value = (rng_int(0, 3) ? 1 : -1) * f * f * (0.2 + 2 * rng_unit());
+    *(double *)s->value = (rng_int(0, 3) ? 1 : -1) * (0.05 + f * f * (0.2 + 2 * rng_unit()));
 }
 
 static law begin(int64_t hidden, int64_t width, const double *w, double scale, taut_curve curve)

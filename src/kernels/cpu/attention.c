@@ -42,8 +42,8 @@ static void finish(float *o, float *lse, const state *w, const att_head *g, int6
     }
 }
 
-static void forward_rows(float *o, float *lse, const float *q, const float *k, const float *v,
-                         const att_head *g, int64_t i, state *w)
+static void forward_rows(float *o, float *lse, const float *q, const float *k, const float *v, const att_head *g,
+                         int64_t i, state *w)
 {
     const int64_t dh = g->a->dh, rows = cpu_min(ATT_ROWS, g->a->tq - i), end = att_visible(g, i + rows - 1);
     memset(w->out, 0, (size_t)(rows * dh) * sizeof(float));
@@ -53,7 +53,7 @@ static void forward_rows(float *o, float *lse, const float *q, const float *k, c
     }
     for (int64_t j = 0; j < end; j += ATT_COLS) {
         const att_tile t = att_tile_at(g, i, j);
-        att_scores(w->s, q + g->q_at + i * g->width, k + g->k_at + j * g->width, g, &t, (float)g->a->scale,
+        att_scores(w->s, q + g->q_at + i * g->width, g->width, k + g->k_at + j * g->width, g, &t, (float)g->a->scale,
                    0);
         att_alibi(w->s, g, &t);
         for (int64_t r = 0; r < rows; r++)

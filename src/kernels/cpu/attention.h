@@ -26,7 +26,7 @@ typedef struct {
 typedef struct {
     int64_t i, j, rows, cols; /* first query, first key, how many of each */
     bool whole;               /* nothing is masked */
-    int64_t seen[ATT_ROWS];
+    int64_t seen[2 * ATT_ROWS];
 } att_tile;
 
 static inline att_head att_head_of(const taut_attn *a, int64_t index)
@@ -60,12 +60,21 @@ static inline att_tile att_tile_at(const att_head *g, int64_t i, int64_t j)
     return t;
 }
 
+/* Two tiles of the same queries and keys on top of each other, for products that share a factor. */
+static inline att_tile att_tile_twice(const att_tile *t)
+{
+    att_tile two = *t;
+    memcpy(two.seen + t->rows, t->seen, (size_t)t->rows * sizeof *t->seen);
+    two.rows *= 2;
+    return two;
+}
+
 /* s = alpha x y^T + beta s, for the rows x of a tile against the rows y. */
-static inline void att_scores(float *s, const float *x, const float *y, const att_head *g, const att_tile *t,
-                              float alpha, float beta)
+static inline void att_scores(float *s, const float *x, int64_t x_stride, const float *y, const att_head *g,
+                              const att_tile *t, float alpha, float beta)
 {
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)t->rows, (int)t->cols, (int)g->a->dh, alpha, x,
-                (int)g->width, y, (int)g->width, beta, s, ATT_COLS);
+                (int)x_stride, y, (int)g->width, beta, s, ATT_COLS);
 }
 
 static inline void att_alibi(float *s, const att_head *g, const att_tile *t)
@@ -106,8 +115,8 @@ static inline void att_times(float *out, int64_t stride, const float *p, const f
 }
 
 /* out (cols, dh) += alpha p^T x, x one row a query. */
-static inline void att_trans_times(float *out, const float *p, const float *x, const att_head *g,
-                                   const att_tile *t, float alpha)
+static inline void att_trans_times(float *out, const float *p, const float *x, const att_head *g, const att_tile *t,
+                                   float alpha)
 {
     const int64_t dh = g->a->dh;
     const bool safe = t->whole || att_finite(x, t->rows, dh, g->width);
@@ -115,9 +124,8 @@ static inline void att_trans_times(float *out, const float *p, const float *x, c
     for (int64_t r = 0; r < t->rows; r += step) {
         const int64_t cols = safe ? t->cols : t->seen[r];
         if (cols > 0)
-            cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)cols, (int)dh, (int)step, alpha,
-                        p + r * ATT_COLS, ATT_COLS, x + r * g->width, (int)g->width, 1.0f, out,
-                        (int)g->width);
+            cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)cols, (int)dh, (int)step, alpha, p + r * ATT_COLS,
+                        ATT_COLS, x + r * g->width, (int)g->width, 1.0f, out, (int)g->width);
     }
 }
 

@@ -11,8 +11,9 @@
  *           |to - exact| <= (2 E + (700 + tk/64) u) (W + 4 D V) + 2 F V. */
 #include "kernels/cpu/attention.h"
 
+/* t lies right below s, b right below a, tq below q in qs, so that one product serves both. */
 typedef struct {
-    float *s, *t, *a, *b, *max, *centre;
+    float *s, *t, *a, *b, *qs, *max, *centre;
     double *sum, *tilt;
 } state;
 typedef struct {
@@ -64,35 +65,44 @@ static void finish(float *to, const state *w, const att_head *g, int64_t i, int6
         const bool blind = att_visible(g, i + r) == 0;
         const float scale = blind ? 0.0f : (float)(1 / w->sum[r]);
         const float tilt = blind ? 0.0f : (float)(w->tilt[r] / w->sum[r]);
-        for (int64_t c = 0; c < dh; c++)
-            to[r * g->width + c] = (w->b[r * dh + c] - tilt * w->a[r * dh + c]) * scale;
+        for (int64_t c = 0; c < dh; c++) to[r * g->width + c] = (w->b[r * dh + c] - tilt * w->a[r * dh + c]) * scale;
     }
 }
 
-static void jvp_rows(float *to, const inputs *x, const att_head *g, int64_t i, const state *w)
+/* The state of `rows` queries that have met no key; q and tq come in. */
+static state begin(const state *whole, const inputs *x, const att_head *g, int64_t qi, int64_t rows)
+{
+    const int64_t dh = g->a->dh;
+    state w = *whole;
+    w.t = w.s + rows * ATT_COLS;
+    w.b = w.a + rows * dh;
+    memset(w.a, 0, (size_t)(2 * rows * dh) * sizeof(float));
+    for (int64_t r = 0; r < rows; r++) {
+        w.max[r] = -INFINITY;
+        w.sum[r] = w.tilt[r] = w.centre[r] = 0;
+        memcpy(w.qs + r * dh, x->q + qi + r * g->width, (size_t)dh * sizeof(float));
+        memcpy(w.qs + (rows + r) * dh, x->tq + qi + r * g->width, (size_t)dh * sizeof(float));
+    }
+    return w;
+}
+
+static void jvp_rows(float *to, const inputs *x, const att_head *g, int64_t i, const state *whole)
 {
     const int64_t dh = g->a->dh, rows = cpu_min(ATT_ROWS, g->a->tq - i), end = att_visible(g, i + rows - 1);
     const int64_t qi = g->q_at + i * g->width;
     const float scale = (float)g->a->scale;
-    memset(w->a, 0, (size_t)(rows * dh) * sizeof(float));
-    memset(w->b, 0, (size_t)(rows * dh) * sizeof(float));
-    for (int64_t r = 0; r < rows; r++) {
-        w->max[r] = -INFINITY;
-        w->sum[r] = w->tilt[r] = w->centre[r] = 0;
-    }
+    const state w = begin(whole, x, g, qi, rows);
     for (int64_t j = 0; j < end; j += ATT_COLS) {
-        const att_tile t = att_tile_at(g, i, j);
+        const att_tile t = att_tile_at(g, i, j), two = att_tile_twice(&t);
         const int64_t kj = g->k_at + j * g->width;
-        att_scores(w->s, x->q + qi, x->k + kj, g, &t, scale, 0);
-        att_scores(w->t, x->tq + qi, x->k + kj, g, &t, scale, 0);
-        att_scores(w->t, x->q + qi, x->tk + kj, g, &t, scale, 1);
-        att_alibi(w->s, g, &t);
-        for (int64_t r = 0; r < rows; r++) row_step(w, r, t.seen[r], t.cols, dh);
-        att_times(w->a, dh, w->s, x->v + kj, g, &t, 1.0f);
-        att_times(w->b, dh, w->s, x->tv + kj, g, &t, 1.0f);
-        att_times(w->b, dh, w->t, x->v + kj, g, &t, 1.0f);
+        att_scores(w.s, w.qs, dh, x->k + kj, g, &two, scale, 0);
+        att_scores(w.t, w.qs, dh, x->tk + kj, g, &t, scale, 1);
+        att_alibi(w.s, g, &t);
+        for (int64_t r = 0; r < rows; r++) row_step(&w, r, t.seen[r], t.cols, dh);
+        att_times(w.a, dh, w.s, x->v + kj, g, &two, 1.0f);
+        att_times(w.b, dh, w.s, x->tv + kj, g, &t, 1.0f);
     }
-    finish(to + qi, w, g, i, rows);
+    finish(to + qi, &w, g, i, rows);
 }
 
 void CPU(attention_jvp)(taut_real *to, const taut_real *tq, const taut_real *tk, const taut_real *tv,
@@ -103,11 +113,12 @@ void CPU(attention_jvp)(taut_real *to, const taut_real *tq, const taut_real *tk,
                        (const float *)q,  (const float *)k,  (const float *)v };
 #pragma omp parallel if (tasks > 1)
     {
-        float *scratch = att_scratch(2 * ATT_ROWS * (ATT_COLS + a->dh + 1));
-        float *s = scratch, *out = scratch + 2 * ATT_ROWS * ATT_COLS, *row = out + 2 * ATT_ROWS * a->dh;
+        float *scratch = att_scratch(2 * ATT_ROWS * (ATT_COLS + 2 * a->dh + 1));
         double sum[ATT_ROWS], tilt[ATT_ROWS];
-        const state w = { s,   s + ATT_ROWS * ATT_COLS, out, out + ATT_ROWS * a->dh,
-                          row, row + ATT_ROWS,          sum, tilt };
+        state w = { .s = scratch, .a = scratch + 2 * ATT_ROWS * ATT_COLS, .sum = sum, .tilt = tilt };
+        w.qs = w.a + 2 * ATT_ROWS * a->dh;
+        w.max = w.qs + 2 * ATT_ROWS * a->dh;
+        w.centre = w.max + ATT_ROWS;
 #pragma omp for schedule(dynamic)
         for (int64_t task = 0; task < tasks; task++) {
             const att_head g = att_head_of(a, task / tiles);

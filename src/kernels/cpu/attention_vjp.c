@@ -27,16 +27,15 @@ static void row_step(float *p, float *ds, int64_t seen, int64_t cols, float lse,
 }
 
 /* One tile's part of the sums that are asked for. */
-static void tile_step(const arrays *x, const att_head *g, int64_t i, int64_t j, bool queries, bool keys,
-                      float *scratch)
+static void tile_step(const arrays *x, const att_head *g, int64_t i, int64_t j, bool queries, bool keys, float *scratch)
 {
     const att_tile t = att_tile_at(g, i, j);
     if (t.cols <= 0) return;
     const int64_t qi = g->q_at + i * g->width, kj = g->k_at + j * g->width;
     const float scale = (float)g->a->scale;
     float *p = scratch, *ds = scratch + ATT_ROWS * ATT_COLS;
-    att_scores(p, x->q + qi, x->k + kj, g, &t, scale, 0);
-    att_scores(ds, x->go + qi, x->v + kj, g, &t, 1, 0);
+    att_scores(p, x->q + qi, g->width, x->k + kj, g, &t, scale, 0);
+    att_scores(ds, x->go + qi, g->width, x->v + kj, g, &t, 1, 0);
     att_alibi(p, g, &t);
     for (int64_t r = 0; r < t.rows; r++) {
         const int64_t row = qi + r * g->width;
@@ -83,9 +82,8 @@ void CPU(attention_vjp)(taut_real *gq, taut_real *gk, taut_real *gv, const taut_
                         const taut_real *lse, const taut_real *q, const taut_real *k, const taut_real *v,
                         const taut_attn *a)
 {
-    const arrays x = { (float *)gq,       (float *)gk,      (float *)gv,
-                       (const float *)go, (const float *)o, (const float *)lse,
-                       (const float *)q,  (const float *)k, (const float *)v };
+    const arrays x = { (float *)gq,        (float *)gk,      (float *)gv,      (const float *)go, (const float *)o,
+                       (const float *)lse, (const float *)q, (const float *)k, (const float *)v };
     const int64_t heads = a->n * a->heads, threads = omp_get_max_threads();
     const int64_t over = (a->tq + ATT_ROWS - 1) / ATT_ROWS, under = (a->tk + ATT_COLS - 1) / ATT_COLS;
     const bool one_pass = (heads + threads - 1) / threads * 5 * threads <= 7 * heads;

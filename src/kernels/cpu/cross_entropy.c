@@ -38,8 +38,7 @@ static double exp_sum(float *g, const float *x, float max, int64_t classes)
     return sum;
 }
 
-static double row_loss(float *g, int64_t *correct, const float *x, int64_t target, int64_t classes,
-                       double weight)
+static double row_loss(float *g, int64_t *correct, const float *x, int64_t target, int64_t classes, double weight)
 {
     const float max = vm_max(x, classes);
     const double gap = (double)x[target] - (double)max;
@@ -54,8 +53,8 @@ static double row_loss(float *g, int64_t *correct, const float *x, int64_t targe
     return loss;
 }
 
-double CPU(cross_entropy)(taut_real *g_, int64_t *correct, const taut_real *x, const int32_t *target,
-                          int64_t rows, int64_t classes, double weight)
+double CPU(cross_entropy)(taut_real *g_, int64_t *correct, const taut_real *x, const int32_t *target, int64_t rows,
+                          int64_t classes, double weight)
 {
     enum { CHUNKS = 256 };
     const int64_t size = (rows + CHUNKS - 1) / CHUNKS;
@@ -66,8 +65,7 @@ double CPU(cross_entropy)(taut_real *g_, int64_t *correct, const taut_real *x, c
         for (int64_t r = chunk * size; r < cpu_min(rows, (chunk + 1) * size); r++) {
             float *g = g_ ? (float *)g_ + r * classes : NULL;
             if (target[r] >= 0)
-                part[chunk] += row_loss(g, &right, (const float *)x + r * classes, target[r], classes,
-                                        weight);
+                part[chunk] += row_loss(g, &right, (const float *)x + r * classes, target[r], classes, weight);
             else if (g)
                 for (int64_t c = 0; c < classes; c++) g[c] = 0;
         }

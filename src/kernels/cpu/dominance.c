@@ -38,8 +38,8 @@ static double weight(const float *gr, const float *r, const double *q, int64_t i
     return (double)gr[i] * (double)r[i] * (double)r[i] / q[i];
 }
 
-void CPU(dominance_vjp)(taut_real *gg_, taut_real *gl, const taut_real *gr_, const taut_real *r_,
-                        const taut_real *g_, const taut_real *l, int64_t n)
+void CPU(dominance_vjp)(taut_real *gg_, taut_real *gl, const taut_real *gr_, const taut_real *r_, const taut_real *g_,
+                        const taut_real *l, int64_t n)
 {
     const float *gr = (const float *)gr_, *r = (const float *)r_;
     double *q = exponentials((const float *)l, n);

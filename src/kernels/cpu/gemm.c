@@ -48,13 +48,12 @@ static void cut(product *p)
     p->depth = p->k;
     while (tasks(p) < ENOUGH && p->rows * p->cols > BLOCK) halve_block(p);
     while (tasks(p) < ENOUGH && p->depth >= 2 * DEPTH) p->depth = half(p->depth);
-    while (tasks(p) < FEW && p->rows + p->cols > 2 * SIDE && p->rows * p->cols * p->depth > WORTH)
-        halve_block(p);
+    while (tasks(p) < FEW && p->rows + p->cols > 2 * SIDE && p->rows * p->cols * p->depth > WORTH) halve_block(p);
 }
 
 /* One row or column: a matrix times a vector is four times faster than a matrix that thin. */
-static void thin(const product *p, float *c, const float *a, const float *b, int64_t rows, int64_t cols,
-                 int64_t depth, float beta)
+static void thin(const product *p, float *c, const float *a, const float *b, int64_t rows, int64_t cols, int64_t depth,
+                 float beta)
 {
     const bool column = p->n == 1;
     const float *matrix = column ? a : b, *vector = column ? b : a;
@@ -62,27 +61,24 @@ static void thin(const product *p, float *c, const float *a, const float *b, int
     const int64_t len = column ? rows : cols, stride = column ? (p->ta ? p->m : p->k) : (p->tb ? p->k : p->n);
     if (beta == 0) memset(c, 0, (size_t)len * sizeof(float));
     cblas_sgemv(CblasRowMajor, across ? CblasTrans : CblasNoTrans, (int)(across ? depth : len),
-                (int)(across ? len : depth), p->alpha, matrix, (int)stride, vector, 1, beta == 0 ? 1 : beta,
-                c, 1);
+                (int)(across ? len : depth), p->alpha, matrix, (int)stride, vector, 1, beta == 0 ? 1 : beta, c, 1);
 }
 
 static void piece(const product *p, int64_t task)
 {
     const int64_t across = pieces(p->n, p->cols), down = pieces(p->m, p->rows);
-    const int64_t j = task % across * p->cols, i = task / across % down * p->rows,
-                  slice = task / across / down;
+    const int64_t j = task % across * p->cols, i = task / across % down * p->rows, slice = task / across / down;
     const int64_t l = slice * p->depth, rows = cpu_min(p->rows, p->m - i), cols = cpu_min(p->cols, p->n - j);
     const int64_t depth = cpu_min(p->depth, p->k - l), lda = p->ta ? p->m : p->k, ldb = p->tb ? p->k : p->n;
-    const float *a = p->a + (p->ta ? l * lda + i : i * lda + l),
-                *b = p->b + (p->tb ? j * ldb + l : l * ldb + j);
+    const float *a = p->a + (p->ta ? l * lda + i : i * lda + l), *b = p->b + (p->tb ? j * ldb + l : l * ldb + j);
     float *c = (slice ? p->scratch + (slice - 1) * p->m * p->n : p->c) + i * p->n + j;
     const float beta = slice ? 0 : p->beta;
     if ((p->m == 1 || p->n == 1) && p->k > 0)
         thin(p, c, a, b, rows, cols, depth, beta);
     else
-        cblas_sgemm(CblasRowMajor, p->ta ? CblasTrans : CblasNoTrans, p->tb ? CblasTrans : CblasNoTrans,
-                    (int)rows, (int)cols, (int)depth, p->alpha, a, (int)(lda > 0 ? lda : 1), b,
-                    (int)(ldb > 0 ? ldb : 1), beta, c, (int)p->n);
+        cblas_sgemm(CblasRowMajor, p->ta ? CblasTrans : CblasNoTrans, p->tb ? CblasTrans : CblasNoTrans, (int)rows,
+                    (int)cols, (int)depth, p->alpha, a, (int)(lda > 0 ? lda : 1), b, (int)(ldb > 0 ? ldb : 1), beta, c,
+                    (int)p->n);
 }
 
 static void add_slices(const product *p, int64_t slices)
@@ -97,8 +93,8 @@ static void add_slices(const product *p, int64_t slices)
         }
 }
 
-void CPU(gemm)(taut_real *c, const taut_real *a, const taut_real *b, int64_t m, int64_t n, int64_t k, bool ta,
-               bool tb, double alpha, double beta)
+void CPU(gemm)(taut_real *c, const taut_real *a, const taut_real *b, int64_t m, int64_t n, int64_t k, bool ta, bool tb,
+               double alpha, double beta)
 {
     if (m <= 0 || n <= 0) return;
     product p = { .c = (float *)c,

@@ -36,8 +36,8 @@ void CPU(normalise)(taut_real *z_, taut_real *rstd, const taut_real *x_, int64_t
     }
 }
 
-void CPU(normalise_slope)(taut_real *y_, const taut_real *t_, const taut_real *z_, const taut_real *rstd,
-                          int64_t rows, int64_t d, bool centre)
+void CPU(normalise_slope)(taut_real *y_, const taut_real *t_, const taut_real *z_, const taut_real *rstd, int64_t rows,
+                          int64_t d, bool centre)
 {
 #pragma omp parallel for schedule(static) if (rows * d > CPU_CHUNK)
     for (int64_t r = 0; r < rows; r++) {

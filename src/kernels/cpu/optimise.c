@@ -8,8 +8,7 @@
 
 #include "kernels/cpu/cpu.h"
 
-void CPU(sgd)(taut_real *w_, taut_real *m_, const taut_real *g_, int64_t len, double lr_, double momentum,
-              double decay)
+void CPU(sgd)(taut_real *w_, taut_real *m_, const taut_real *g_, int64_t len, double lr_, double momentum, double decay)
 {
     float *w = (float *)w_, *m = (float *)m_;
     const float *g = (const float *)g_;
@@ -25,13 +24,11 @@ void CPU(sgd)(taut_real *w_, taut_real *m_, const taut_real *g_, int64_t len, do
     }
 }
 
-void CPU(adamw)(taut_real *w_, taut_real *m_, taut_real *v_, const taut_real *g_, int64_t len,
-                const taut_adam *s)
+void CPU(adamw)(taut_real *w_, taut_real *m_, taut_real *v_, const taut_real *g_, int64_t len, const taut_adam *s)
 {
     float *w = (float *)w_, *m = (float *)m_, *v = (float *)v_;
     const float *g = (const float *)g_;
-    const float b1 = (float)s->b1, b1_rest = (float)(1 - s->b1), b2 = (float)s->b2,
-                b2_rest = (float)(1 - s->b2);
+    const float b1 = (float)s->b1, b1_rest = (float)(1 - s->b1), b2 = (float)s->b2, b2_rest = (float)(1 - s->b2);
     const float keep = (float)(1 - s->decay), eps = (float)s->eps;
     const float rate = (float)(s->lr / s->c1), root = (float)(1 / sqrt(s->c2));
 #pragma omp parallel for schedule(static) if (len > CPU_CHUNK)

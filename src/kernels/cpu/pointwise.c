@@ -146,6 +146,5 @@ void CPU(pointwise_slope)(taut_real *y, const taut_real *t, const taut_real *x, 
 {
 #pragma omp parallel for schedule(static) if (len > CPU_CHUNK)
     for (int64_t from = 0; from < len; from += CPU_CHUNK)
-        SLOPES[f]((float *)y + from, (const float *)t + from, (const float *)x + from,
-                  cpu_min(CPU_CHUNK, len - from));
+        SLOPES[f]((float *)y + from, (const float *)t + from, (const float *)x + from, cpu_min(CPU_CHUNK, len - from));
 }

@@ -11,8 +11,7 @@
 
 enum { PAIRS = 64 }; /* angles held at a time, on the stack */
 
-static void turn(float *y, const float *x, const float *cosine, const float *sine, int64_t half,
-                 int64_t pairs)
+static void turn(float *y, const float *x, const float *cosine, const float *sine, int64_t half, int64_t pairs)
 {
 #pragma omp simd
     for (int64_t i = 0; i < pairs; i++) {
@@ -23,8 +22,8 @@ static void turn(float *y, const float *x, const float *cosine, const float *sin
 }
 
 /* Turns `pairs` pairs from `from` on, in every head of every row at one position. */
-static void turn_position(float *y, const float *x, const double *rate, int64_t position, int64_t rows,
-                          int64_t t, int64_t heads, int64_t dh, int64_t from, int64_t pairs)
+static void turn_position(float *y, const float *x, const double *rate, int64_t position, int64_t rows, int64_t t,
+                          int64_t heads, int64_t dh, int64_t from, int64_t pairs)
 {
     float cosine[PAIRS], sine[PAIRS];
     for (int64_t i = 0; i < pairs; i++) {
@@ -39,8 +38,8 @@ static void turn_position(float *y, const float *x, const double *rate, int64_t 
         }
 }
 
-void CPU(rope)(taut_real *y_, const taut_real *x_, int64_t rows, int64_t t, int64_t heads, int64_t dh,
-               double base, double sign)
+void CPU(rope)(taut_real *y_, const taut_real *x_, int64_t rows, int64_t t, int64_t heads, int64_t dh, double base,
+               double sign)
 {
     float *y = (float *)y_;
     const float *x = (const float *)x_;
@@ -48,8 +47,7 @@ void CPU(rope)(taut_real *y_, const taut_real *x_, int64_t rows, int64_t t, int6
     for (int64_t from = 0; from < half; from += PAIRS) {
         const int64_t pairs = cpu_min(PAIRS, half - from);
         double rate[PAIRS];
-        for (int64_t i = 0; i < pairs; i++)
-            rate[i] = sign * pow(base, -2.0 * (double)(from + i) / (double)dh);
+        for (int64_t i = 0; i < pairs; i++) rate[i] = sign * pow(base, -2.0 * (double)(from + i) / (double)dh);
 #pragma omp parallel for schedule(static) if (len > CPU_CHUNK)
         for (int64_t position = 0; position < cpu_min(t, rows); position++)
             turn_position(y, x, rate, position, rows, t, heads, dh, from, pairs);

@@ -9,8 +9,7 @@
 
 enum { COLS = 32 }; /* two cache lines a row: wide enough to stream, narrow enough for many threads */
 
-void CPU(add_rows)(taut_real *y_, const taut_real *x_, const taut_real *p_, int64_t rows, int64_t cols,
-                   int64_t period)
+void CPU(add_rows)(taut_real *y_, const taut_real *x_, const taut_real *p_, int64_t rows, int64_t cols, int64_t period)
 {
 #pragma omp parallel for schedule(static) if (rows * cols > CPU_CHUNK)
     for (int64_t r = 0; r < rows; r++) {
@@ -72,8 +71,7 @@ void CPU(dot_rows)(taut_real *g_, const taut_real *x_, const taut_real *y_, int6
     }
 }
 
-void CPU(copy_rows)(taut_real *y_, int64_t y_stride, const taut_real *x_, int64_t x_stride, int64_t rows,
-                    int64_t cols)
+void CPU(copy_rows)(taut_real *y_, int64_t y_stride, const taut_real *x_, int64_t x_stride, int64_t rows, int64_t cols)
 {
 #pragma omp parallel for schedule(static) if (rows * cols > CPU_CHUNK)
     for (int64_t r = 0; r < rows; r++) {

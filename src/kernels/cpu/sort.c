@@ -69,8 +69,8 @@ void CPU(sort_groups)(taut_real *y, taut_real *order, const taut_real *x, int64_
     }
 }
 
-void CPU(permute_groups)(taut_real *y_, const taut_real *t_, const taut_real *order_, int64_t groups,
-                         int64_t g, bool back)
+void CPU(permute_groups)(taut_real *y_, const taut_real *t_, const taut_real *order_, int64_t groups, int64_t g,
+                         bool back)
 {
 #pragma omp parallel for schedule(static) if (groups * g > CPU_CHUNK)
     for (int64_t group = 0; group < groups; group++) {

@@ -37,8 +37,8 @@ static double *at(const taut_real *x, const taut_attn *a, int64_t t, int64_t e, 
     return (double *)x + ((e * t + i) * a->heads + h) * a->dh;
 }
 
-static void logits(double *s, const taut_real *q, const taut_real *k, const taut_attn *a, int64_t e,
-                   int64_t h, int64_t i, int64_t keys)
+static void logits(double *s, const taut_real *q, const taut_real *k, const taut_attn *a, int64_t e, int64_t h,
+                   int64_t i, int64_t keys)
 {
     const double slope = a->alibi ? exp2(-8.0 * (double)(h + 1) / (double)a->heads) : 0;
     for (int64_t j = 0; j < keys; j++) {
@@ -74,8 +74,8 @@ static double *rows_new(int64_t len)
     return rows;
 }
 
-void taut_ref_attention(taut_real *o, taut_real *lse, const taut_real *q, const taut_real *k,
-                        const taut_real *v, const taut_attn *a)
+void taut_ref_attention(taut_real *o, taut_real *lse, const taut_real *q, const taut_real *k, const taut_real *v,
+                        const taut_attn *a)
 {
     const int64_t all = a->n * a->heads * a->tq;
 #pragma omp parallel
@@ -94,9 +94,9 @@ void taut_ref_attention(taut_real *o, taut_real *lse, const taut_real *q, const 
 }
 
 /* The centred row; o and kbar are dh wide, p and t hold one entry a key. */
-static void jvp_row(double *to, const taut_real *tq, const taut_real *tk, const taut_real *tv,
-                    const taut_real *q, const taut_real *k, const taut_real *v, const taut_attn *a, int64_t e,
-                    int64_t h, int64_t i, double *p, double *t, double *o, double *kbar)
+static void jvp_row(double *to, const taut_real *tq, const taut_real *tk, const taut_real *tv, const taut_real *q,
+                    const taut_real *k, const taut_real *v, const taut_attn *a, int64_t e, int64_t h, int64_t i,
+                    double *p, double *t, double *o, double *kbar)
 {
     const int64_t keys = visible(a, e, i);
     logits(p, q, k, a, e, h, i, keys);
@@ -136,8 +136,8 @@ void taut_ref_attention_jvp(taut_real *to, const taut_real *tq, const taut_real 
 
 /* Row i's part of the cotangents: gq_i whole, and its addition to every gk_j, gv_j that it sees. */
 static void vjp_row(taut_real *gq_, taut_real *gk_, taut_real *gv_, const taut_real *go_, const taut_real *o,
-                    double lse, const taut_real *q, const taut_real *k, const taut_real *v,
-                    const taut_attn *a, int64_t e, int64_t h, int64_t i, double *s)
+                    double lse, const taut_real *q, const taut_real *k, const taut_real *v, const taut_attn *a,
+                    int64_t e, int64_t h, int64_t i, double *s)
 {
     const int64_t keys = visible(a, e, i), dh = a->dh;
     double *gq = at(gq_, a, a->tq, e, h, i);
@@ -157,9 +157,9 @@ static void vjp_row(taut_real *gq_, taut_real *gk_, taut_real *gv_, const taut_r
     }
 }
 
-void taut_ref_attention_vjp(taut_real *gq, taut_real *gk, taut_real *gv, const taut_real *go,
-                            const taut_real *o, const taut_real *lse, const taut_real *q, const taut_real *k,
-                            const taut_real *v, const taut_attn *a)
+void taut_ref_attention_vjp(taut_real *gq, taut_real *gk, taut_real *gv, const taut_real *go, const taut_real *o,
+                            const taut_real *lse, const taut_real *q, const taut_real *k, const taut_real *v,
+                            const taut_attn *a)
 {
 #pragma omp parallel
     {
@@ -168,8 +168,7 @@ void taut_ref_attention_vjp(taut_real *gq, taut_real *gk, taut_real *gv, const t
         for (int64_t head = 0; head < a->n * a->heads; head++) {
             const int64_t h = head % a->heads, e = head / a->heads;
             for (int64_t j = 0; j < a->tk; j++)
-                for (int64_t c = 0; c < a->dh; c++)
-                    at(gk, a, a->tk, e, h, j)[c] = at(gv, a, a->tk, e, h, j)[c] = 0;
+                for (int64_t c = 0; c < a->dh; c++) at(gk, a, a->tk, e, h, j)[c] = at(gv, a, a->tk, e, h, j)[c] = 0;
             for (int64_t i = 0; i < a->tq; i++)
                 vjp_row(gq, gk, gv, go, o, ((const double *)lse)[head * a->tq + i], q, k, v, a, e, h, i, s);
         }

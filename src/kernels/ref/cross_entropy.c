@@ -16,8 +16,7 @@ static int64_t first_largest(const double *x, int64_t classes)
     return best;
 }
 
-static double row_loss(double *g, int64_t *correct, const double *x, int64_t target, int64_t classes,
-                       double weight)
+static double row_loss(double *g, int64_t *correct, const double *x, int64_t target, int64_t classes, double weight)
 {
     const int64_t best = first_largest(x, classes);
     const double max = x[best];
@@ -30,8 +29,8 @@ static double row_loss(double *g, int64_t *correct, const double *x, int64_t tar
     return loss;
 }
 
-double taut_ref_cross_entropy(taut_real *g_, int64_t *correct, const taut_real *x, const int32_t *target,
-                              int64_t rows, int64_t classes, double weight)
+double taut_ref_cross_entropy(taut_real *g_, int64_t *correct, const taut_real *x, const int32_t *target, int64_t rows,
+                              int64_t classes, double weight)
 {
     double loss = 0;
     for (int64_t r = 0; r < rows; r++) {

@@ -4,8 +4,7 @@
 #include "kernels/ref/ref.h"
 
 /* With B as it is, the sum over l runs outside, so that B is read along its rows. */
-static void row_times_b(double *c, const double *a, int64_t a_step, const double *b, int64_t n, int64_t k,
-                        double alpha)
+static void row_times_b(double *c, const double *a, int64_t a_step, const double *b, int64_t n, int64_t k, double alpha)
 {
     for (int64_t l = 0; l < k; l++) {
         const double f = alpha * a[l * a_step];
@@ -23,8 +22,8 @@ static void row_times_bt(double *c, const double *a, int64_t a_step, const doubl
     }
 }
 
-void taut_ref_gemm(taut_real *c_, const taut_real *a_, const taut_real *b_, int64_t m, int64_t n, int64_t k,
-                   bool ta, bool tb, double alpha, double beta)
+void taut_ref_gemm(taut_real *c_, const taut_real *a_, const taut_real *b_, int64_t m, int64_t n, int64_t k, bool ta,
+                   bool tb, double alpha, double beta)
 {
 #pragma omp parallel for schedule(static) if (m * n * k > 100000)
     for (int64_t i = 0; i < m; i++) {

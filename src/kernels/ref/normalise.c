@@ -16,8 +16,8 @@ static double mean(const double *x, int64_t d)
     return sum / (double)d;
 }
 
-void taut_ref_normalise(taut_real *z_, taut_real *rstd, const taut_real *x_, int64_t rows, int64_t d,
-                        bool centre, double eps)
+void taut_ref_normalise(taut_real *z_, taut_real *rstd, const taut_real *x_, int64_t rows, int64_t d, bool centre,
+                        double eps)
 {
     for (int64_t r = 0; r < rows; r++) {
         double *z = (double *)z_ + r * d;

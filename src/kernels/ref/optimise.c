@@ -18,8 +18,7 @@ void taut_ref_sgd(taut_real *w_, taut_real *m_, const taut_real *g_, int64_t len
     }
 }
 
-void taut_ref_adamw(taut_real *w_, taut_real *m_, taut_real *v_, const taut_real *g_, int64_t len,
-                    const taut_adam *s)
+void taut_ref_adamw(taut_real *w_, taut_real *m_, taut_real *v_, const taut_real *g_, int64_t len, const taut_adam *s)
 {
     double *w = (double *)w_, *m = (double *)m_, *v = (double *)v_;
     const double *g = (const double *)g_;

@@ -60,8 +60,7 @@ void taut_ref_pointwise(taut_real *y_, const taut_real *x_, taut_curve f, int64_
     for (int64_t i = 0; i < len; i++) y[i] = value(x[i], f);
 }
 
-void taut_ref_pointwise_slope(taut_real *y_, const taut_real *t_, const taut_real *x_, taut_curve f,
-                              int64_t len)
+void taut_ref_pointwise_slope(taut_real *y_, const taut_real *t_, const taut_real *x_, taut_curve f, int64_t len)
 {
     double *y = (double *)y_;
     const double *t = (const double *)t_, *x = (const double *)x_;

@@ -6,8 +6,8 @@
 
 #include "kernels/ref/ref.h"
 
-void taut_ref_rope(taut_real *y_, const taut_real *x_, int64_t rows, int64_t t, int64_t heads, int64_t dh,
-                   double base, double sign)
+void taut_ref_rope(taut_real *y_, const taut_real *x_, int64_t rows, int64_t t, int64_t heads, int64_t dh, double base,
+                   double sign)
 {
     const int64_t half = dh / 2;
     for (int64_t r = 0; r < rows; r++)

@@ -29,8 +29,8 @@ void taut_ref_sort_groups(taut_real *y_, taut_real *order_, const taut_real *x_,
     }
 }
 
-void taut_ref_permute_groups(taut_real *y_, const taut_real *t_, const taut_real *order_, int64_t groups,
-                             int64_t g, bool back)
+void taut_ref_permute_groups(taut_real *y_, const taut_real *t_, const taut_real *order_, int64_t groups, int64_t g,
+                             bool back)
 {
     for (int64_t group = 0; group < groups; group++) {
         double *y = (double *)y_ + group * g;

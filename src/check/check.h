@@ -1,0 +1,22 @@
+/* taut check: is a certificate true of a model file?  docs/certificate.md is the specification.
+ *
+ * This folder shares no code with what makes certificates: it includes base/, cJSON, Arb and libm only.  Read it
+ * in this order: up.h (rounding), norm.c (matrix norms), model.c (the file and its tree), rules.c and attention.c
+ * (every number and every rule), example.c (predictions), check.c (the whole). */
+#ifndef TAUT_CHECK_CHECK_H
+#define TAUT_CHECK_CHECK_H
+#include <stdbool.h>
+
+#include "base/status.h"
+
+typedef struct {
+    bool holds;
+    char why[512]; /* if not: one line that names the number or rule */
+    bool flat;     /* the norm; else tokens */
+    double lip, reach, room;
+    int64_t tokens, numbers, examples, certified; /* numbers confirmed; examples, and those with a radius */
+} taut_checked;
+
+/* A status other than TAUT_OK: a file could not be read, or is not a certificate at all. */
+taut_status taut_check_files(taut_checked *out, const char *cert, const char *model) TAUT_MUST_USE;
+#endif

@@ -1,0 +1,137 @@
+/* What the files of the checker share: one check in progress, the model and its tree, matrices. */
+#ifndef TAUT_CHECK_CK_H
+#define TAUT_CHECK_CK_H
+#include <cjson/cJSON.h>
+#include <setjmp.h>
+
+#include "check/check.h"
+#include "check/up.h"
+
+/* A matrix somewhere in memory, float32 (f) or double (d); entry (i, j) is at i * down + j * right. */
+typedef struct {
+    const float *f;
+    const double *d;
+    int64_t rows, cols, down, right;
+} ck_view;
+
+/* sum_h w_h^2 X_h^T X_h, n by n, upper triangle, and what is unsure about it. */
+typedef struct {
+    double *g;
+    int64_t n;
+    double k;   /* roundings that any term of g went through */
+    double err; /* the true [w_h X_h] is within this Frobenius norm of the one that g came from */
+} ck_gram;
+
+/* Keys of the recipe's [model] section; the value of a word is its place in the list of words in model.c. */
+enum {
+    ARCH,
+    WIDTH,
+    DEPTH,
+    HEADS,
+    CONTEXT,
+    MLP,
+    NORM,
+    PLACE,
+    EPS,
+    EMBED_NORM,
+    POSITIONS,
+    ROPE_BASE,
+    BIAS,
+    TIED,
+    CURVE,
+    FACTOR,
+    RESIDUAL,
+    ALPHA,
+    DROPOUT,
+    ATT_FACTOR,
+    ATT_SCALE,
+    ATT_OUT,
+    LOGIT_SCALE,
+    INIT,
+    INIT_STD,
+    ZERO_OUT,
+    KEYS
+};
+enum { LAYERNORM, RMSNORM, CENTERNORM, NO_NORM };
+enum { LEARNED, ROPE, ALIBI };
+enum { GELU, GELU_TANH, RELU, SILU, TANH };
+typedef enum {
+    SEQUENCE,
+    MIX,
+    LINEAR,
+    POSITION,
+    SCALE,
+    POINTWISE,
+    DROP,
+    NORM_LAYER,
+    CENTER_LAYER,
+    PERCEPTRON,
+    ATTENTION
+} ck_kind;
+
+typedef struct ck_node {
+    ck_kind kind;
+    char name[24], path[64]; /* the path of names is where its weights are, and what messages call it */
+    struct ck_node *parent, *first, *last, *next;
+    ck_view w[4], b[4]; /* weight and bias; mlp: in, out; attention: q, k, v, o.  No bias: f = NULL, no rows */
+    bool mixed;         /* lip and out are about keep x + mix f(x) of the mix around it */
+    double in, lip, out, norm_out; /* as stated, once confirmed */
+} ck_node;
+
+typedef struct {
+    taut_checked *out;
+    jmp_buf end; /* the first problem ends the check */
+    taut_status status;
+    struct ck_block *blocks; /* all memory, the latest first */
+    char *file;
+    size_t size; /* of the file; once read, of the weights at its start */
+    cJSON *cert, *header;
+    double v[KEYS], keep, mix, scale, factor; /* the recipe; as float32: both of every mix, of logits, of activations */
+    ck_node *nodes, *root, *body, *head;
+    int count, used; /* nodes, tensors */
+    ck_view embed;
+    char bad[64]; /* a weight of f that is not finite */
+} ck;
+
+/* check.c.  None of these returns when it fails. */
+_Noreturn void ck_fail(ck *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void *ck_room(ck *c, int64_t count, size_t size);    /* zeroed */
+void ck_give_back(ck *c, const struct ck_block *to); /* all that was taken since c->blocks was `to` */
+void ck_distinct(ck *c, const cJSON *json);          /* no object has a field twice */
+
+/* norm.c */
+double ck_at(const ck_view *v, int64_t i, int64_t j);
+ck_view ck_turn(ck_view v); /* transposed */
+ck_view ck_rows(ck_view v, int64_t first, int64_t rows);
+double ck_length(ck_view v);                               /* at least the Frobenius norm */
+double ck_product(ck *c, double *p, ck_view a, ck_view b); /* p = a^T b; its error in Frobenius norm */
+ck_gram *ck_gram_new(ck *c, int64_t n);
+void ck_gram_add(ck *c, ck_gram **to, const double *w, int count, ck_view x, double err); /* w_i x into to[i] */
+bool ck_gram_holds(ck *c, const ck_gram *g, double mu, double *proved);
+
+/* model.c */
+void ck_model_read(ck *c);
+double ck_float(double x); /* rounded to float32 */
+
+/* rules.c: one JSON object; every field is asked for once, and a number that is missing counts as 0 */
+typedef struct {
+    ck *c;
+    const ck_node *n;
+    const cJSON *json;
+    const char *part; /* for messages */
+    int taken;
+} ck_fields;
+
+ck_fields ck_open(ck *c, const ck_node *n, const cJSON *json, const char *rule, const char *part);
+const cJSON *ck_take(ck_fields *f, const char *key);
+double ck_stated(ck_fields *f, const char *key);
+double ck_claim(ck_fields *f, const char *key, double proved); /* what is stated, which must not be below */
+double ck_claim_norm(ck_fields *f, const char *key, const ck_gram *g);
+double ck_claim_view(ck_fields *f, const char *key, ck_view w, double err); /* err: how far w is from the true one */
+void ck_close(ck_fields *f);
+void ck_confirm(ck *c, ck_node *n, const cJSON *json, double x);
+double ck_slope(const ck *c); /* hi, the largest slope of the activation; (lo + hi) / 2 = 1/2 for all of them */
+double ck_longest(ck_view w); /* at least the longest row */
+void ck_attention(ck_fields *f, ck_node *n, double x, double *lip, double *out); /* attention.c */
+void ck_example(ck *c, const cJSON *json);                                       /* example.c */
+#endif
