@@ -10,8 +10,7 @@ taut_status cli_model_open(cli_model *m, const char *operand, const taut_kernels
     *m = (cli_model){ 0 };
     char *path = cli_model_path(operand);
     taut_status s = path ? taut_model_open(&m->model, path, k, false) : taut_no_memory("a path");
-    if (!s && (s = taut_vocab_parse(&m->vocab, m->model->vocab)))
-        s = taut_fail(s, "%s: %s", path, taut_last_error());
+    if (!s && (s = taut_vocab_parse(&m->vocab, m->model->vocab))) s = taut_fail(s, "%s: %s", path, taut_last_error());
     if (!s) s = taut_config_parse(&m->cfg, m->model->recipe, path);
     if (!s) taut_data_spec_read(&m->data, m->cfg);
     if (!s) s = taut_config_problem(m->cfg);

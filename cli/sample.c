@@ -54,8 +54,7 @@ static taut_status generate(const cli_model *m, int32_t *ids, int64_t count, int
     const taut_kernels *k = m->model->k;
     taut_pass *pass = NULL;
     double *logits = taut_malloc((size_t)vocab * 2 * sizeof *logits);
-    taut_status s = logits ? taut_pass_create(&pass, m->model, 1, context, false)
-                           : taut_no_memory("sampling");
+    taut_status s = logits ? taut_pass_create(&pass, m->model, 1, context, false) : taut_no_memory("sampling");
     for (int64_t i = 0; !s && i < length; i++, count++) {
         const int64_t t = count < context ? count : context;
         taut_pass_forward(pass, ids + count - t, 1, t);
@@ -118,8 +117,7 @@ static int run(const cli_args *a)
     if (m.model->spec.arch != TAUT_ARCH_GPT)
         s = taut_fail(TAUT_BAD_CONFIG, "%s is an encoder: it fills masks and writes no text", a->operand[0]);
     if (!s) s = taut_vocab_encode(&ids, &count, m.vocab, prompt, strlen(prompt));
-    if (!s && count == 0)
-        s = taut_fail(TAUT_BAD_DATA, "an empty --prompt gives the model nothing to start from");
+    if (!s && count == 0) s = taut_fail(TAUT_BAD_DATA, "an empty --prompt gives the model nothing to start from");
     if (!s) {
         grown = taut_realloc(ids, (size_t)(count + length) * sizeof *ids);
         if (grown) ids = grown;

@@ -74,18 +74,18 @@ static void confirm(ck *c)
     const cJSON *proof = ck_take(&f, "proof"), *examples = ck_take(&f, "examples");
     ck_take(&f, "tool");
     ck_take(&f, "model");
-    c->out->tokens = (int64_t)fmin(ck_stated(&f, "tokens"), 0x1p53);
+    const double tokens = ck_stated(&f, "tokens");
     c->out->room = ck_stated(&f, "room");
     c->out->flat = norm && strcmp(norm, "flat") == 0;
     if (ck_stated(&f, "version") != 1) ck_fail(c, "the certificate's version is not 1");
     if (!norm || (!c->out->flat && strcmp(norm, "tokens") != 0)) ck_fail(c, "its norm is neither tokens nor flat");
-    if (!(c->out->tokens >= 1 && c->out->tokens <= c->v[CONTEXT]) || (double)c->out->tokens != ck_stated(&f, "tokens"))
-        ck_fail(c, "its tokens must be a whole number from 1 to the model's context, %.0f", c->v[CONTEXT]);
+    if (!(tokens >= 1 && tokens <= c->r.context) || tokens != floor(tokens))
+        ck_fail(c, "its tokens must be a whole number from 1 to the model's context, %.0f", c->r.context);
+    c->out->tokens = (int64_t)tokens;
     c->out->reach = ck_claim(&f, "reach", ck_add(c->out->room, ck_longest(c->embed)));
     if (!cJSON_IsObject(proof)) ck_fail(c, "it has no proof");
     ck_confirm(c, c->root, proof, c->out->reach);
     c->out->lip = ck_claim(&f, "lip", *c->bad ? INFINITY : c->root->lip);
-    f.taken--; /* tokens was asked for twice */
     ck_close(&f);
     for (const cJSON *e = examples ? examples->child : NULL; e; e = e->next) ck_example(c, e);
     c->out->holds = true;

@@ -22,53 +22,20 @@ typedef struct {
     double err; /* the true [w_h X_h] is within this Frobenius norm of the one that g came from */
 } ck_gram;
 
-/* Keys of the recipe's [model] section; the value of a word is its place in the list of words in model.c. */
-enum {
-    ARCH,
-    WIDTH,
-    DEPTH,
-    HEADS,
-    CONTEXT,
-    MLP,
-    NORM,
-    PLACE,
-    EPS,
-    EMBED_NORM,
-    POSITIONS,
-    ROPE_BASE,
-    BIAS,
-    TIED,
-    CURVE,
-    FACTOR,
-    RESIDUAL,
-    ALPHA,
-    DROPOUT,
-    ATT_FACTOR,
-    ATT_SCALE,
-    ATT_OUT,
-    LOGIT_SCALE,
-    INIT,
-    INIT_STD,
-    ZERO_OUT,
-    KEYS
-};
+/* The recipe's [model] section, in the order of the table in model.c; a word's value is its place in the list there. */
+typedef union {
+    double all[26];
+    struct {
+        double arch, width, depth, heads, context, mlp, norm, norm_place, norm_eps, embed_norm, positions, rope_base,
+            bias, tied, activation, activation_factor, residual, residual_alpha, dropout, attention_factor,
+            attention_scale, attention_out, logit_scale, init, init_std, zero_out;
+    };
+} ck_recipe;
 enum { LAYERNORM, RMSNORM, CENTERNORM, NO_NORM };
 enum { LEARNED, ROPE, ALIBI };
 enum { GELU, GELU_TANH, RELU, SILU, TANH };
-typedef enum {
-    SEQUENCE,
-    MIX,
-    LINEAR,
-    POSITION,
-    SCALE,
-    POINTWISE,
-    DROP,
-    NORM_LAYER,
-    CENTER_LAYER,
-    PERCEPTRON,
-    ATTENTION
-} ck_kind;
 
+typedef enum { SEQUENCE, MIX, LINEAR, POSITION, SCALE, POINTWISE, DROP, NORM, CENTER, MLP, ATTENTION } ck_kind;
 typedef struct ck_node {
     ck_kind kind;
     char name[24], path[64]; /* the path of names is where its weights are, and what messages call it */
@@ -86,7 +53,8 @@ typedef struct {
     char *file;
     size_t size; /* of the file; once read, of the weights at its start */
     cJSON *cert, *header;
-    double v[KEYS], keep, mix, scale, factor; /* the recipe; as float32: both of every mix, of logits, of activations */
+    ck_recipe r;
+    double keep, mix, scale; /* of every mix, of the logits of attention */
     ck_node *nodes, *root, *body, *head;
     int count, used; /* nodes, tensors */
     ck_view embed;
@@ -104,7 +72,7 @@ double ck_at(const ck_view *v, int64_t i, int64_t j);
 ck_view ck_turn(ck_view v); /* transposed */
 ck_view ck_rows(ck_view v, int64_t first, int64_t rows);
 double ck_length(ck_view v);                               /* at least the Frobenius norm */
-double ck_product(ck *c, double *p, ck_view a, ck_view b); /* p = a^T b; its error in Frobenius norm */
+double ck_product(ck *c, double *p, ck_view a, ck_view b); /* p = a^T b, within (the answer) |a|_F |b|_F */
 ck_gram *ck_gram_new(ck *c, int64_t n);
 void ck_gram_add(ck *c, ck_gram **to, const double *w, int count, ck_view x, double err); /* w_i x into to[i] */
 bool ck_gram_holds(ck *c, const ck_gram *g, double mu, double *proved);

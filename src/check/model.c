@@ -1,139 +1,122 @@
 /* The model file: is it the one that the certificate names, where are its weights, and which tree is it?
  *
- * The file is read once; the bytes that are hashed are the bytes that are used.  Every tensor must lie inside the
- * file, be F32 and have the shape that the recipe asks for; a tensor that nobody asks for, a key that is missing,
- * unknown or there twice, a second [model] section: refused, since the function might then be another one. */
-#include <math.h>
+ * The file is read once: the bytes that are hashed are the bytes that are used.  Every tensor must lie inside the file, be
+ * F32 and have the shape that the recipe asks for.  A tensor that nobody asks for, a key that is missing, unknown or there
+ * twice, a second [model] section: refused, since the function might then be another one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/sha256.h"
 #include "check/ck.h"
 
-static const struct {
-    const char *key, *words; /* words, or a number in [lo, hi] */
-    double lo, hi;
-    bool whole;
-} keys[KEYS] = {
-    [ARCH] = { "arch", "gpt|encoder", 0, 0, 0 },
-    [WIDTH] = { "width", 0, 1, 0x1p24, 1 },
-    [DEPTH] = { "depth", 0, 1, 128, 1 },
-    [HEADS] = { "heads", 0, 1, 4096, 1 },
-    [CONTEXT] = { "context", 0, 1, 0x1p24, 1 },
-    [MLP] = { "mlp", 0, 1, 0x1p24, 1 },
-    [NORM] = { "norm", "layernorm|rmsnorm|centernorm|none", 0, 0, 0 },
-    [PLACE] = { "norm_place", "pre|post", 0, 0, 0 },
-    [EPS] = { "norm_eps", 0, 0, 1, 0 },
-    [EMBED_NORM] = { "embed_norm", "false|true", 0, 0, 0 },
-    [POSITIONS] = { "positions", "learned|rope|alibi|none", 0, 0, 0 },
-    [ROPE_BASE] = { "rope_base", 0, 1, 1e12, 0 },
-    [BIAS] = { "bias", "false|true", 0, 0, 0 },
-    [TIED] = { "tied", "false|true", 0, 0, 0 },
-    [ACTIVATION] = { "activation", "gelu|gelu_tanh|relu|silu|tanh", 0, 0, 0 },
-    [FACTOR] = { "activation_factor", 0, 1e-6, 1e6, 0 },
-    [RESIDUAL] = { "residual", "plain|convex", 0, 0, 0 },
-    [ALPHA] = { "residual_alpha", 0, 0, 1, 0 },
-    [DROPOUT] = { "dropout", 0, 0, 0.95, 0 },
-    [ATT_FACTOR] = { "attention_factor", 0, 0, 1e6, 0 },
-    [ATT_SCALE] = { "attention_scale", "inv_sqrt_head|inv_head|inv_width", 0, 0, 0 },
-    [ATT_OUT] = { "attention_out", 0, 0, 1e6, 0 },
-    [LOGIT_SCALE] = { "logit_scale", 0, 1e-6, 1e6, 0 },
-    [INIT] = { "init", "normal|orthogonal", 0, 0, 0 },
-    [INIT_STD] = { "init_std", 0, 0, 1e3, 0 },
-    [ZERO_OUT] = { "zero_out", "false|true", 0, 0, 0 },
+enum { KEYS = sizeof(ck_recipe) / sizeof(double) };
+
+/* name, and its words; # is a number >= 0, + a whole number >= 1. */
+static const char *const keys[KEYS][2] = {
+    { "arch", "gpt|encoder" },
+    { "width", "+" },
+    { "depth", "+" },
+    { "heads", "+" },
+    { "context", "+" },
+    { "mlp", "+" },
+    { "norm", "layernorm|rmsnorm|centernorm|none" },
+    { "norm_place", "pre|post" },
+    { "norm_eps", "#" },
+    { "embed_norm", "false|true" },
+    { "positions", "learned|rope|alibi|none" },
+    { "rope_base", "#" },
+    { "bias", "false|true" },
+    { "tied", "false|true" },
+    { "activation", "gelu|gelu_tanh|relu|silu|tanh" },
+    { "activation_factor", "#" },
+    { "residual", "plain|convex" },
+    { "residual_alpha", "#" },
+    { "dropout", "#" },
+    { "attention_factor", "#" },
+    { "attention_scale", "inv_sqrt_head|inv_head|inv_width" },
+    { "attention_out", "#" },
+    { "logit_scale", "#" },
+    { "init", "normal|orthogonal" },
+    { "init_std", "#" },
+    { "zero_out", "false|true" },
 };
 
 double ck_float(double x) { return (double)(float)x; }
 
 /* The place of a word in "a|b|c", or a number as JSON writes it; NaN: neither. */
-static double value_of(const char *text, int key)
+static double value_of(const char *text, const char *words)
 {
-    const char *words = keys[key].words;
     const size_t len = strlen(text);
-    for (double place = 0; words; place++) {
+    for (double place = 0; *words != '#' && *words != '+'; place++) {
         const size_t size = strcspn(words, "|");
         if (size == len && strncmp(words, text, size) == 0) return place;
         if (!words[size]) return NAN;
         words += size + 1;
     }
-    const char *end = text;
-    cJSON *number = cJSON_ParseWithOpts(text, &end, 1);
-    double v = cJSON_IsNumber(number) ? number->valuedouble : NAN;
+    cJSON *number = cJSON_ParseWithOpts(text, NULL, 1);
+    const double v = cJSON_GetNumberValue(number);
     cJSON_Delete(number);
-    if (!(v >= keys[key].lo && v <= keys[key].hi) || (keys[key].whole && v != floor(v))) v = NAN;
-    return v;
+    return v >= 0 && v < 0x1p100 && (*words == '#' || (v >= 1 && v <= 0x1p24 && v == floor(v))) ? v : NAN;
 }
 
 static void read_line(ck *c, char *line)
 {
     char *equals = strstr(line, " = ");
     int k = 0;
-    if (!*line || ck_over(c)) return;
+    if (!*line) return;
     if (equals) *equals = 0;
-    while (k < KEYS && strcmp(keys[k].key, line) != 0) k++;
-    if (!equals || k == KEYS || !isnan(c->v[k])) {
-        ck_fail(c, "recipe: [model] has a line that is not known or there twice: %.40s", line);
-        return;
-    }
-    c->v[k] = value_of(equals + 3, k);
-    if (isnan(c->v[k])) ck_fail(c, "recipe: model.%s = %.40s cannot be", line, equals + 3);
+    while (k < KEYS && strcmp(keys[k][0], line) != 0) k++;
+    if (!equals || k == KEYS || !isnan(c->r.all[k])) ck_fail(c, "recipe: model.%.40s is not known, or twice", line);
+    c->r.all[k] = value_of(equals + 3, keys[k][1]);
+    if (isnan(c->r.all[k])) ck_fail(c, "recipe: model.%s = %.40s cannot be", line, equals + 3);
 }
 
-static void read_recipe(ck *c)
+static void read_recipe(ck *c, char *text)
 {
     int sections = 0;
     bool inside = false;
-    for (int k = 0; k < KEYS; k++) c->v[k] = NAN;
-    for (char *line = c->recipe, *end; line; line = end) {
+    for (int k = 0; k < KEYS; k++) c->r.all[k] = NAN;
+    for (char *line = text, *end; line; line = end) {
         end = strchr(line, '\n');
         if (end) *end++ = 0;
-        if (strchr(line, '[')) {
-            sections += strstr(line, "model") != NULL;
-            inside = strcmp(line, "[model]") == 0;
-        } else if (inside) {
-            read_line(c, line);
-        }
+        if (inside && !strchr(line, '[')) read_line(c, line);
+        if (!strchr(line, '[')) continue;
+        sections += strstr(line, "model") != NULL;
+        inside = strcmp(line, "[model]") == 0;
     }
-    if (sections != 1) ck_fail(c, "recipe: there are %d sections [model]", sections);
-    for (int k = 0; k < KEYS && !ck_over(c); k++)
-        if (isnan(c->v[k])) ck_fail(c, "recipe: model.%s is missing", keys[k].key);
-    if (ck_over(c)) return;
-    const double head = c->v[WIDTH] / c->v[HEADS], a = c->v[ALPHA] > 0 ? c->v[ALPHA] : 1 / (2 * c->v[DEPTH]);
-    const double scales[] = { 1 / sqrt(head), 1 / head, 1 / c->v[WIDTH] };
-    c->keep = c->v[RESIDUAL] ? ck_float(1 - a) : 1;
-    c->mix = c->v[RESIDUAL] ? ck_float(a) : 1;
-    c->scale = ck_float(c->v[ATT_FACTOR] * scales[(int)c->v[ATT_SCALE]]);
-    if (head != floor(head) || (c->v[POSITIONS] == ROPE && fmod(head, 2) != 0) ||
-        (c->v[NORM] == CENTERNORM && c->v[WIDTH] < 2))
-        ck_fail(c, "recipe: width, heads, norm and positions do not fit each other");
+    if (sections != 1) ck_fail(c, "recipe: it must have one section [model]");
+    for (int k = 0; k < KEYS; k++)
+        if (isnan(c->r.all[k])) ck_fail(c, "recipe: model.%s is missing", keys[k][0]);
+    const double head = c->r.width / c->r.heads, a = c->r.residual_alpha > 0 ? c->r.residual_alpha : 0.5 / c->r.depth;
+    const double scales[] = { 1 / sqrt(head), 1 / head, 1 / c->r.width };
+    c->keep = c->r.residual ? ck_float(1 - a) : 1;
+    c->mix = c->r.residual ? ck_float(a) : 1;
+    c->scale = ck_float(c->r.attention_factor * scales[(int)c->r.attention_scale]);
+    if (!(a <= 1) || head != floor(head) || (c->r.positions == ROPE && fmod(head, 2) != 0) || c->r.depth > 1000 ||
+        (c->r.norm == CENTERNORM && c->r.width < 2) || !(c->r.logit_scale > 0) || !(c->r.rope_base >= 1))
+        ck_fail(c, "recipe: its numbers do not fit each other");
 }
 
 /* The tensor called path.name, rows by cols (a vector is one row); rows -1: as many as there are. */
 static ck_view tensor(ck *c, const char *path, const char *name, int64_t rows, int64_t cols)
 {
     char full[96];
-    snprintf(full, sizeof full, "%s%s%s", path, *path ? "." : "", name);
+    snprintf(full, sizeof full, "%s.%s", path, name);
     const cJSON *t = cJSON_GetObjectItemCaseSensitive(c->header, full);
-    const cJSON *dtype = cJSON_GetObjectItemCaseSensitive(t, "dtype");
-    const cJSON *shape = cJSON_GetObjectItemCaseSensitive(t, "shape"), *last = cJSON_GetArrayItem(shape, 1);
+    const char *dtype = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(t, "dtype"));
+    const cJSON *shape = cJSON_GetObjectItemCaseSensitive(t, "shape");
     const cJSON *at = cJSON_GetObjectItemCaseSensitive(t, "data_offsets");
-    const cJSON *begin = cJSON_GetArrayItem(at, 0), *end = cJSON_GetArrayItem(at, 1);
-    ck_view none = { NULL, NULL, 0, cols, cols, 1 };
-    if (ck_over(c)) return none;
-    const int rank = cJSON_GetArraySize(shape);
-    const double lead = rank > 0 ? cJSON_GetNumberValue(cJSON_GetArrayItem(shape, 0)) : NAN;
-    if (rows < 0 && lead >= 1 && lead <= 0x1p31) rows = (int64_t)lead;
-    const bool fits = rank == 1 ? rows == 1 && lead == (double)cols
-                                : rank == 2 && lead == (double)rows && cJSON_GetNumberValue(last) == (double)cols;
-    const double b = cJSON_GetNumberValue(begin), e = cJSON_GetNumberValue(end);
-    if (!cJSON_IsString(dtype) || strcmp(dtype->valuestring, "F32") != 0 || !fits || !(b >= 0) || fmod(b, 4) != 0 ||
-        !(e <= (double)c->size) || e - b != 4 * (double)rows * (double)cols)
-        return ck_fail(c, "model file: %s is not there as F32 numbers, %lld by %lld", full, (long long)rows,
-                       (long long)cols),
-               none;
-    const ck_view v = { (const float *)(const void *)(c->file + (size_t)b), NULL, rows, cols, cols, 1 };
+    const double lead = cJSON_GetNumberValue(cJSON_GetArrayItem(shape, 0)), rank = cJSON_GetArraySize(shape);
+    const double last = rank == 1 ? lead : cJSON_GetNumberValue(cJSON_GetArrayItem(shape, 1));
+    const double begin = cJSON_GetNumberValue(cJSON_GetArrayItem(at, 0)),
+                 end = cJSON_GetNumberValue(cJSON_GetArrayItem(at, 1));
+    if (rows < 0) rows = lead >= 1 && lead <= 0x1p31 ? (int64_t)lead : 0;
+    if (!dtype || strcmp(dtype, "F32") != 0 || !(rank == 1 ? rows == 1 : rank == 2 && lead == (double)rows) ||
+        last != (double)cols || !(begin >= 0 && fmod(begin, 4) == 0 && end <= (double)c->size) ||
+        end - begin != 4 * (double)rows * (double)cols)
+        ck_fail(c, "model file: %s is not there as F32 numbers, %lld by %lld", full, (long long)rows, (long long)cols);
+    const ck_view v = { (const float *)(const void *)(c->file + (size_t)begin), NULL, rows, cols, cols, 1 };
     for (int64_t i = 0; i < rows * cols && !*c->bad; i++)
         if (!isfinite(v.f[i])) snprintf(c->bad, sizeof c->bad, "%.63s", full);
     c->used++;
@@ -148,121 +131,97 @@ static ck_node *add(ck *c, ck_node *parent, ck_kind kind, const char *name)
     snprintf(n->path, sizeof n->path, "%.31s%s%.31s", parent ? parent->path : "",
              parent && *parent->path && *name ? "." : "", name);
     if (!parent) return n;
-    if (parent->last)
-        parent->last->next = n;
-    else
-        parent->first = n;
+    *(parent->last ? &parent->last->next : &parent->first) = n;
     return parent->last = n;
 }
 
-static void add_linear(ck *c, ck_node *n, int i, const char *weight, int64_t out, int64_t in, bool bias)
+/* Weight and bias number i of a node; sub is "" or "q." and the like. */
+static void add_linear(ck *c, ck_node *n, int i, const char *sub, int64_t out, int64_t in, bool bias)
 {
-    char name[32];
-    snprintf(name, sizeof name, "%s%sweight", weight, *weight ? "." : "");
+    char name[16];
+    snprintf(name, sizeof name, "%sweight", sub);
     n->w[i] = tensor(c, n->path, name, out, in);
-    snprintf(name, sizeof name, "%s%sbias", weight, *weight ? "." : "");
-    n->b[i] = (ck_view){ NULL, NULL, 0, out, out, 1 };
+    snprintf(name, sizeof name, "%sbias", sub);
     if (bias) n->b[i] = tensor(c, n->path, name, 1, out);
 }
 
 static void add_norm(ck *c, ck_node *parent, const char *name)
 {
-    ck_node *n = add(c, parent, c->v[NORM] == CENTERNORM ? IS_CENTERNORM : IS_LAYERNORM, name);
-    const int64_t d = (int64_t)c->v[WIDTH];
-    n->w[0] = tensor(c, n->path, "weight", 1, d);
-    if (c->v[NORM] != RMSNORM) n->b[0] = tensor(c, n->path, "bias", 1, d);
+    ck_node *n = add(c, parent, c->r.norm == CENTERNORM ? CENTER : NORM, name);
+    n->w[0] = tensor(c, n->path, "weight", 1, (int64_t)c->r.width);
+    if (c->r.norm != RMSNORM) n->b[0] = tensor(c, n->path, "bias", 1, (int64_t)c->r.width);
 }
 
-/* keep x + mix f(x), f = [ norm?, attention or mlp, dropout? ] */
-static void add_branch(ck *c, ck_node *block, ck_kind kind)
+/* keep x + mix f(x), f = [ norm?, attention or mlp, dropout? ], and a norm behind it? */
+static void add_branch(ck *c, ck_node *block, ck_kind kind, const char *norm)
 {
-    const int64_t d = (int64_t)c->v[WIDTH], hidden = (int64_t)c->v[MLP];
-    const bool mlp = kind == IS_MLP, bias = c->v[BIAS] != 0, post = c->v[PLACE] != 0;
-    const char *norm = mlp ? "norm2" : "norm1";
-    ck_node *inner = add(c, add(c, block, IS_MIX, ""), IS_SEQUENCE, "");
-    if (c->v[NORM] != NO_NORM && !post) add_norm(c, inner, norm);
+    static const char *const sub[] = { "q.", "k.", "v.", "o.", "in.", "out." };
+    const int64_t d = (int64_t)c->r.width, hidden = (int64_t)c->r.mlp;
+    const bool mlp = kind == MLP, normed = c->r.norm != NO_NORM;
+    ck_node *inner = add(c, add(c, block, MIX, ""), SEQUENCE, "");
+    if (normed && c->r.norm_place == 0) add_norm(c, inner, norm);
     ck_node *n = add(c, inner, kind, mlp ? "mlp" : "attn");
     for (int i = 0; i < (mlp ? 2 : 4); i++)
-        add_linear(c, n, i, mlp ? (const char *[]){ "in", "out" }[i] : (const char *[]){ "q", "k", "v", "o" }[i],
-                   mlp && i == 0 ? hidden : d, mlp && i == 1 ? hidden : d, bias);
-    if (c->v[DROPOUT] > 0) add(c, inner, IS_DROPOUT, "drop");
-    if (c->v[NORM] != NO_NORM && post) add_norm(c, block, norm);
+        add_linear(c, n, i, sub[mlp ? 4 + i : i], mlp && i == 0 ? hidden : d, mlp && i == 1 ? hidden : d, c->r.bias);
+    if (c->r.dropout > 0) add(c, inner, DROP, "drop");
+    if (normed && c->r.norm_place) add_norm(c, block, norm);
 }
 
 static void build(ck *c)
 {
-    const int64_t d = (int64_t)c->v[WIDTH];
-    const bool normed = c->v[NORM] != NO_NORM, encoder = c->v[ARCH] != 0;
-    c->nodes = taut_calloc((size_t)(16 * c->v[DEPTH] + 16), sizeof *c->nodes);
-    if (!c->nodes) c->status = taut_no_memory("the model's tree");
+    const int64_t d = (int64_t)c->r.width;
+    const bool normed = c->r.norm != NO_NORM, encoder = c->r.arch != 0;
+    c->nodes = ck_room(c, 16 * (int64_t)c->r.depth + 16, sizeof *c->nodes);
     c->embed = tensor(c, "embed", "weight", -1, d);
-    if (c->v[TIED] == 0) c->bad[0] = 0; /* the embedding is then no part of f */
-    if (ck_over(c)) return;
-    c->root = add(c, NULL, IS_SEQUENCE, "");
-    ck_node *body = c->body = add(c, c->root, IS_SEQUENCE, "");
-    if (c->v[POSITIONS] == LEARNED)
-        add(c, body, IS_POSITION, "pos")->w[0] = tensor(c, "pos", "weight", (int64_t)c->v[CONTEXT], d);
-    if (c->v[EMBED_NORM]) add_norm(c, body, "embed_norm");
-    if (c->v[DROPOUT] > 0) add(c, body, IS_DROPOUT, "drop");
-    ck_node *blocks = add(c, body, IS_SEQUENCE, "block");
-    for (int i = 0; i < (int)c->v[DEPTH] && !ck_over(c); i++) {
+    if (!c->r.tied) c->bad[0] = 0; /* the embedding is then no part of f; reach answers for it */
+    c->root = add(c, NULL, SEQUENCE, "");
+    c->body = add(c, c->root, SEQUENCE, "");
+    if (c->r.positions == LEARNED)
+        add(c, c->body, POSITION, "pos")->w[0] = tensor(c, "pos", "weight", (int64_t)c->r.context, d);
+    if (c->r.embed_norm) add_norm(c, c->body, "embed_norm");
+    if (c->r.dropout > 0) add(c, c->body, DROP, "drop");
+    ck_node *blocks = add(c, c->body, SEQUENCE, "block");
+    for (int i = 0; i < (int)c->r.depth; i++) {
         char number[12];
         snprintf(number, sizeof number, "%d", i);
-        ck_node *block = add(c, blocks, IS_SEQUENCE, number);
-        add_branch(c, block, IS_ATTENTION);
-        add_branch(c, block, IS_MLP);
+        ck_node *block = add(c, blocks, SEQUENCE, number);
+        add_branch(c, block, ATTENTION, "norm1");
+        add_branch(c, block, MLP, "norm2");
     }
-    if (normed && c->v[PLACE] == 0) add_norm(c, body, "norm");
-    if (encoder) {
-        add_linear(c, add(c, body, IS_LINEAR, "transform"), 0, "", d, d, c->v[BIAS] != 0);
-        add(c, body, IS_POINTWISE, "transform_act");
-        if (normed) add_norm(c, body, "transform_norm");
-    }
-    c->head = add(c, c->root, IS_LINEAR, "head");
-    c->head->w[0] = c->v[TIED] ? c->embed : tensor(c, "head", "weight", c->embed.rows, d);
-    if (encoder && c->v[BIAS]) c->head->b[0] = tensor(c, "head", "bias", 1, c->embed.rows);
-    if (c->v[LOGIT_SCALE] != 1) add(c, c->root, IS_SCALE, "logits");
+    if (normed && c->r.norm_place == 0) add_norm(c, c->body, "norm");
+    if (encoder) add_linear(c, add(c, c->body, LINEAR, "transform"), 0, "", d, d, c->r.bias);
+    if (encoder) add(c, c->body, POINTWISE, "transform_act");
+    if (encoder && normed) add_norm(c, c->body, "transform_norm");
+    c->head = add(c, c->root, LINEAR, "head");
+    c->head->w[0] = c->r.tied ? c->embed : tensor(c, "head", "weight", c->embed.rows, d);
+    if (encoder && c->r.bias) c->head->b[0] = tensor(c, "head", "bias", 1, c->embed.rows);
+    if (c->r.logit_scale != 1) add(c, c->root, SCALE, "logits");
+    if (c->used + 1 != cJSON_GetArraySize(c->header))
+        ck_fail(c, "model file: it has tensors that the recipe does not name");
 }
 
-/* Splits the file into its header and, at the start of c->file, its weights. */
-static void split(ck *c)
-{
-    const unsigned char *raw = (const unsigned char *)c->file;
-    uint64_t len = 0;
-    for (int i = 7; i >= 0 && c->size >= 8; i--) len = len << 8 | raw[i];
-    if (c->size < 8 || len > c->size - 8 || memchr(raw + 8, 0, (size_t)len)) {
-        ck_fail(c, "model file: not in the safetensors format");
-        return;
-    }
-    c->header = cJSON_ParseWithLength(c->file + 8, (size_t)len);
-    const cJSON *meta = cJSON_GetObjectItemCaseSensitive(c->header, "__metadata__");
-    const cJSON *recipe = cJSON_GetObjectItemCaseSensitive(meta, "taut.recipe");
-    if (!cJSON_IsString(recipe))
-        ck_fail(c, "model file: its metadata has no taut.recipe");
-    else if (!ck_distinct(c->header))
-        ck_fail(c, "model file: its header has a name twice");
-    else if (!(c->recipe = taut_strdup(recipe->valuestring)))
-        c->status = taut_no_memory("the recipe");
-    c->size -= 8 + (size_t)len;
-    memmove(c->file, c->file + 8 + len, c->size);
-}
-
-void ck_model_read(ck *c, const char *sha256, double bytes)
+void ck_model_read(ck *c)
 {
     char hex[65];
     taut_sha256 sha;
+    const cJSON *named = cJSON_GetObjectItemCaseSensitive(c->cert, "model");
+    const char *sha256 = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(named, "sha256"));
+    const double bytes = cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(named, "bytes"));
     taut_sha256_begin(&sha);
     taut_sha256_add(&sha, c->file, c->size);
     taut_sha256_end(&sha, hex);
-    if (bytes != (double)c->size || strcmp(hex, sha256) != 0) {
+    if (!sha256 || bytes != (double)c->size || strcmp(hex, sha256) != 0)
         ck_fail(c, "the certificate is about another file: %.0f bytes, sha256 %.16s..., not %zu, %.16s...", bytes,
-                sha256, c->size, hex);
-        return;
-    }
-    split(c);
-    if (!ck_over(c)) read_recipe(c);
-    if (!ck_over(c)) build(c);
-    if (!ck_over(c) && c->used + 1 != cJSON_GetArraySize(c->header))
-        ck_fail(c, "model file: it holds %d tensors, the recipe asks for %d", cJSON_GetArraySize(c->header) - 1,
-                c->used);
+                sha256 ? sha256 : "?", c->size, hex);
+    uint64_t len = 0;
+    for (int i = 7; i >= 0 && c->size >= 8; i--) len = len << 8 | (unsigned char)c->file[i];
+    if (c->size >= 8 && len <= c->size - 8) c->header = cJSON_ParseWithLength(c->file + 8, (size_t)len);
+    const cJSON *meta = cJSON_GetObjectItemCaseSensitive(c->header, "__metadata__");
+    const char *recipe = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(meta, "taut.recipe"));
+    if (!recipe) ck_fail(c, "model file: not in the safetensors format, or without taut.recipe in its metadata");
+    ck_distinct(c, c->header);
+    c->size -= 8 + (size_t)len;
+    memmove(c->file, c->file + 8 + len, c->size); /* the weights, now aligned */
+    read_recipe(c, strcpy(ck_room(c, (int64_t)strlen(recipe) + 1, 1), recipe));
+    build(c);
 }

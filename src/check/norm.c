@@ -93,7 +93,7 @@ double ck_product(ck *c, double *p, ck_view a, ck_view b)
 {
     memset(p, 0, (size_t)(a.cols * b.cols) * sizeof *p);
     multiply(c, p, b.cols, a, b, 1, false);
-    return ck_mul(ck_gamma(roundings(a.rows)), ck_mul(ck_length(a), ck_length(b)));
+    return ck_gamma(roundings(a.rows));
 }
 
 ck_gram *ck_gram_new(ck *c, int64_t n)

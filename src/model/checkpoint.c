@@ -31,12 +31,12 @@ static taut_status find_tensor(const taut_st_tensor **out, const taut_safetensor
     const bool fits = p->rows == 1 ? t->rank == 1 && t->shape[0] == p->cols
                                    : t->rank == 2 && t->shape[0] == p->rows && t->shape[1] == p->cols;
     if (fits) return TAUT_OK;
-    return taut_fail(TAUT_BAD_FILE, "%s: %s holds %lld numbers of another shape, the model wants %lld x %lld",
-                     path, name, (long long)t->count, (long long)p->rows, (long long)p->cols);
+    return taut_fail(TAUT_BAD_FILE, "%s: %s holds %lld numbers of another shape, the model wants %lld x %lld", path,
+                     name, (long long)t->count, (long long)p->rows, (long long)p->cols);
 }
 
-taut_status taut_slab_load(const taut_kernels *k, taut_real *dst, const taut_safetensors *st,
-                           const char *path, const char *name, const taut_param *p)
+taut_status taut_slab_load(const taut_kernels *k, taut_real *dst, const taut_safetensors *st, const char *path,
+                           const char *name, const taut_param *p)
 {
     const int64_t len = p->rows * p->cols;
     const taut_st_tensor *t;
@@ -63,10 +63,9 @@ taut_status taut_model_save(const taut_model *m, const char *path)
         view[i] = (taut_slab_view){ m->k, w->param->value };
         entry[i] = taut_slab_entry(&view[i], w->path, "F32", w->param);
     }
-    const taut_st_meta meta[] = { { "format", "taut" },
-                                  { "taut.version", TAUT_VERSION },
-                                  { "taut.recipe", m->recipe },
-                                  { "taut.vocab", m->vocab } };
+    const taut_st_meta meta[] = {
+        { "format", "taut" }, { "taut.version", TAUT_VERSION }, { "taut.recipe", m->recipe }, { "taut.vocab", m->vocab }
+    };
     if (!s) s = taut_safetensors_write(path, entry, m->weights, meta, 4);
     free(entry);
     free(view);
@@ -116,8 +115,7 @@ taut_status taut_model_open(taut_model **out, const char *path, const taut_kerne
     taut_model_spec spec;
     taut_status s = taut_safetensors_open(&st, path);
     if (s) return s;
-    const char *recipe = taut_safetensors_meta(st, "taut.recipe"),
-               *vocab = taut_safetensors_meta(st, "taut.vocab");
+    const char *recipe = taut_safetensors_meta(st, "taut.recipe"), *vocab = taut_safetensors_meta(st, "taut.vocab");
     const taut_st_tensor *embed = taut_safetensors_find(st, "embed.weight");
     if (!recipe || !vocab || !embed || embed->rank != 2)
         s = taut_fail(TAUT_BAD_FILE, "%s: not a taut model (no recipe in its metadata)", path);

@@ -9,7 +9,7 @@ taut_module *taut_encoder(const taut_model_spec *s)
     taut_list_add(&l, "block", taut_tree_blocks(s, false));
     if (s->norm != TAUT_NORM_NONE && s->place == TAUT_PLACE_PRE) taut_list_add(&l, "norm", taut_tree_norm(s));
     taut_list_add(&l, "transform", taut_linear(s->width, s->width, s->bias, s->init, s->init_std));
-    taut_list_add(&l, "transform_act", taut_pointwise(s->activation, s->activation_factor));
+    taut_list_add(&l, "transform_act", taut_tree_activation(s));
     if (s->norm != TAUT_NORM_NONE) taut_list_add(&l, "transform_norm", taut_tree_norm(s));
     return taut_list_sequence(&l);
 }

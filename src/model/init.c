@@ -1,10 +1,12 @@
 /* Random first weights.  Weight number i draws from its own stream, so adding one at the end changes no other.
- * Orthogonal: Gram-Schmidt, twice, on a Gaussian matrix, so that every singular value is `gain`. */
+ * Orthogonal: Gram-Schmidt, twice, on a Gaussian matrix, so that every singular value is `gain`.
+ * Spectral: Gaussian, divided by its largest singular value as Lanczos finds it. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/rng.h"
+#include "bound/norm.h"
 #include "model/model.h"
 
 static double inner(const double *a, const double *b, int64_t n)
@@ -40,16 +42,23 @@ static void orthogonal(double *w, const taut_param *p, uint64_t key, double *wor
             w[r * p->cols + c] = p->gain * (wide ? work[r * len + c] : work[c * len + r]);
 }
 
+/* A number of TAUT_INIT_CONSTANT, and of TAUT_INIT_ONE; everything else is 0. */
+static double same_everywhere(const taut_param *p)
+{
+    return p->init == TAUT_INIT_CONSTANT ? p->gain : p->init == TAUT_INIT_ONE;
+}
+
 static void fill(double *w, const taut_param *p, uint64_t key, double *work)
 {
     const int64_t len = p->rows * p->cols;
+    const bool spectral = p->init == TAUT_INIT_SPECTRAL, random = spectral || p->init == TAUT_INIT_NORMAL;
     if (p->init == TAUT_INIT_ORTHOGONAL) {
         orthogonal(w, p, key, work);
         return;
     }
-    for (int64_t i = 0; i < len; i++)
-        w[i] = p->init == TAUT_INIT_NORMAL ? p->gain * taut_rng_normal(key, (uint64_t)i)
-                                           : p->init == TAUT_INIT_ONE;
+    for (int64_t i = 0; i < len; i++) w[i] = random ? taut_rng_normal(key, (uint64_t)i) : same_everywhere(p);
+    const double top = spectral ? est_norm(w, p->rows, p->cols) : 1;
+    for (int64_t i = 0; random && i < len; i++) w[i] *= p->gain / (top > 0 ? top : 1);
 }
 
 taut_status taut_model_init(taut_model *m, uint64_t seed)

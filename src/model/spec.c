@@ -31,27 +31,64 @@ static void read_blocks(taut_model_spec *s, taut_config *cfg)
     s->bias = taut_config_bool(cfg, "model.bias", true);
     s->tied = taut_config_bool(cfg, "model.tied", true);
     s->head_bias = taut_config_bool(cfg, "model.head_bias", encoder && s->bias);
-    s->activation = (taut_curve)taut_config_choice(cfg, "model.activation", "gelu|gelu_tanh|relu|silu|tanh",
-                                                   0);
+    const int curve = taut_config_choice(cfg, "model.activation", "gelu|gelu_tanh|relu|silu|tanh|maxmin", 0);
+    s->maxmin = curve == TAUT_TANH + 1;
+    s->activation = s->maxmin ? TAUT_RELU : (taut_curve)curve;
     s->activation_factor = taut_config_real(cfg, "model.activation_factor", 1, 1e-6, 1e6);
-    s->convex = taut_config_choice(cfg, "model.residual", "plain|convex", 0);
+    const int residual = taut_config_choice(cfg, "model.residual", "plain|convex|channel", 0);
+    s->convex = residual == 1;
+    s->channel = residual == 2;
     s->residual_alpha = taut_config_real(cfg, "model.residual_alpha", 0, 0, 1);
     s->dropout = taut_config_real(cfg, "model.dropout", 0, 0, 0.95);
 }
 
-static void read_scales(taut_model_spec *s, taut_config *cfg)
+static double read_scales(taut_model_spec *s, taut_config *cfg)
 {
     const double head = (double)s->width / (double)s->heads;
     const double scale[] = { 1 / sqrt(head), 1 / head, 1 / (double)s->width };
     const double factor = taut_config_real(cfg, "model.attention_factor", 1, 0, 1e6);
-    s->attention_scale = factor * scale[taut_config_choice(cfg, "model.attention_scale",
-                                                           "inv_sqrt_head|inv_head|inv_width", 0)];
+    s->attention_scale = factor *
+                         scale[taut_config_choice(cfg, "model.attention_scale", "inv_sqrt_head|inv_head|inv_width", 0)];
     s->attention_out = taut_config_real(cfg, "model.attention_out", 1, 0, 1e6);
     s->logit_scale = taut_config_real(cfg, "model.logit_scale", 1, 1e-6, 1e6);
-    const bool orthogonal = taut_config_choice(cfg, "model.init", "normal|orthogonal", 0);
-    s->init = orthogonal ? TAUT_INIT_ORTHOGONAL : TAUT_INIT_NORMAL;
-    s->init_std = taut_config_real(cfg, "model.init_std", orthogonal ? 1 : 0.02, 0, 1e3);
+    static const taut_init init[] = { TAUT_INIT_NORMAL, TAUT_INIT_ORTHOGONAL, TAUT_INIT_SPECTRAL };
+    s->init = init[taut_config_choice(cfg, "model.init", "normal|orthogonal|spectral", 0)];
+    s->init_std = taut_config_real(cfg, "model.init_std", s->init == TAUT_INIT_NORMAL ? 0.02 : 1, 0, 1e3);
     s->zero_out = taut_config_bool(cfg, "model.zero_out", false);
+    return factor;
+}
+
+/* Keys of other architectures are asked for only where a recipe names them: all other recipes stay as they were. */
+static void read_others(taut_model_spec *s, taut_config *cfg)
+{
+    if (taut_config_has(cfg, "model.droppath")) s->droppath = taut_config_real(cfg, "model.droppath", 0, 0, 0.95);
+    if (taut_config_has(cfg, "model.mlp_block"))
+        s->mlp_block = (taut_block_kind)taut_config_choice(cfg, "model.mlp_block", "mlp|potential|sll", 0);
+    if (taut_config_has(cfg, "model.attention"))
+        s->cosine = taut_config_choice(cfg, "model.attention", "softmax|cosine", 0);
+    if (!s->cosine) return;
+    s->cosine_tau = taut_config_real(cfg, "model.cosine_tau", 12, 0, 1e6);
+    s->cosine_eps = taut_config_real(cfg, "model.cosine_eps", 1e-6, 0, 1e6);
+    s->cosine_nu = taut_config_real(cfg, "model.cosine_nu", 1, 0, 1e6);
+    s->cosine_values = taut_config_bool(cfg, "model.cosine_values", false);
+}
+
+/* What the other architectures cannot do. */
+static taut_status check_others(const taut_model_spec *s, double factor)
+{
+    const bool residual_layer = s->mlp_block != TAUT_BLOCK_MLP;
+    if (s->cosine && (factor != 1 || s->attention_out != 1))
+        return taut_fail(TAUT_BAD_CONFIG,
+                         "model.attention = cosine has model.cosine_tau and model.cosine_nu in the place "
+                         "of model.attention_factor and model.attention_out");
+    if (residual_layer && s->norm != TAUT_NORM_NONE && s->place == TAUT_PLACE_PRE)
+        return taut_fail(TAUT_BAD_CONFIG, "model.mlp_block = potential or sll is the residual itself: use "
+                                          "model.norm_place = post or model.norm = none");
+    if (residual_layer && (s->maxmin || s->activation_factor != 1))
+        return taut_fail(TAUT_BAD_CONFIG, "model.mlp_block = potential or sll needs a plain activation, say relu");
+    if (s->maxmin && (s->mlp % 2 || (s->arch == TAUT_ARCH_ENCODER && s->width % 2)))
+        return taut_fail(TAUT_BAD_CONFIG, "model.activation = maxmin pairs features: model.mlp must be even");
+    return TAUT_OK;
 }
 
 taut_status taut_model_spec_read(taut_model_spec *s, taut_config *cfg)
@@ -59,15 +96,15 @@ taut_status taut_model_spec_read(taut_model_spec *s, taut_config *cfg)
     *s = (taut_model_spec){ 0 };
     read_sizes(s, cfg);
     read_blocks(s, cfg);
-    read_scales(s, cfg);
+    const double factor = read_scales(s, cfg);
+    read_others(s, cfg);
     if (s->width % s->heads)
         return taut_fail(TAUT_BAD_CONFIG, "model.width = %lld is not a multiple of model.heads = %lld",
                          (long long)s->width, (long long)s->heads);
     if (s->positions == TAUT_POS_ROPE && s->width / s->heads % 2)
-        return taut_fail(TAUT_BAD_CONFIG,
-                         "model.positions = rope needs heads of even width, but width/heads is %lld",
+        return taut_fail(TAUT_BAD_CONFIG, "model.positions = rope needs heads of even width, but width/heads is %lld",
                          (long long)(s->width / s->heads));
     if (s->norm == TAUT_NORM_CENTER && s->width < 2)
         return taut_fail(TAUT_BAD_CONFIG, "model.norm = centernorm needs model.width of at least 2");
-    return TAUT_OK;
+    return check_others(s, factor);
 }

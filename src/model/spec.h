@@ -8,6 +8,7 @@ typedef enum { TAUT_ARCH_GPT, TAUT_ARCH_ENCODER } taut_arch;
 typedef enum { TAUT_PLACE_PRE, TAUT_PLACE_POST } taut_place;
 typedef enum { TAUT_NORM_LAYER, TAUT_NORM_RMS, TAUT_NORM_CENTER, TAUT_NORM_NONE } taut_norm_kind;
 typedef enum { TAUT_POS_LEARNED, TAUT_POS_ROPE, TAUT_POS_ALIBI, TAUT_POS_NONE } taut_pos_kind;
+typedef enum { TAUT_BLOCK_MLP, TAUT_BLOCK_POTENTIAL, TAUT_BLOCK_SLL } taut_block_kind;
 
 typedef struct {
     taut_arch arch;
@@ -20,12 +21,19 @@ typedef struct {
     double rope_base;
     bool bias, tied, head_bias;
     taut_curve activation;
+    bool maxmin; /* in the place of the curve */
     double activation_factor;
-    bool convex;           /* (1-a) x + a f(x) instead of x + f(x) */
-    double residual_alpha; /* a; 0 asks for 1/(2 depth) */
+    taut_block_kind mlp_block; /* potential and sll are residual layers by themselves */
+    bool convex;               /* (1-a) x + a f(x) instead of x + f(x) */
+    bool channel;              /* x + a * f(x), a learned, one a channel */
+    double residual_alpha;     /* a; 0 asks for 1/(2 depth), with `channel` it starts from 1/depth */
+    double droppath;
+    bool cosine; /* cosine attention: logits tau n(q).n(k), output times nu; values normalised too when asked */
+    double cosine_tau, cosine_eps, cosine_nu;
+    bool cosine_values;
     double attention_scale, attention_out, logit_scale, dropout;
     taut_init init;
-    double init_std; /* normal: standard deviation; orthogonal: every singular value */
+    double init_std; /* normal: standard deviation; orthogonal: every singular value; spectral: the largest */
     bool zero_out;   /* matrices that write into the residual stream start at 0 */
 } taut_model_spec;
 

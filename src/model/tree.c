@@ -1,6 +1,7 @@
 /* One transformer block and what stands before the first, for every placing of the norm:
  *     pre    x + f(norm(x))      post   norm(x + f(x))      none   x + f(x)
- * with + replaced by the convex mix when asked. */
+ * with + replaced by the convex mix, or f's channels weighed, when asked.  A potential or SLL layer is x + f(x) itself:
+ *     post   norm(layer(x))      none   layer(x) */
 #include "model/tree.h"
 
 #include <math.h>
@@ -29,8 +30,27 @@ static double out_gain(const taut_model_spec *s)
     return s->init == TAUT_INIT_NORMAL && !s->convex ? s->init_std / sqrt(2.0 * (double)s->depth) : s->init_std;
 }
 
+static taut_module *cosine(const taut_model_spec *s, bool causal)
+{
+    return taut_cosattention(&(taut_cosattention_spec){ .width = s->width,
+                                                        .heads = s->heads,
+                                                        .tau = s->cosine_tau,
+                                                        .eps = s->cosine_eps,
+                                                        .out = s->cosine_nu,
+                                                        .values = s->cosine_values,
+                                                        .causal = causal,
+                                                        .alibi = s->positions == TAUT_POS_ALIBI,
+                                                        .rope = s->positions == TAUT_POS_ROPE,
+                                                        .bias = s->bias,
+                                                        .rope_base = s->rope_base,
+                                                        .gain = s->init_std,
+                                                        .out_gain = out_gain(s),
+                                                        .init = s->init });
+}
+
 static taut_module *attention(const taut_model_spec *s, bool causal)
 {
+    if (s->cosine) return cosine(s, causal);
     return taut_attention(&(taut_attention_spec){ .width = s->width,
                                                   .heads = s->heads,
                                                   .scale = s->attention_scale,
@@ -45,8 +65,27 @@ static taut_module *attention(const taut_model_spec *s, bool causal)
                                                   .init = s->init });
 }
 
+taut_module *taut_tree_activation(const taut_model_spec *s)
+{
+    if (!s->maxmin) return taut_pointwise(s->activation, s->activation_factor);
+    const char *const names[] = { "sort", "factor" };
+    taut_module *const row[] = { taut_maxmin(2), taut_scale(s->activation_factor) };
+    return taut_sequence(2, names, row);
+}
+
+/* The names of taut_mlp's weights, around an activation that is no curve. */
+static taut_module *mlp_of_parts(const taut_model_spec *s)
+{
+    const char *const names[] = { "in", "act", "out" };
+    taut_module *const row[] = { taut_linear(s->mlp, s->width, s->bias, s->init, s->init_std), taut_tree_activation(s),
+                                 taut_linear(s->width, s->mlp, s->bias, out_gain(s) == 0 ? TAUT_INIT_ZERO : s->init,
+                                             out_gain(s)) };
+    return taut_sequence(3, names, row);
+}
+
 static taut_module *mlp(const taut_model_spec *s)
 {
+    if (s->maxmin) return mlp_of_parts(s);
     return taut_mlp(&(taut_mlp_spec){ .width = s->width,
                                       .hidden = s->mlp,
                                       .out = s->width,
@@ -66,16 +105,35 @@ static void add_branch(taut_list *block, const taut_model_spec *s, const char *n
     taut_list l = { .count = 0 };
     if (s->norm != TAUT_NORM_NONE && s->place == TAUT_PLACE_PRE) taut_list_add(&l, norm, taut_tree_norm(s));
     taut_list_add(&l, name, f);
+    if (s->channel)
+        taut_list_add(&l, "scale", taut_channel(s->width, s->residual_alpha > 0 ? a : 1 / (double)s->depth));
     if (s->dropout > 0) taut_list_add(&l, "drop", taut_dropout(s->dropout, id));
+    if (s->droppath > 0) taut_list_add(&l, "path", taut_droppath(s->droppath, id));
     taut_list_add(block, "", taut_mix(taut_list_sequence(&l), s->convex ? 1 - a : 1, s->convex ? a : 1));
     if (s->norm != TAUT_NORM_NONE && s->place == TAUT_PLACE_POST) taut_list_add(block, norm, taut_tree_norm(s));
+}
+
+/* A layer that is a residual by itself. */
+static void add_layer(taut_list *block, const taut_model_spec *s)
+{
+    const taut_potential_spec spec = { .width = s->width,
+                                       .hidden = s->mlp,
+                                       .curve = s->activation,
+                                       .bias = s->bias,
+                                       .init = s->init,
+                                       .gain = s->init_std };
+    taut_list_add(block, "mlp", s->mlp_block == TAUT_BLOCK_SLL ? taut_sll(&spec) : taut_potential(&spec));
+    if (s->norm != TAUT_NORM_NONE) taut_list_add(block, "norm2", taut_tree_norm(s));
 }
 
 static taut_module *block(const taut_model_spec *s, bool causal, uint64_t index)
 {
     taut_list l = { .count = 0 };
     add_branch(&l, s, "attn", attention(s, causal), "norm1", 2 * index + 1);
-    add_branch(&l, s, "mlp", mlp(s), "norm2", 2 * index + 2);
+    if (s->mlp_block == TAUT_BLOCK_MLP)
+        add_branch(&l, s, "mlp", mlp(s), "norm2", 2 * index + 2);
+    else
+        add_layer(&l, s);
     return taut_list_sequence(&l);
 }
 

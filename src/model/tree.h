@@ -13,9 +13,10 @@ typedef struct {
 void taut_list_add(taut_list *, const char *name, taut_module *child);
 taut_module *taut_list_sequence(const taut_list *);
 
-taut_module *taut_tree_norm(const taut_model_spec *);                /* not for norm = none */
+taut_module *taut_tree_norm(const taut_model_spec *); /* not for norm = none */
+taut_module *taut_tree_activation(const taut_model_spec *);
 taut_module *taut_tree_blocks(const taut_model_spec *, bool causal); /* all blocks, named 0, 1, ... */
-void taut_tree_begin(taut_list *, const taut_model_spec *); /* positions, norm, dropout, before the blocks */
+void taut_tree_begin(taut_list *, const taut_model_spec *);          /* positions, norm, dropout, before the blocks */
 
 /* The two models up to their last features; the head that scores tokens comes behind. */
 taut_module *taut_gpt(const taut_model_spec *);

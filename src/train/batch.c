@@ -11,8 +11,8 @@ int64_t taut_batch_tokens(const taut_model_spec *m, const taut_vocab *v)
     return taut_vocab_size(v) + (m->arch == TAUT_ARCH_ENCODER);
 }
 
-taut_status taut_batch_create(taut_batch *b, const taut_text *text, const taut_model_spec *model,
-                              double mask_rate, uint64_t seed, int64_t largest)
+taut_status taut_batch_create(taut_batch *b, const taut_text *text, const taut_model_spec *model, double mask_rate,
+                              uint64_t seed, int64_t largest)
 {
     const size_t size = (size_t)(largest * model->context) * sizeof(int32_t);
     *b = (taut_batch){ text, model, mask_rate, seed, taut_malloc(size), taut_malloc(size) };
@@ -48,8 +48,7 @@ static int64_t count_targets(const taut_batch *b, int64_t rows)
 
 int64_t taut_batch_train(taut_batch *b, int64_t first, int64_t count)
 {
-    const uint64_t key = taut_rng_key(b->seed, TAUT_RNG_BATCH, 0),
-                   mask = taut_rng_key(b->seed, TAUT_RNG_MASK, 0);
+    const uint64_t key = taut_rng_key(b->seed, TAUT_RNG_BATCH, 0), mask = taut_rng_key(b->seed, TAUT_RNG_MASK, 0);
     taut_text_sample(b->text, TAUT_TRAIN, b->model->context, key, first, count, b->x, b->y);
     if (b->model->arch == TAUT_ARCH_ENCODER)
         for (int64_t i = 0; i < count; i++) hide(b, i, mask, first + i);
@@ -59,8 +58,7 @@ int64_t taut_batch_train(taut_batch *b, int64_t first, int64_t count)
 int64_t taut_batch_windows(taut_batch *b, taut_split split, const int64_t *index, int64_t count)
 {
     const int64_t t = b->model->context;
-    const uint64_t mask = taut_rng_key(0, TAUT_RNG_MASK,
-                                       1); /* free of the seed: every model gets the same questions */
+    const uint64_t mask = taut_rng_key(0, TAUT_RNG_MASK, 1); /* free of the seed: every model gets the same questions */
     for (int64_t i = 0; i < count; i++) {
         taut_text_window(b->text, split, t, index[i], b->x + i * t, b->y + i * t);
         if (b->model->arch == TAUT_ARCH_ENCODER) hide(b, i, mask, index[i]);

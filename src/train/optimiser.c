@@ -63,8 +63,8 @@ static void adam_step(taut_optimiser *o, const taut_weight *w, int64_t step, dou
                           .decay = w->param->role == TAUT_MATRIX ? lr * t->decay : 0,
                           .c1 = 1 - pow(t->beta1, (double)(step + 1)),
                           .c2 = 1 - pow(t->beta2, (double)(step + 1)) };
-    k->adamw(w->param->value, taut_at(k, o->first, w->offset), taut_at(k, o->second, w->offset),
-             w->param->grad, taut_weight_len(w), &h);
+    k->adamw(w->param->value, taut_at(k, o->first, w->offset), taut_at(k, o->second, w->offset), w->param->grad,
+             taut_weight_len(w), &h);
 }
 
 static void muon_step(taut_optimiser *o, const taut_weight *w, double lr)
@@ -89,8 +89,8 @@ void taut_optimiser_step(taut_optimiser *o, int64_t step, double factor)
         const taut_weight *w = &o->m->weight[i];
         const bool matrix = w->param->role == TAUT_MATRIX;
         if (t->optimiser == TAUT_SGD)
-            k->sgd(w->param->value, taut_at(k, o->first, w->offset), w->param->grad, taut_weight_len(w),
-                   t->lr * factor, t->momentum, matrix ? t->lr * factor * t->decay : 0);
+            k->sgd(w->param->value, taut_at(k, o->first, w->offset), w->param->grad, taut_weight_len(w), t->lr * factor,
+                   t->momentum, matrix ? t->lr * factor * t->decay : 0);
         else if (t->optimiser == TAUT_MUON && matrix)
             muon_step(o, w, t->lr * factor);
         else

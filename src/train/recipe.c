@@ -16,8 +16,7 @@ void taut_data_spec_read(taut_data_spec *s, taut_config *cfg)
 
 static void read_optimiser(taut_train_spec *t, taut_config *cfg)
 {
-    t->optimiser = (taut_optimiser_kind)taut_config_choice(cfg, "train.optimiser", "sgd|adamw|muon",
-                                                           TAUT_ADAMW);
+    t->optimiser = (taut_optimiser_kind)taut_config_choice(cfg, "train.optimiser", "sgd|adamw|muon", TAUT_ADAMW);
     const bool muon = t->optimiser == TAUT_MUON;
     t->lr = taut_config_real(cfg, "train.lr", muon ? 0.02 : 1e-3, 0, 1e6);
     t->adam_lr = taut_config_real(cfg, "train.adam_lr", muon ? 1e-3 : t->lr, 0, 1e6);
@@ -36,8 +35,7 @@ static void read_loop(taut_train_spec *t, taut_config *cfg)
     t->steps = taut_config_int(cfg, "train.steps", 1000, 1, most);
     t->batch = taut_config_int(cfg, "train.batch", 16, 1, 1 << 20);
     t->accumulate = taut_config_int(cfg, "train.accumulate", 1, 1, 1 << 16);
-    t->schedule = (taut_schedule_kind)taut_config_choice(cfg, "train.schedule", "constant|linear|cosine",
-                                                         TAUT_COSINE);
+    t->schedule = (taut_schedule_kind)taut_config_choice(cfg, "train.schedule", "constant|linear|cosine", TAUT_COSINE);
     t->warmup = taut_config_int(cfg, "train.warmup", 0, 0, most);
     t->lr_final = taut_config_real(cfg, "train.lr_final", 0, 0, 1);
     t->mask_rate = taut_config_real(cfg, "train.mask_rate", 0.15, 1e-6, 1);

@@ -65,30 +65,26 @@ taut_status taut_state_save(const taut_clock *c, const taut_optimiser *o, const 
     const size_t most = (size_t)(3 * o->m->weights + 1);
     item *items = taut_calloc(most, sizeof *items);
     taut_st_entry *entry = taut_calloc(most, sizeof *entry);
-    const taut_status s = items && entry ? write_entries(c, o, path, items, entry)
-                                         : taut_no_memory("saving the run");
+    const taut_status s = items && entry ? write_entries(c, o, path, items, entry) : taut_no_memory("saving the run");
     free(items);
     free(entry);
     return s;
 }
 
-static taut_status load_clock(taut_clock *c, const taut_safetensors *st, const taut_model *m,
-                              const char *path)
+static taut_status load_clock(taut_clock *c, const taut_safetensors *st, const taut_model *m, const char *path)
 {
     const char *step = taut_safetensors_meta(st, "step"), *tokens = taut_safetensors_meta(st, "tokens");
-    const char *seconds = taut_safetensors_meta(st, "seconds"),
-               *vocab = taut_safetensors_meta(st, "taut.vocab");
+    const char *seconds = taut_safetensors_meta(st, "seconds"), *vocab = taut_safetensors_meta(st, "taut.vocab");
     const taut_st_tensor *recent = taut_safetensors_find(st, "recent");
     if (!step || !tokens || !seconds || !vocab || !recent || recent->count != TAUT_RECENT)
         return taut_fail(TAUT_BAD_FILE, "%s: not the state of a taut run", path);
     if (strcmp(vocab, m->vocab) != 0)
-        return taut_fail(TAUT_BAD_FILE, "%s: the run was trained on another vocabulary than this text has",
-                         path);
+        return taut_fail(TAUT_BAD_FILE, "%s: the run was trained on another vocabulary than this text has", path);
     *c = (taut_clock){ .seconds = strtod(seconds, NULL) };
     const bool numbers = taut_number_int(&c->step, step) && taut_number_int(&c->tokens, tokens);
     if (!numbers || c->step < 0 || c->tokens < 0 || !(c->seconds >= 0 && c->seconds < INFINITY))
-        return taut_fail(TAUT_BAD_FILE, "%s: step %.40s, %.40s tokens, %.40s seconds: that makes no sense",
-                         path, step, tokens, seconds);
+        return taut_fail(TAUT_BAD_FILE, "%s: step %.40s, %.40s tokens, %.40s seconds: that makes no sense", path, step,
+                         tokens, seconds);
     return taut_safetensors_read(st, recent, c->recent, 0, TAUT_RECENT);
 }
 

@@ -48,8 +48,7 @@ static taut_status begin(run *r)
     } else {
         s = taut_model_init(t->model, t->recipe.train.seed);
         if (!s) s = taut_dir_make(o->run);
-        for (int i = 0; !s && i < 3; i++)
-            remove(in_run(r, path, old[i])); /* of the run that is overwritten */
+        for (int i = 0; !s && i < 3; i++) remove(in_run(r, path, old[i])); /* of the run that is overwritten */
     }
     if (!s) s = taut_file_write(in_run(r, path, "recipe.ini"), t->printed, strlen(t->printed));
     if (!s) s = taut_log_open(&r->log, in_run(r, path, "log.jsonl"), o->resume ? t->clock.step : -1);
@@ -178,11 +177,10 @@ static taut_status loop(run *r, taut_train_summary *out)
     }
     if (!s) s = checkpoint(r);
     if (s == TAUT_NOT_FINITE && r->saved >= 0)
-        return taut_fail(s, "%s; the checkpoint of step %lld is kept in %s", taut_last_error(),
-                         (long long)r->saved, r->options->run);
+        return taut_fail(s, "%s; the checkpoint of step %lld is kept in %s", taut_last_error(), (long long)r->saved,
+                         r->options->run);
     if (s == TAUT_NOT_FINITE)
-        return taut_fail(s, "%s, and there was no checkpoint yet (try a smaller train.lr)",
-                         taut_last_error());
+        return taut_fail(s, "%s, and there was no checkpoint yet (try a smaller train.lr)", taut_last_error());
     return s ? s : finish(r, out);
 }
 
@@ -192,11 +190,9 @@ static taut_status check_folder(const run *r)
     char path[4096];
     const taut_train_options *o = r->options;
     const bool there = taut_file_exists(in_run(r, path, "state.safetensors"));
-    if (o->resume && !there)
-        return taut_fail(TAUT_BAD_FILE, "%s: nothing to resume, there is no checkpoint", path);
+    if (o->resume && !there) return taut_fail(TAUT_BAD_FILE, "%s: nothing to resume, there is no checkpoint", path);
     if (!o->resume && there && !o->overwrite)
-        return taut_fail(TAUT_BAD_FILE,
-                         "%s already holds a run: go on with --resume, or start anew with --overwrite",
+        return taut_fail(TAUT_BAD_FILE, "%s already holds a run: go on with --resume, or start anew with --overwrite",
                          o->run);
     return TAUT_OK;
 }
@@ -205,8 +201,7 @@ taut_status taut_train(taut_train_summary *out, taut_config *cfg, const taut_ker
                        const taut_train_options *options)
 {
     run r = { .options = options, .saved = -1 };
-    if (strlen(options->run) > 4000)
-        return taut_fail(TAUT_BAD_FILE, "the name of the run's folder is too long");
+    if (strlen(options->run) > 4000) return taut_fail(TAUT_BAD_FILE, "the name of the run's folder is too long");
     taut_status s = check_folder(&r);
     if (!s) s = taut_trainer_open(&r.trainer, cfg, k);
     if (!s) s = begin(&r);

@@ -17,8 +17,7 @@ static taut_status open_text(taut_trainer *t, const taut_kernels *k)
         return taut_fail(TAUT_BAD_DATA, "%s: %s", d->source, taut_last_error());
     char *vocab = taut_vocab_print(t->text->vocab);
     if (!vocab) return taut_no_memory("the vocabulary");
-    s = taut_model_create(&t->model, &r->model, taut_batch_tokens(&r->model, t->text->vocab), t->printed,
-                          vocab, k);
+    s = taut_model_create(&t->model, &r->model, taut_batch_tokens(&r->model, t->text->vocab), t->printed, vocab, k);
     free(vocab);
     return s;
 }

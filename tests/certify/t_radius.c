@@ -278,12 +278,12 @@ static verdict judge(const taut_model *m, double room)
 
 static void bad_weights(void)
 {
-    static const char *const paths[] = { "embed.weight", "block.0.attn.q.weight", "block.0.mlp.out.weight",
-                                         "block.0.mlp.in.weight", "block.0.attn.o.weight" };
+    static const char *const paths[] = { "embed.weight",          "block.0.attn.q.weight", "block.0.mlp.out.weight",
+                                         "block.0.mlp.in.weight", "block.0.attn.o.weight", "head.weight" };
     const double poison[] = { NAN, INFINITY, -INFINITY };
-    for (int i = 0; i < 15; i++) {
-        taut_model *m = model_of(recipes[0], V);
-        values(m, paths[i / 3])[3] = poison[i % 3];
+    for (int i = 0; i < 18; i++) {
+        taut_model *m = model_of(recipes[1], V);
+        values(m, paths[i / 3])[rng_int(0, 5)] = poison[i % 3];
         const verdict v = judge(m, 1);
         CHECK(v.lip == INFINITY && v.radius == 0, "NaN and infinity: no constant, no radius");
         taut_model_free(m);

@@ -8,8 +8,7 @@
 #include "model/safetensors.h"
 #include "temp.h"
 
-static const char recipe[] =
-    "[model]\narch = gpt\nwidth = 16\ndepth = 2\nheads = 2\ncontext = 12\ntied = false\n";
+static const char recipe[] = "[model]\narch = gpt\nwidth = 16\ndepth = 2\nheads = 2\ncontext = 12\ntied = false\n";
 static const char vocab[] = "chars:a,20-2b";
 enum { TOKENS = 13 };
 
@@ -43,8 +42,7 @@ static void round_trip(const char *text, const char *kernels)
     must(taut_model_save(m, path));
     must(taut_model_open(&back, path, taut_kernels_find(kernels), true));
     CHECK(strcmp(back->recipe, text) == 0 && strcmp(back->vocab, vocab) == 0, "recipe and vocabulary");
-    CHECK(back->weights == m->weights && back->slab == m->slab && back->embed.rows == TOKENS,
-          "the same weights");
+    CHECK(back->weights == m->weights && back->slab == m->slab && back->embed.rows == TOKENS, "the same weights");
     CHECK(back->grads && m->k->dot(back->grads, back->grads, m->slab) == 0, "gradients as asked for");
     double *a = doubles(m->slab), *b = doubles(m->slab);
     m->k->get(a, m->values, m->slab);
@@ -96,8 +94,7 @@ static void take_apart(parts *p, const char *path)
     for (int i = 0; i < p->count; i++) {
         const taut_st_tensor *t = taut_safetensors_at(p->st, i);
         sources[i] = (source){ p->st, t };
-        p->entry[i] = (taut_st_entry){ t->name, t->dtype,   t->rank, { t->shape[0], t->shape[1] },
-                                       fetch,   &sources[i] };
+        p->entry[i] = (taut_st_entry){ t->name, t->dtype, t->rank, { t->shape[0], t->shape[1] }, fetch, &sources[i] };
     }
 }
 
@@ -127,8 +124,7 @@ static void refused(const parts *p, const char *why)
     const taut_status s = taut_model_open(&m, path, taut_kernels_find("cpu"), false);
     CHECK(s == TAUT_BAD_FILE || s == TAUT_BAD_CONFIG, why);
     CHECK(!m, "and no model");
-    CHECK(strstr(taut_last_error(), why) && strstr(taut_last_error(), "changed.safetensors"),
-          taut_last_error());
+    CHECK(strstr(taut_last_error(), why) && strstr(taut_last_error(), "changed.safetensors"), taut_last_error());
     for (const char *c = taut_last_error(); *c; c++) CHECK((unsigned char)*c >= ' ', "one plain line");
     taut_model_free(m);
 }
@@ -228,8 +224,7 @@ static void not_models(void)
     CHECK(taut_model_open(&m, temp_path("nowhere"), k, false) == TAUT_BAD_FILE, "a missing file");
     CHECK(taut_model_open(&m, temp_dir, k, false) == TAUT_BAD_FILE, "a folder");
     CHECK(taut_model_open(&m, temp_text("empty", ""), k, false) == TAUT_BAD_FILE, "an empty file");
-    CHECK(taut_model_open(&m, temp_text("text", "once upon a time there was a file"), k, false) ==
-              TAUT_BAD_FILE,
+    CHECK(taut_model_open(&m, temp_text("text", "once upon a time there was a file"), k, false) == TAUT_BAD_FILE,
           "text");
     CHECK(!m, "no model");
 }
@@ -243,9 +238,7 @@ static void damaged(const char *path)
     for (int i = 0; i < 8; i++) header += (size_t)(unsigned char)good[i] << 8 * i;
     CHECK(header < len, "a header");
     for (size_t cut = 0; cut < len; cut += cut < header + 64 ? 13 : 509)
-        CHECK(taut_model_open(&m, temp_put("cut", good, cut), taut_kernels_find("cpu"), false) ==
-                  TAUT_BAD_FILE,
-              "cut");
+        CHECK(taut_model_open(&m, temp_put("cut", good, cut), taut_kernels_find("cpu"), false) == TAUT_BAD_FILE, "cut");
     for (case_no = 0; case_no < effort(1500); case_no++) {
         const int64_t bit = rng_int(0, 8 * (int64_t)header - 1);
         good[bit / 8] = (char)(good[bit / 8] ^ 1 << bit % 8);
@@ -287,8 +280,7 @@ static long out_of_memory(const char *path)
     while (saving < 1000 && !saves(m, path, saving)) saving++;
     while (opening < 10000 && !opens(path, opening)) opening++;
     for (long more = 0; more < 10; more++)
-        CHECK(opens(path, opening + more) && (more > 3 || saves(m, path, saving + more)),
-              "a failure was overlooked");
+        CHECK(opens(path, opening + more) && (more > 3 || saves(m, path, saving + more)), "a failure was overlooked");
     char *still = temp_get(path, &len2);
     CHECK(len == len2 && memcmp(good, still, len) == 0, "the file is whole");
     CHECK(temp_count() == files, "no temporary is left");

@@ -55,8 +55,7 @@ static void layout(const char *recipe)
     int64_t end = 0, size = 0;
     must(taut_model_create(&m, &spec, TOKENS, recipe, "bytes", k));
     CHECK(!m->values && !m->grads, "no memory before it is bound");
-    CHECK(strcmp(m->weight[0].path, "embed.weight") == 0 && m->weight[0].param == &m->embed,
-          "the table is first");
+    CHECK(strcmp(m->weight[0].path, "embed.weight") == 0 && m->weight[0].param == &m->embed, "the table is first");
     for (int i = 0; i < m->weights; i++) {
         const taut_weight *w = &m->weight[i];
         for (int j = 0; j < i; j++) {
@@ -70,15 +69,13 @@ static void layout(const char *recipe)
         size += taut_weight_len(w);
     }
     CHECK(end <= m->slab && taut_model_size(m) == size, "sizes add up");
-    CHECK(!taut_model_find(m, "embed") && !taut_model_find(m, "") && !taut_model_find(m, "embed.weight."),
-          "not found");
+    CHECK(!taut_model_find(m, "embed") && !taut_model_find(m, "") && !taut_model_find(m, "embed.weight."), "not found");
     must(taut_model_bind(m, true));
     for (int i = 0; i < m->weights; i++) {
         CHECK(m->weight[i].param->value == taut_at(k, m->values, m->weight[i].offset), "values are bound");
         CHECK(m->weight[i].param->grad == taut_at(k, m->grads, m->weight[i].offset), "gradients are bound");
     }
-    CHECK(k->dot(m->values, m->values, m->slab) == 0 && k->dot(m->grads, m->grads, m->slab) == 0,
-          "all zero at first");
+    CHECK(k->dot(m->values, m->values, m->slab) == 0 && k->dot(m->grads, m->grads, m->slab) == 0, "all zero at first");
     taut_model_free(m);
 }
 
@@ -101,13 +98,11 @@ static void sizes(void)
 
 static void reproducible(const char *recipe)
 {
-    taut_model *a = model_of(recipe, "ref", 5), *b = model_of(recipe, "ref", 5),
-               *c = model_of(recipe, "ref", 6);
+    taut_model *a = model_of(recipe, "ref", 5), *b = model_of(recipe, "ref", 5), *c = model_of(recipe, "ref", 6);
     taut_model *f = model_of(recipe, "cpu", 5);
     double *rounded = doubles(f->slab);
     int64_t differ = 0, other = 0;
-    CHECK(memcmp(a->values, b->values, (size_t)a->slab * sizeof(double)) == 0,
-          "the same seed, the same bits");
+    CHECK(memcmp(a->values, b->values, (size_t)a->slab * sizeof(double)) == 0, "the same seed, the same bits");
     f->k->get(rounded, f->values, f->slab);
     for (int64_t i = 0; i < a->slab; i++) {
         other += ((double *)a->values)[i] != ((double *)c->values)[i];
@@ -129,8 +124,7 @@ static const double *values(const taut_model *m, const char *path)
 /* Standard deviations, ones and zeros.  5 sigma of a standard deviation from n samples is 3.6 / sqrt(n). */
 static void normal(void)
 {
-    taut_model *m = model_of("[model]\nwidth = 64\ndepth = 2\nheads = 2\ncontext = 40\ninit_std = 0.3\n",
-                             "ref", 2);
+    taut_model *m = model_of("[model]\nwidth = 64\ndepth = 2\nheads = 2\ncontext = 40\ninit_std = 0.3\n", "ref", 2);
     const struct {
         const char *path;
         int64_t len;
@@ -145,14 +139,11 @@ static void normal(void)
         double sum = 0;
         for (int64_t j = 0; j < spread[i].len; j++) sum += w[j];
         CHECK_NEAR(sum / n, 0, 5 * spread[i].std / sqrt(n), spread[i].path);
-        CHECK_NEAR(norm(w, spread[i].len) / sqrt(n), spread[i].std, 3.6 * spread[i].std / sqrt(n),
-                   spread[i].path);
+        CHECK_NEAR(norm(w, spread[i].len) / sqrt(n), spread[i].std, 3.6 * spread[i].std / sqrt(n), spread[i].path);
     }
     for (int i = 0; i < 64; i++) {
-        CHECK(values(m, "block.0.norm1.weight")[i] == 1 && values(m, "norm.weight")[i] == 1,
-              "norms start at 1");
-        CHECK(values(m, "block.0.norm1.bias")[i] == 0 && values(m, "block.1.attn.k.bias")[i] == 0,
-              "biases at 0");
+        CHECK(values(m, "block.0.norm1.weight")[i] == 1 && values(m, "norm.weight")[i] == 1, "norms start at 1");
+        CHECK(values(m, "block.0.norm1.bias")[i] == 0 && values(m, "block.1.attn.k.bias")[i] == 0, "biases at 0");
     }
     taut_model_free(m);
 }
@@ -224,8 +215,7 @@ static long out_of_memory(const char *recipe)
 {
     long n = 1;
     while (n < 100000 && !builds(recipe, n)) n++;
-    for (long more = n; more < n + 20; more++)
-        CHECK(builds(recipe, more), "a failed allocation was overlooked");
+    for (long more = n; more < n + 20; more++) CHECK(builds(recipe, more), "a failed allocation was overlooked");
     return n - 1;
 }
 

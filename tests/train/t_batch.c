@@ -15,8 +15,7 @@ typedef struct {
 static void open_set(set *s, const char *arch)
 {
     char recipe[128];
-    snprintf(recipe, sizeof recipe, "[model]\narch = %s\nwidth = 8\nheads = 2\ncontext = %d\n", arch,
-             CONTEXT);
+    snprintf(recipe, sizeof recipe, "[model]\narch = %s\nwidth = 8\nheads = 2\ncontext = %d\n", arch, CONTEXT);
     *s = (set){ .cfg = config_of(recipe) };
     must(taut_model_spec_read(&s->model, s->cfg));
     must(taut_text_open(&s->text, "brackets", "chars", 0.1, NULL, LENGTH, 7));
@@ -76,8 +75,7 @@ static void gpt(void)
     set s;
     int32_t x[COUNT * CONTEXT], y[COUNT * CONTEXT];
     open_set(&s, "gpt");
-    CHECK(taut_batch_tokens(&s.model, s.text->vocab) == taut_vocab_size(s.text->vocab),
-          "a gpt needs no mask");
+    CHECK(taut_batch_tokens(&s.model, s.text->vocab) == taut_vocab_size(s.text->vocab), "a gpt needs no mask");
     CHECK(any_batch_size(&s, 3), "gpt: the same examples for any batch size");
     CHECK(collect(&s, 3, 0.3, COUNT, x, y) == COUNT * CONTEXT, "every token has a target");
     for (int i = 0; i < COUNT; i++) {
@@ -105,8 +103,7 @@ static void encoder(void)
     int32_t x[COUNT * CONTEXT], y[COUNT * CONTEXT];
     int64_t fate[4] = { 0 }, targets = 0, total = 0;
     open_set(&s, "encoder");
-    CHECK(taut_batch_tokens(&s.model, s.text->vocab) == taut_vocab_size(s.text->vocab) + 1,
-          "one more for the mask");
+    CHECK(taut_batch_tokens(&s.model, s.text->vocab) == taut_vocab_size(s.text->vocab) + 1, "one more for the mask");
     CHECK(any_batch_size(&s, 3), "encoder: the same examples and masks for any batch size");
     for (uint64_t seed_ = 0; seed_ < 40; seed_++) {
         targets += collect(&s, seed_, 0.15, COUNT, x, y);
@@ -114,8 +111,7 @@ static void encoder(void)
         count_fates(&s, x, y, COUNT * CONTEXT, fate);
         if (seed_ == 0)
             for (int i = 0; i < COUNT; i++)
-                CHECK(place_of(&s, x + i * CONTEXT, y + i * CONTEXT, true) >= 0,
-                      "the answers restore the text");
+                CHECK(place_of(&s, x + i * CONTEXT, y + i * CONTEXT, true) >= 0, "the answers restore the text");
     }
     CHECK(targets == total - fate[0], "it counts its targets");
     /* 11520 tokens: five standard deviations are 1.7 % of all, and 6 % of the chosen */
@@ -133,8 +129,7 @@ static void windows(const char *arch)
     set s;
     taut_batch b, other;
     open_set(&s, arch);
-    const int64_t all = taut_text_windows(s.text, TAUT_VALID, CONTEXT),
-                  split = s.text->len - s.text->train_len;
+    const int64_t all = taut_text_windows(s.text, TAUT_VALID, CONTEXT), split = s.text->len - s.text->train_len;
     const int64_t index[3] = { 0, all / 2, all - 1 }, real = split - 1 - (all - 1) * CONTEXT;
     CHECK(real < CONTEXT, "this split ends in a partial window");
     must(taut_batch_create(&b, s.text, &s.model, 0.5, 1, 3));
@@ -146,10 +141,8 @@ static void windows(const char *arch)
         CHECK(b.y[2 * CONTEXT + i] == -1 && b.x[2 * CONTEXT + i] == 0, "padding is left alone");
     for (int64_t i = 0; i < 3; i++) {
         taut_batch_windows(&other, TAUT_VALID, &index[i], 1);
-        CHECK(memcmp(other.x, b.x + i * CONTEXT, CONTEXT * sizeof *b.x) == 0,
-              "every model gets the same window");
-        CHECK(memcmp(other.y, b.y + i * CONTEXT, CONTEXT * sizeof *b.y) == 0,
-              "every model gets the same questions");
+        CHECK(memcmp(other.x, b.x + i * CONTEXT, CONTEXT * sizeof *b.x) == 0, "every model gets the same window");
+        CHECK(memcmp(other.y, b.y + i * CONTEXT, CONTEXT * sizeof *b.y) == 0, "every model gets the same questions");
     }
     taut_batch_free(&b);
     taut_batch_free(&other);

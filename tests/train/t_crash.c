@@ -41,8 +41,7 @@ ssize_t write(int fd, const void *data, size_t len)
     return syscall(SYS_write, fd, data, len);
 }
 
-int fsync(
-    int fd) /* a process that dies loses nothing that it has written, so nothing needs to be synced here */
+int fsync(int fd) /* a process that dies loses nothing that it has written, so nothing needs to be synced here */
 {
     disturbed(fd, NULL, 0);
     return 0;
@@ -70,8 +69,7 @@ static int train(const char *run, bool resume, mishap what, int after)
         mode = what, left = after;
         taut_status s = taut_config_parse(&cfg, recipe, "test");
         if (!s)
-            s = taut_train(&out, cfg, taut_kernels_find("cpu"),
-                           &(taut_train_options){ .run = run, .resume = resume });
+            s = taut_train(&out, cfg, taut_kernels_find("cpu"), &(taut_train_options){ .run = run, .resume = resume });
         mode = NOTHING;
         if (s && what != FULL) fprintf(stderr, "%s\n", taut_last_error());
         _exit(s ? REFUSED : CLEAN);
@@ -195,6 +193,5 @@ int main(void)
     for (int what = DIE; what <= FULL; what++)
         while (trials[what] < 1000 && trial(whole, (mishap)what, trials[what] + 1)) trials[what]++;
     CHECK(trials[DIE] > 30 && trials[DIE] < 1000, "every operation was tried");
-    return test_end("crash", "%d deaths, %d torn writes, %d full disks", trials[DIE], trials[DIE_HALF],
-                    trials[FULL]);
+    return test_end("crash", "%d deaths, %d torn writes, %d full disks", trials[DIE], trials[DIE_HALF], trials[FULL]);
 }

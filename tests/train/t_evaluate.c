@@ -52,10 +52,8 @@ static void whole_split(taut_trainer *t, taut_split split, double tol)
     const taut_evaluation want = oracle(t, split, index, all);
     CHECK(want.windows > 70, "more windows than rows at a time");
     if (t->model->spec.arch == TAUT_ARCH_GPT)
-        CHECK(want.targets == taut_text_split_len(t->text, split) - 1,
-              "every id but the first is a target once");
-    for (int i = 0; i < 5; i++)
-        same(taut_evaluate(t->pass, &t->batch, split, 0, rows[i]), want, tol, "whole split");
+        CHECK(want.targets == taut_text_split_len(t->text, split) - 1, "every id but the first is a target once");
+    for (int i = 0; i < 5; i++) same(taut_evaluate(t->pass, &t->batch, split, 0, rows[i]), want, tol, "whole split");
     same(taut_evaluate(t->pass, &t->batch, split, all + 5, 16), want, tol, "more windows than there are");
     t->pass->run.dropout_key = 77; /* left over from training */
     same(taut_evaluate(t->pass, &t->batch, split, 0, 16), want, tol, "no dropout");
@@ -68,8 +66,7 @@ static void some_windows(taut_trainer *t, double tol)
     for (int64_t n = 1; n < all; n = 3 * n + 1) {
         int64_t *index = malloc((size_t)n * sizeof *index);
         for (int64_t i = 0; i < n; i++) index[i] = i * all / n;
-        same(taut_evaluate(t->pass, &t->batch, TAUT_VALID, n, 4), oracle(t, TAUT_VALID, index, n), tol,
-             "n windows");
+        same(taut_evaluate(t->pass, &t->batch, TAUT_VALID, n, 4), oracle(t, TAUT_VALID, index, n), tol, "n windows");
         free(index);
     }
 }
@@ -78,11 +75,10 @@ static void all_of(const char *arch, const char *kernels, double tol)
 {
     taut_trainer t;
     char recipe[512];
-    snprintf(
-        recipe, sizeof recipe,
-        "[data]\nlength = 1800\nval_fraction = 0.45\n[model]\narch = %s\nwidth = 16\nheads = 2\ndepth = 1\n"
-        "context = 10\ndropout = 0.3\ninit_std = 0.3\n[train]\nbatch = 70\n",
-        arch);
+    snprintf(recipe, sizeof recipe,
+             "[data]\nlength = 1800\nval_fraction = 0.45\n[model]\narch = %s\nwidth = 16\nheads = 2\ndepth = 1\n"
+             "context = 10\ndropout = 0.3\ninit_std = 0.3\n[train]\nbatch = 70\n",
+             arch);
     taut_config *cfg = trainer_of(&t, recipe, kernels);
     whole_split(&t, TAUT_VALID, tol);
     whole_split(&t, TAUT_TRAIN, tol);
@@ -93,11 +89,10 @@ static void all_of(const char *arch, const char *kernels, double tol)
 static void nothing_asked(void)
 {
     taut_trainer t;
-    taut_config *cfg = trainer_of(
-        &t,
-        "[data]\nlength = 500\n[model]\narch = encoder\nwidth = 8\nheads = 2\ncontext = 8\n"
-        "[train]\nmask_rate = 1e-6\n",
-        "cpu");
+    taut_config *cfg = trainer_of(&t,
+                                  "[data]\nlength = 500\n[model]\narch = encoder\nwidth = 8\nheads = 2\ncontext = 8\n"
+                                  "[train]\nmask_rate = 1e-6\n",
+                                  "cpu");
     const taut_evaluation e = taut_evaluate(t.pass, &t.batch, TAUT_VALID, 0, 4);
     CHECK(e.targets == 0 && isnan(e.loss) && isnan(e.accuracy), "no target, no number");
     trainer_end(&t, cfg);

@@ -75,8 +75,7 @@ static void adam_formula(bench *b, const taut_weight *w, int step, double lr, bo
     for (int64_t i = w->offset; i < w->offset + taut_weight_len(w); i++) {
         b->m[i] = t->beta1 * b->m[i] + (1 - t->beta1) * b->g[i];
         b->v[i] = t->beta2 * b->v[i] + (1 - t->beta2) * b->g[i] * b->g[i];
-        const double mean = b->m[i] / (1 - pow(t->beta1, step + 1)),
-                     square = b->v[i] / (1 - pow(t->beta2, step + 1));
+        const double mean = b->m[i] / (1 - pow(t->beta1, step + 1)), square = b->v[i] / (1 - pow(t->beta2, step + 1));
         b->w[i] = b->w[i] - lr * (matrix ? t->decay : 0) * b->w[i] - lr * mean / (sqrt(square) + t->eps);
     }
 }
@@ -186,8 +185,7 @@ static void add_svd(double *a, int64_t rows, int64_t cols, const double *u, cons
     const int64_t side = rows < cols ? rows : cols;
     for (int64_t k = 0; k < side; k++)
         for (int64_t i = 0; i < rows; i++)
-            for (int64_t j = 0; j < cols; j++)
-                a[i * cols + j] += scale * s[k] * u[k * rows + i] * v[k * cols + j];
+            for (int64_t j = 0; j < cols; j++) a[i * cols + j] += scale * s[k] * u[k * rows + i] * v[k * cols + j];
 }
 
 /* One matrix's basis and its momentum in that basis. */
@@ -227,8 +225,8 @@ static void muon_gradients(bench *b, spectrum *p)
 static void muon(const char *name)
 {
     char train[256];
-    snprintf(train, sizeof train,
-             "optimiser = muon\npolynomial = %s\nlr = 0.02\nadam_lr = 0.003\nweight_decay = 0.3\n", name);
+    snprintf(train, sizeof train, "optimiser = muon\npolynomial = %s\nlr = 0.02\nadam_lr = 0.003\nweight_decay = 0.3\n",
+             name);
     bench b;
     open_bench(&b, train);
     const taut_model *m = b.t.model;
@@ -261,8 +259,7 @@ int main(void)
     test_begin();
     elementwise("optimiser = sgd\nlr = 0.1\nmomentum = 0.8\nweight_decay = 0.2\n", "sgd");
     elementwise("optimiser = sgd\nlr = 0.1\nmomentum = 0\n", "plain sgd");
-    elementwise("optimiser = adamw\nlr = 0.01\nweight_decay = 0.2\nbeta1 = 0.8\nbeta2 = 0.99\neps = 1e-3\n",
-                "adamw");
+    elementwise("optimiser = adamw\nlr = 0.01\nweight_decay = 0.2\nbeta1 = 0.8\nbeta2 = 0.99\neps = 1e-3\n", "adamw");
     elementwise("lr = 0.01\n", "adamw is the default");
     decay_alone("sgd");
     decay_alone("adamw");

@@ -13,8 +13,7 @@ static double at(taut_schedule_kind kind, int64_t steps, int64_t warmup, double 
 
 static void warm_up(taut_schedule_kind kind)
 {
-    for (int64_t s = 0; s < 10; s++)
-        CHECK_NEAR(at(kind, 100, 10, 0.1, s), (double)(s + 1) / 10, 1e-15, "warm-up");
+    for (int64_t s = 0; s < 10; s++) CHECK_NEAR(at(kind, 100, 10, 0.1, s), (double)(s + 1) / 10, 1e-15, "warm-up");
     CHECK_NEAR(at(kind, 100, 10, 0.1, 10), 1, 0, "full rate right after the warm-up");
     CHECK_NEAR(at(kind, 100, 0, 0.1, 0), 1, 0, "no warm-up: full rate at once");
     CHECK_NEAR(at(kind, 100, 1, 0.1, 0), 1, 0, "a warm-up of one step is none");
@@ -50,10 +49,8 @@ int main(void)
         CHECK_NEAR(at(TAUT_LINEAR, 100, 10, f, 99), f + (1 - f) / 90, 1e-15, "linear, last step");
         CHECK_NEAR(at(TAUT_LINEAR, 100, 10, f, 100), f, 1e-15, "linear, the end");
         CHECK_NEAR(at(TAUT_COSINE, 100, 10, f, 55), (1 + f) / 2, 1e-15, "cosine, half way");
-        CHECK_NEAR(at(TAUT_COSINE, 100, 10, f, 40), f + (1 - f) * 0.75, 1e-15,
-                   "cosine, a third: cos 60 degrees");
-        CHECK_NEAR(at(TAUT_COSINE, 100, 10, f, 99), f + (1 - f) * (1 - cos(PI / 90)) / 2, 1e-15,
-                   "cosine, last step");
+        CHECK_NEAR(at(TAUT_COSINE, 100, 10, f, 40), f + (1 - f) * 0.75, 1e-15, "cosine, a third: cos 60 degrees");
+        CHECK_NEAR(at(TAUT_COSINE, 100, 10, f, 99), f + (1 - f) * (1 - cos(PI / 90)) / 2, 1e-15, "cosine, last step");
         CHECK_NEAR(at(TAUT_COSINE, 100, 10, f, 100), f, 1e-15, "cosine, the end");
     }
     return test_end("schedule", "constant, linear, cosine");

@@ -64,9 +64,8 @@ static void refused(const char *recipe, const char *path, const char *why)
 
 static void another_run(const char *path)
 {
-    static const char model[] =
-        "[data]\nlength = 2000\n[model]\nwidth = %d\ndepth = %d\nheads = 2\ncontext = 12\n"
-        "[train]\nbatch = 3\noptimiser = %s\n[data]\ntokens = %s\n";
+    static const char model[] = "[data]\nlength = 2000\n[model]\nwidth = %d\ndepth = %d\nheads = 2\ncontext = 12\n"
+                                "[train]\nbatch = 3\noptimiser = %s\n[data]\ntokens = %s\n";
     char recipe[512];
     refused(recipes[2], path, "");
     refused(recipes[1], path, "");

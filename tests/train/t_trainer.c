@@ -67,12 +67,9 @@ static void same_bits(const char *recipe)
     CHECK_LE(one.loss[19], 0.95 * one.loss[0], "it learns something");
     for (int threads = 2; threads <= 3; threads++) {
         outcome more = train(recipe, threads);
-        CHECK(memcmp(one.weights, more.weights, one.size) == 0,
-              "weights: the same bits for any thread count");
-        CHECK(memcmp(one.momenta, more.momenta, one.size) == 0,
-              "momenta: the same bits for any thread count");
-        CHECK(memcmp(one.loss, more.loss, sizeof one.loss) == 0,
-              "losses: the same bits for any thread count");
+        CHECK(memcmp(one.weights, more.weights, one.size) == 0, "weights: the same bits for any thread count");
+        CHECK(memcmp(one.momenta, more.momenta, one.size) == 0, "momenta: the same bits for any thread count");
+        CHECK(memcmp(one.loss, more.loss, sizeof one.loss) == 0, "losses: the same bits for any thread count");
         free(more.weights), free(more.momenta);
     }
     free(one.weights), free(one.momenta);
@@ -149,8 +146,7 @@ static void clipping(double limit)
     taut_step step;
     char recipe[512];
     snprintf(recipe, sizeof recipe,
-             "[data]\nlength = 5000\n[model]\nwidth = 16\nheads = 2\ncontext = 16\n[train]\nclip = %g\n",
-             limit);
+             "[data]\nlength = 5000\n[model]\nwidth = 16\nheads = 2\ncontext = 16\n[train]\nclip = %g\n", limit);
     taut_config *cfg = trainer_of(&t, recipe, "ref");
     must(taut_trainer_step(&t, &step));
     const double left = sqrt(t.model->k->dot(t.model->grads, t.model->grads, t.model->slab));
@@ -179,8 +175,7 @@ static long out_of_memory(const char *recipe)
 {
     long n = 1;
     while (n < 100000 && !opens(recipe, n)) n++;
-    for (long more = n; more < n + 30; more++)
-        CHECK(opens(recipe, more), "a failed allocation was overlooked");
+    for (long more = n; more < n + 30; more++) CHECK(opens(recipe, more), "a failed allocation was overlooked");
     return n - 1;
 }
 

@@ -1,0 +1,91 @@
+/* The papers' tables and figures as commands. */
+#include "paper.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/nearest.h"
+#include "cli.h"
+
+static const struct {
+    const char *id, *what;
+    cJSON *(*make)(const paper_options *);
+} figures[] = {
+    { "enforced-fig2", "loss against the proved bound, every weight constraint with AdamW and Muon",
+      paper_enforced_fig2 },
+};
+enum { FIGURES = sizeof figures / sizeof *figures };
+
+static int list(const cli_args *a)
+{
+    cJSON *all = cli_flag(a, "--json") ? cJSON_CreateArray() : NULL;
+    for (int i = 0; i < FIGURES; i++) {
+        if (all)
+            cJSON_AddItemToArray(all, cJSON_CreateString(figures[i].id));
+        else
+            printf("  %-16s %s\n", figures[i].id, figures[i].what);
+    }
+    return all ? cli_json(all) : EXIT_DONE;
+}
+
+/* Every figure answers { "title", "columns": [...], "rows": [[...]], "note" }. */
+static void print_table(const cJSON *o)
+{
+    const cJSON *row, *cell;
+    printf("%s\n", cJSON_GetStringValue(cJSON_GetObjectItem(o, "title")));
+    cJSON_ArrayForEach(cell, cJSON_GetObjectItem(o, "columns")) printf("%16s", cJSON_GetStringValue(cell));
+    putchar('\n');
+    cJSON_ArrayForEach(row, cJSON_GetObjectItem(o, "rows"))
+    {
+        cJSON_ArrayForEach(cell, row)
+        {
+            if (cJSON_IsNumber(cell))
+                printf("%16.5g", cell->valuedouble);
+            else
+                printf("%16s", cJSON_GetStringValue(cell));
+        }
+        putchar('\n');
+    }
+    printf("%s\n", cJSON_GetStringValue(cJSON_GetObjectItem(o, "note")));
+}
+
+static int run(const cli_args *a)
+{
+    const char *names[FIGURES], *scale = cli_text(a, "--scale", "small"), *id = a->operands ? a->operand[0] : NULL;
+    (void)cli_kernels(a);
+    if (cli_flag(a, "--list")) return list(a);
+    if (!id) return cli_refuse(a, "which figure?  taut paper --list names them");
+    if (strcmp(scale, "small") != 0 && strcmp(scale, "full") != 0)
+        return cli_refuse(a, "--scale is small or full, not %s", scale);
+    for (int i = 0; i < FIGURES; i++) {
+        names[i] = figures[i].id;
+        if (strcmp(id, figures[i].id) != 0) continue;
+        char folder[64];
+        snprintf(folder, sizeof folder, "runs/%s-%s", id, scale);
+        cJSON *o = figures[i].make(&(paper_options){ .small = strcmp(scale, "small") == 0,
+                                                     .out = cli_text(a, "--out", folder),
+                                                     .data = cli_text(a, "--data", NULL) });
+        cli_bar_end();
+        if (!o) return cli_fail(a);
+        if (cli_flag(a, "--json")) return cli_json(o);
+        print_table(o);
+        cJSON_Delete(o);
+        return EXIT_DONE;
+    }
+    const char *near = taut_nearest(id, names, FIGURES);
+    return cli_refuse(a, "no figure is called %s%s%s (taut paper --list)", id, near ? "; did you mean " : "",
+                      near ? near : "");
+}
+
+static const cli_option options[] = {
+    { "--list", NULL, "name the figures" },
+    { "--scale", "S", "small (minutes on two cores, the default) or full" },
+    { "--out", "DIR", "folder for the runs; finished ones are kept and not run again" },
+    { "--data", "TEXT", "another text" },
+    { NULL, NULL, NULL },
+};
+
+const cli_command cli_paper = {
+    "paper", "ID", "reproduces a table or figure of a paper", "taut paper enforced-fig2 --scale small", 0, 1,
+    options, run,
+};

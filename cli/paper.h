@@ -1,0 +1,14 @@
+/* One function a figure or table of a paper: runs it at a scale and describes what came out; NULL with a last error. */
+#ifndef TAUT_CLI_PAPER_H
+#define TAUT_CLI_PAPER_H
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+
+typedef struct {
+    bool small;       /* minutes on two cores; else the paper's own size */
+    const char *out;  /* folder for its runs; finished ones are not run again */
+    const char *data; /* a text, or NULL for the figure's own */
+} paper_options;
+
+cJSON *paper_enforced_fig2(const paper_options *);
+#endif
