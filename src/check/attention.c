@@ -77,8 +77,8 @@ static void head(attention *a, int64_t i, const cJSON *json)
     err = a->rope ? 0 : ck_mul(ck_product(c, p, k, q), ck_mul(ck_length(k), ck_length(q)));
     ck_gram_add(c, to, w, 1 + a->families * (1 + a->rope), a->rope ? q : square, err);
     const double norm = ck_claim_norm(&f, a->rope ? "query" : "logit", own), at_most = ck_mul(norm, a->x);
-    a->most[i] = ck_mul(2 * c->scale, a->rope ? ck_mul(reach, ck_add(at_most, query_bias))
-                                              : ck_mul(a->x, ck_add(at_most, bias)));
+    a->most[i] = ck_mul(2 * c->scale,
+                        a->rope ? ck_mul(reach, ck_add(at_most, query_bias)) : ck_mul(a->x, ck_add(at_most, bias)));
     ck_close(&f);
     ck_give_back(c, mark);
 }
@@ -165,7 +165,8 @@ void ck_attention(ck_fields *f, ck_node *n, double x, double *lip, double *out)
     double mean = none, both = none, in_part = none, queries = none, count = 1;
     for (int m = 0; m < a.families; m++) {
         family *g = a.fam + m;
-        const double to = ck_claim_norm(&g->f, "out_norm", g->out), logit = ck_claim_norm(&g->f, "logit_norm", g->logit);
+        const double to = ck_claim_norm(&g->f, "out_norm", g->out),
+                     logit = ck_claim_norm(&g->f, "logit_norm", g->logit);
         const double query = a.rope ? ck_claim_norm(&g->f, "query_norm", g->query) : ck_mul(x, logit);
         const double in = ck_mul(s, ck_mul(x, ck_add(ck_mul(x, logit), g->b)));
         ck_close(&g->f);

@@ -24,10 +24,10 @@ typedef struct {
 
 /* The recipe's [model] section, in the order of the table in model.c; a word's value is its place in the list there. */
 typedef union {
-    double all[26];
+    double all[27];
     struct {
         double arch, width, depth, heads, context, mlp, norm, norm_place, norm_eps, embed_norm, positions, rope_base,
-            bias, tied, activation, activation_factor, residual, residual_alpha, dropout, attention_factor,
+            bias, tied, head_bias, activation, activation_factor, residual, residual_alpha, dropout, attention_factor,
             attention_scale, attention_out, logit_scale, init, init_std, zero_out;
     };
 } ck_recipe;

@@ -70,7 +70,8 @@ static double normalise(ck *c, const ck_node *n, tokens *x)
         const double low = fmax(ck_below(sqrt(square) * (1 - ck_gamma(d + 4))) - delta, 0) * (1 - 4 * CK_U);
         const double by = center ? worst : 1 / sqrt(square / d + eps);
         if (!center) worst = fmax(worst, ck_div(1, ck_below(sqrt(ck_below(low * low / d * (1 - 4 * CK_U)) + eps))));
-        for (int64_t i = 0; i < x->d; i++) v[i] = v[i] * by * ck_at(&n->w[0], 0, i) + (n->b[0].f ? ck_at(&n->b[0], 0, i) : 0);
+        for (int64_t i = 0; i < x->d; i++)
+            v[i] = v[i] * by * ck_at(&n->w[0], 0, i) + (n->b[0].f ? ck_at(&n->b[0], 0, i) : 0);
     }
     const double size = center ? ck_mul(worst, 2 * x->most) : ck_sqrt(d); /* of what is multiplied by g */
     x->most = ck_longest(view(x));
@@ -93,7 +94,8 @@ static void rotate(ck *c, tokens *x, int64_t heads)
             arb_exp(angle, angle, 160);
             arb_mul_si(angle, angle, (slong)t, 160);
             arb_sin_cos(sine, cosine, angle, 160);
-            const double si = arf_get_d(arb_midref(sine), ARF_RND_NEAR), co = arf_get_d(arb_midref(cosine), ARF_RND_NEAR);
+            const double si = arf_get_d(arb_midref(sine), ARF_RND_NEAR),
+                         co = arf_get_d(arb_midref(cosine), ARF_RND_NEAR);
             for (double *v = x->v + t * x->d + i, *end = v + heads * dh; v < end; v += dh) {
                 const double a = v[0], b = v[half];
                 v[0] = co * a - si * b;
@@ -158,7 +160,8 @@ static double compose(ck *c, const ck_node *n, tokens *x)
 {
     double rho = 0;
     tokens in = *x;
-    if (n->kind == MIX) in.v = memcpy(ck_room(c, x->t * x->d, sizeof(double)), x->v, (size_t)(x->t * x->d) * sizeof(double));
+    if (n->kind == MIX)
+        in.v = memcpy(ck_room(c, x->t * x->d, sizeof(double)), x->v, (size_t)(x->t * x->d) * sizeof(double));
     for (const ck_node *k = n->first; k; k = k->next) {
         const double own = forward(c, k, x);
         rho = rho == 0 ? own : ck_add(ck_mul(k->lip, rho), own);
@@ -212,8 +215,8 @@ static void confirm_margins(ck *c, const ck_view *z, double rho, int64_t p, doub
         if (j == p) continue;
         const double least = ck_sub_down(gap, off), needs = ck_mul(apart, ck_mul(radius, c->body->lip));
         if (radius > 0 ? !(least > 0 && needs <= least) : gap < -off)
-            ck_fail(c, "%s: that token %lld stays above %lld %s (margin %.9g, at most %.3g off, needed %.9g)", what, (long long)p,
-                    (long long)j, radius > 0 ? "is not proved" : "is false", gap, off, needs);
+            ck_fail(c, "%s: that token %lld stays above %lld %s (margin %.9g, at most %.3g off, needed %.9g)", what,
+                    (long long)p, (long long)j, radius > 0 ? "is not proved" : "is false", gap, off, needs);
     }
 }
 
@@ -226,8 +229,10 @@ void ck_example(ck *c, const cJSON *json)
     ck_fields f = { c, &outside, json, what + 8, 0 };
     const cJSON *ids = ck_take(&f, "ids"), *id = cJSON_IsArray(ids) ? ids->child : NULL;
     const char *verdict = cJSON_GetStringValue(ck_take(&f, "verdict"));
-    const double target = ck_stated(&f, "target"), predicted = ck_stated(&f, "predicted"), vocab = (double)c->embed.rows;
+    const double target = ck_stated(&f, "target"), predicted = ck_stated(&f, "predicted"),
+                 vocab = (double)c->embed.rows;
     const double radius = ck_stated(&f, "radius");
+    ck_take(&f, "margin");
     tokens x = { ck_room(c, c->out->tokens * c->embed.cols, sizeof(double)), 0, c->out->tokens, c->embed.cols };
     for (int64_t t = 0; t < x.t; t++, id = id->next) {
         const double token = cJSON_GetNumberValue(id);

@@ -12,35 +12,61 @@
 
 enum { KEYS = sizeof(ck_recipe) / sizeof(double) };
 
-/* name, and its words; # is a number >= 0, + a whole number >= 1. */
-static const char *const keys[KEYS][2] = {
-    { "arch", "gpt|encoder" },
-    { "width", "+" },
-    { "depth", "+" },
-    { "heads", "+" },
-    { "context", "+" },
-    { "mlp", "+" },
-    { "norm", "layernorm|rmsnorm|centernorm|none" },
-    { "norm_place", "pre|post" },
-    { "norm_eps", "#" },
-    { "embed_norm", "false|true" },
-    { "positions", "learned|rope|alibi|none" },
-    { "rope_base", "#" },
-    { "bias", "false|true" },
-    { "tied", "false|true" },
-    { "activation", "gelu|gelu_tanh|relu|silu|tanh" },
-    { "activation_factor", "#" },
-    { "residual", "plain|convex" },
-    { "residual_alpha", "#" },
-    { "dropout", "#" },
-    { "attention_factor", "#" },
-    { "attention_scale", "inv_sqrt_head|inv_head|inv_width" },
-    { "attention_out", "#" },
-    { "logit_scale", "#" },
-    { "init", "normal|orthogonal" },
-    { "init_std", "#" },
-    { "zero_out", "false|true" },
-};
+/* Names, each with its words; # is a number >= 0, + a whole number >= 1. */
+static const char *const keys[2 * KEYS] = { "arch",
+                                            "gpt|encoder",
+                                            "width",
+                                            "+",
+                                            "depth",
+                                            "+",
+                                            "heads",
+                                            "+",
+                                            "context",
+                                            "+",
+                                            "mlp",
+                                            "+",
+                                            "norm",
+                                            "layernorm|rmsnorm|centernorm|none",
+                                            "norm_place",
+                                            "pre|post",
+                                            "norm_eps",
+                                            "#",
+                                            "embed_norm",
+                                            "false|true",
+                                            "positions",
+                                            "learned|rope|alibi|none",
+                                            "rope_base",
+                                            "#",
+                                            "bias",
+                                            "false|true",
+                                            "tied",
+                                            "false|true",
+                                            "head_bias",
+                                            "false|true",
+                                            "activation",
+                                            "gelu|gelu_tanh|relu|silu|tanh",
+                                            "activation_factor",
+                                            "#",
+                                            "residual",
+                                            "plain|convex",
+                                            "residual_alpha",
+                                            "#",
+                                            "dropout",
+                                            "#",
+                                            "attention_factor",
+                                            "#",
+                                            "attention_scale",
+                                            "inv_sqrt_head|inv_head|inv_width",
+                                            "attention_out",
+                                            "#",
+                                            "logit_scale",
+                                            "#",
+                                            "init",
+                                            "normal|orthogonal|spectral",
+                                            "init_std",
+                                            "#",
+                                            "zero_out",
+                                            "false|true" };
 
 double ck_float(double x) { return (double)(float)x; }
 
@@ -66,9 +92,9 @@ static void read_line(ck *c, char *line)
     int k = 0;
     if (!*line) return;
     if (equals) *equals = 0;
-    while (k < KEYS && strcmp(keys[k][0], line) != 0) k++;
+    while (k < KEYS && strcmp(keys[2 * k], line) != 0) k++;
     if (!equals || k == KEYS || !isnan(c->r.all[k])) ck_fail(c, "recipe: model.%.40s is not known, or twice", line);
-    c->r.all[k] = value_of(equals + 3, keys[k][1]);
+    c->r.all[k] = value_of(equals + 3, keys[2 * k + 1]);
     if (isnan(c->r.all[k])) ck_fail(c, "recipe: model.%s = %.40s cannot be", line, equals + 3);
 }
 
@@ -87,7 +113,7 @@ static void read_recipe(ck *c, char *text)
     }
     if (sections != 1) ck_fail(c, "recipe: it must have one section [model]");
     for (int k = 0; k < KEYS; k++)
-        if (isnan(c->r.all[k])) ck_fail(c, "recipe: model.%s is missing", keys[k][0]);
+        if (isnan(c->r.all[k])) ck_fail(c, "recipe: model.%s is missing", keys[2 * k]);
     const double head = c->r.width / c->r.heads, a = c->r.residual_alpha > 0 ? c->r.residual_alpha : 0.5 / c->r.depth;
     const double scales[] = { 1 / sqrt(head), 1 / head, 1 / c->r.width };
     c->keep = c->r.residual ? ck_float(1 - a) : 1;
@@ -194,7 +220,7 @@ static void build(ck *c)
     if (encoder && normed) add_norm(c, c->body, "transform_norm");
     c->head = add(c, c->root, LINEAR, "head");
     c->head->w[0] = c->r.tied ? c->embed : tensor(c, "head", "weight", c->embed.rows, d);
-    if (encoder && c->r.bias) c->head->b[0] = tensor(c, "head", "bias", 1, c->embed.rows);
+    if (c->r.head_bias) c->head->b[0] = tensor(c, "head", "bias", 1, c->embed.rows);
     if (c->r.logit_scale != 1) add(c, c->root, SCALE, "logits");
     if (c->used + 1 != cJSON_GetArraySize(c->header))
         ck_fail(c, "model file: it has tensors that the recipe does not name");

@@ -97,20 +97,20 @@ static taut_module *mlp(const taut_model_spec *s)
                                       .out_gain = out_gain(s) });
 }
 
-/* Adds the residual branch around f to the block, with its norm and dropout. */
-static void add_branch(taut_list *block, const taut_model_spec *s, const char *name, taut_module *f, const char *norm,
+/* Adds the residual branch around f to the block, with its norm, strength and coins; name: of f, norm, strength. */
+static void add_branch(taut_list *block, const taut_model_spec *s, taut_module *f, const char *const name[3],
                        uint64_t id)
 {
     const double a = taut_spec_alpha(s);
     taut_list l = { .count = 0 };
-    if (s->norm != TAUT_NORM_NONE && s->place == TAUT_PLACE_PRE) taut_list_add(&l, norm, taut_tree_norm(s));
-    taut_list_add(&l, name, f);
+    if (s->norm != TAUT_NORM_NONE && s->place == TAUT_PLACE_PRE) taut_list_add(&l, name[1], taut_tree_norm(s));
+    taut_list_add(&l, name[0], f);
     if (s->channel)
-        taut_list_add(&l, "scale", taut_channel(s->width, s->residual_alpha > 0 ? a : 1 / (double)s->depth));
+        taut_list_add(&l, name[2], taut_channel(s->width, s->residual_alpha > 0 ? a : 1 / (double)s->depth));
     if (s->dropout > 0) taut_list_add(&l, "drop", taut_dropout(s->dropout, id));
     if (s->droppath > 0) taut_list_add(&l, "path", taut_droppath(s->droppath, id));
     taut_list_add(block, "", taut_mix(taut_list_sequence(&l), s->convex ? 1 - a : 1, s->convex ? a : 1));
-    if (s->norm != TAUT_NORM_NONE && s->place == TAUT_PLACE_POST) taut_list_add(block, norm, taut_tree_norm(s));
+    if (s->norm != TAUT_NORM_NONE && s->place == TAUT_PLACE_POST) taut_list_add(block, name[1], taut_tree_norm(s));
 }
 
 /* A layer that is a residual by itself. */
@@ -129,9 +129,10 @@ static void add_layer(taut_list *block, const taut_model_spec *s)
 static taut_module *block(const taut_model_spec *s, bool causal, uint64_t index)
 {
     taut_list l = { .count = 0 };
-    add_branch(&l, s, "attn", attention(s, causal), "norm1", 2 * index + 1);
+    static const char *const attn[] = { "attn", "norm1", "scale1" }, *const after[] = { "mlp", "norm2", "scale2" };
+    add_branch(&l, s, attention(s, causal), attn, 2 * index + 1);
     if (s->mlp_block == TAUT_BLOCK_MLP)
-        add_branch(&l, s, "mlp", mlp(s), "norm2", 2 * index + 2);
+        add_branch(&l, s, mlp(s), after, 2 * index + 2);
     else
         add_layer(&l, s);
     return taut_list_sequence(&l);

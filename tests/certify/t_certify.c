@@ -97,7 +97,7 @@ static void at_least(const cJSON *node, const char *key, double truth)
 
 static const taut_param *param(const char *path, const char *name)
 {
-    char full[256];
+    char full[512];
     snprintf(full, sizeof full, "%s.%s", path, name);
     const taut_weight *w = taut_model_find(model, full);
     return w ? w->param : NULL;
@@ -183,7 +183,7 @@ static void check_attention(const cJSON *node, const char *path)
     at_least(node, "bias", length(param(path, "o.bias")));
 }
 
-/* The tree, with the path of names; returns nothing, every CHECK names its rule. */
+/* The tree, with the path of names; keep and mix are those of the mix around it. */
 static void walk(const cJSON *node, const char *path, double keep, double mix)
 {
     const char *rule = word(node, "rule"), *name = word(node, "name");
@@ -193,7 +193,8 @@ static void walk(const cJSON *node, const char *path, double keep, double mix)
     snprintf(here, sizeof here, "%s%s%s", path, *path && *name ? "." : "", name);
     nodes++;
     if (strcmp(rule, "linear") == 0) check_linear(node, here);
-    if (strcmp(rule, "mlp") == 0) check_mlp(node, here, keep, mix);
+    const bool scoped = strcmp(word(node, "scope"), "mix") == 0;
+    if (strcmp(rule, "mlp") == 0) check_mlp(node, here, scoped ? keep : 0, scoped ? mix : 1);
     if (strcmp(rule, "attention") == 0) {
         check_attention(node, here);
         return;
@@ -204,7 +205,6 @@ static void walk(const cJSON *node, const char *path, double keep, double mix)
         walk(child, here, keep, mix);
         product *= number(child, "lip");
     }
-    const bool scoped = strcmp(word(node, "scope"), "mix") == 0;
     if (strcmp(rule, "sequence") == 0 && !scoped) CHECK_LE(product * (1 - 1e-12), number(node, "lip"), "a product");
     CHECK(number(node, "out") > 0, "a region");
 }

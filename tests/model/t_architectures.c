@@ -1,0 +1,138 @@
+/* The rivals, as recipes: LipsFormer's parts, residual layers in the place of the perceptron, MaxMin.  Each tree obeys
+ * every law, attack on its bound included; each weight has a name of its own; what cannot be is refused in one line;
+ * a recipe without these keys prints none of them. */
+#include "laws.h"
+#include "model/model.h"
+#include "model/tree.h"
+
+static const char *const recipes[] = {
+    "attention = cosine\nnorm = centernorm\nnorm_place = post\nresidual = channel\ndroppath = 0.5\ncosine_eps = 0.1\n"
+    "cosine_tau = 2\ninit = spectral\n",
+    "attention = cosine\ncosine_values = true\ncosine_eps = 0.3\ncosine_tau = 1\nnorm = none\npositions = rope\n",
+    "attention = cosine\ncosine_eps = 0.5\nnorm = rmsnorm\nnorm_eps = 0.1\npositions = alibi\nresidual = convex\n",
+    "mlp_block = sll\nactivation = relu\nnorm = none\n",
+    "mlp_block = sll\nactivation = tanh\nnorm = centernorm\nnorm_place = post\nbias = false\n",
+    "mlp_block = potential\nactivation = relu\nnorm = none\ninit = spectral\n",
+    "activation = maxmin\nnorm = centernorm\nresidual = channel\nresidual_alpha = 0.3\ndropout = 0.2\n",
+    "activation = maxmin\nactivation_factor = 0.5\nnorm = none\nresidual = convex\n",
+};
+enum { RECIPES = sizeof recipes / sizeof *recipes };
+
+static void must(taut_status s)
+{
+    if (!s) return;
+    fprintf(stderr, "FAIL cannot set the test up: %s\n", taut_last_error());
+    exit(1);
+}
+
+static taut_status read_spec(taut_model_spec *spec, char **printed, const char *lines, bool encoder)
+{
+    char text[1024];
+    taut_config *cfg = NULL;
+    snprintf(text, sizeof text, "[model]\narch = %s\nwidth = 4\ndepth = 1\nheads = 2\ncontext = 3\nmlp = 6\n%s",
+             encoder ? "encoder" : "gpt", lines);
+    must(taut_config_parse(&cfg, text, "test"));
+    taut_status s = taut_model_spec_read(spec, cfg);
+    if (!s) s = taut_config_finish(cfg);
+    if (printed) *printed = taut_config_print(cfg);
+    taut_config_free(cfg);
+    return s;
+}
+
+static void check_laws(const char *lines, bool encoder)
+{
+    taut_model_spec spec;
+    must(read_spec(&spec, NULL, lines, encoder));
+    law l;
+    law_begin(&l, encoder ? taut_encoder(&spec) : taut_gpt(&spec), (taut_shape){ 1, 3, 4 }, NULL);
+    for (int i = 0; i < l.params; i++) /* the scale of a potential layer, where 1/s is tame */
+        if (l.seen[i]->above) *(double *)l.seen[i]->value = 1 + rng_unit();
+    law_forward(&l, l.y);
+    law_adjoint(&l);
+    law_derivative(&l);
+    law_parameters(&l);
+    law_bound(&l);
+    law_end(&l);
+}
+
+/* A whole model: named, started, and bounded. */
+static void check_model(const char *lines, bool encoder)
+{
+    taut_model_spec spec;
+    taut_model *m = NULL;
+    char *printed = NULL, *again = NULL;
+    must(read_spec(&spec, &printed, lines, encoder));
+    must(taut_model_create(&m, &spec, 7, printed, "bytes", taut_kernels_find("ref")));
+    must(taut_model_bind(m, false));
+    must(taut_model_init(m, 3));
+    for (int i = 0; i < m->weights; i++)
+        for (int j = 0; j < i; j++) CHECK(strcmp(m->weight[i].path, m->weight[j].path) != 0, m->weight[i].path);
+    for (int n = 0; n < 2; n++) CHECK(isfinite(taut_model_bound(m, (taut_norm)n).lip.v), lines);
+    taut_config *cfg = NULL;
+    must(taut_config_parse(&cfg, printed, "printed"));
+    must(taut_model_spec_read(&spec, cfg));
+    must(taut_config_finish(cfg));
+    again = taut_config_print(cfg);
+    CHECK(strcmp(printed, again) == 0, "a recipe reads back as it was printed");
+    taut_config_free(cfg);
+    taut_model_free(m);
+    free(printed), free(again);
+}
+
+static void refused(const char *lines, const char *word)
+{
+    taut_model_spec spec;
+    CHECK(read_spec(&spec, NULL, lines, false) == TAUT_BAD_CONFIG, lines);
+    CHECK(strstr(taut_last_error(), word) != NULL, taut_last_error());
+}
+
+static void check_start(void)
+{
+    taut_model_spec spec;
+    taut_model *m = NULL;
+    must(read_spec(&spec, NULL,
+                   "residual = channel\ninit = spectral\ninit_std = 2\nmlp_block = potential\nnorm = none\n", false));
+    must(taut_model_create(&m, &spec, 7, "", "bytes", taut_kernels_find("ref")));
+    must(taut_model_bind(m, false));
+    must(taut_model_init(m, 3));
+    const double *a = taut_ref_values(taut_model_find(m, "block.0.scale1.weight")->param);
+    for (int c = 0; c < 4; c++) CHECK_NEAR(a[c], 1, 0, "strength 1/depth");
+    CHECK_NEAR(*taut_ref_values(taut_model_find(m, "block.0.mlp.scale")->param), 4, 0, "s = ||W||^2 at the start");
+    const taut_param *w = taut_model_find(m, "block.0.attn.q.weight")->param;
+    double u[4] = { 1, 0.3, -0.2, 0.5 }, v[4] = { 0 };
+    for (int step = 0; step < 400; step++) {
+        const double size = norm(u, 4);
+        for (int i = 0; i < 4; i++) v[i] = dot(taut_ref_values(w) + i * 4, u, 4) / size;
+        for (int j = 0; j < 4; j++) u[j] = 0;
+        for (int i = 0; i < 4; i++)
+            for (int j = 0; j < 4; j++) u[j] += taut_ref_values(w)[i * 4 + j] * v[i];
+    }
+    CHECK_NEAR(norm(v, 4), 2, 1e-6, "spectral init: the largest singular value is init_std");
+    taut_model_free(m);
+}
+
+int main(void)
+{
+    test_begin();
+    for (case_no = 0; case_no < effort(RECIPES * 4); case_no++) {
+        const char *lines = recipes[case_no % RECIPES];
+        check_laws(lines, case_no / RECIPES % 2);
+        check_model(lines, case_no / RECIPES % 2);
+    }
+    check_start();
+    refused("attention = cosine\nattention_out = 0.5\n", "cosine_nu");
+    refused("attention = cosine\nattention_factor = 2\n", "cosine_tau");
+    refused("attention = dot\n", "attention");
+    refused("cosine_tau = 3\n", "cosine_tau");
+    refused("mlp_block = sll\nactivation = relu\n", "norm_place");
+    refused("mlp_block = sll\nnorm = none\nactivation = maxmin\n", "activation");
+    refused("mlp_block = potential\nnorm = none\nactivation = relu\nactivation_factor = 0.5\n", "activation");
+    refused("activation = maxmin\nmlp = 7\n", "even");
+    taut_model_spec spec;
+    char *printed = NULL;
+    must(read_spec(&spec, &printed, "", false));
+    CHECK(!strstr(printed, "cosine") && !strstr(printed, "attention =") && !strstr(printed, "mlp_block"),
+          "no new keys");
+    free(printed);
+    return test_end("architectures", "%d recipes; worst slope / bound = %.6f", RECIPES, law_worst);
+}
