@@ -30,7 +30,8 @@ struct cli_args {
     int given;
 };
 
-extern const cli_command cli_train, cli_eval, cli_sample, cli_info, cli_certify, cli_check, cli_paper, cli_bench;
+extern const cli_command cli_train, cli_eval, cli_sample, cli_info, cli_certify, cli_check, cli_plan, cli_paper,
+    cli_bench;
 
 /* args.c: false after one clear line on stderr */
 bool cli_parse(cli_args *, const cli_command *, int argc, char **argv);

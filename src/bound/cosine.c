@@ -277,7 +277,7 @@ taut_attention_bound up_cosine(const taut_cosine_weights *w, taut_up x, taut_led
 {
     taut_attention_bound r = { UP_NONE, UP_NONE, UP_NONE };
     problem p = { .w = w, .ledger = ledger, .x = up_wrap(x.v), .tau = up_exact(w->tau) };
-    p.far = w->values ? (taut_up){ 1 } : p.x;
+    p.far = w->values ? up_exact(1) : p.x;
     p.slope = up_slope(w->eps);
     if (finite_weights(w) && allocate(&p) && read_heads(&p)) {
         const taut_attention_weights rows = {

@@ -37,7 +37,7 @@ taut_up up_cosine_round(const taut_cosine_weights *w, taut_up x)
     const taut_up twice = up_add(up_mul((taut_up){ 2 }, ds), up_gamma(w->tokens + 32));
     const taut_up p = twice.v <= 1 ? up_add(twice, up_mul(twice, twice)) : UP_NONE; /* exp(x) - 1 */
     const taut_up dv = w->values ? up_wrong(w, v, gemm) : up_mul(v, gemm);
-    const taut_up mean = up_mul(heads, w->values ? (taut_up){ 1 } : v);
+    const taut_up mean = up_mul(heads, w->values ? up_exact(1) : v);
     const taut_up wrong = up_add(up_mul(mean, up_add(p, up_gamma(w->tokens + 8))),
                                  up_mul(up_mul((taut_up){ 2 }, heads), dv));
     const taut_up frobenius = up_norm_frobenius(w->wo, w->width * inner);

@@ -10,7 +10,6 @@
  * flat: adding up rows costs sqrt(count), count >= sum_i max_h P^h_ij.  P_ij = 1 / (1 + sum over the other keys of exp(difference
  * of logits)); logits of a row differ by at most E, and with ALiBi by slope times distance, where the nearest key has the
  * largest share and the others are at most 1, 2, ... further away. */
-#include <stdio.h>
 #include <string.h>
 
 #include "check/ck.h"
@@ -31,35 +30,26 @@ typedef struct {
     bool rope;
 } attention;
 
-static ck_view head_of(const attention *a, ck_view v, int64_t h) { return ck_rows(v, h * a->dh, a->dh); }
+static ck_view part(const attention *a, ck_view v, int64_t i) { return ck_rows(v, a->index[i] * a->dh, a->dh); }
 
 /* At least |W b|. */
 static double image(ck *c, ck_view w, ck_view b)
 {
-    const struct ck_block *mark = c->blocks;
-    if (!b.f) return 0;
-    double *p = ck_room(c, w.rows, sizeof *p), gamma = ck_product(c, p, ck_turn(w), ck_turn(b));
-    const double at_most = ck_add(ck_length((ck_view){ NULL, p, 1, w.rows, w.rows, 1 }),
-                                  ck_mul(gamma, ck_mul(ck_length(w), ck_length(b))));
-    ck_give_back(c, mark);
-    return at_most;
+    double *p = ck_room(c, w.rows, sizeof *p), gamma = b.f ? ck_product(c, p, ck_turn(w), ck_turn(b)) : 0;
+    return ck_add(ck_length(ck_of(p, 1, w.rows)), ck_mul(gamma, ck_mul(ck_length(w), ck_length(b))));
 }
 
 /* Everything about one head: its own numbers, and its share in the stacks of the families. */
 static void head(attention *a, int64_t i, const cJSON *json)
 {
     ck *c = a->c;
-    char part[32];
     const struct ck_block *mark = c->blocks;
-    const int64_t h = a->index[i];
-    const ck_view bq = ck_turn(head_of(a, ck_turn(a->n->b[0]), h)), bk = ck_turn(head_of(a, ck_turn(a->n->b[1]), h));
-    const ck_view q = head_of(a, a->n->w[0], h), k = head_of(a, a->n->w[1], h);
-    const ck_view v = head_of(a, a->n->w[2], h), o = head_of(a, ck_turn(a->n->w[3]), h);
-    double *p = ck_room(c, a->d * a->d, sizeof *p), w[1 + 2 * FAMILIES] = { 1 }, t[FAMILIES], err;
+    const ck_view *w = a->n->w, *b = a->n->b;
+    const ck_view q = part(a, w[0], i), k = part(a, w[1], i), v = part(a, w[2], i), o = part(a, ck_turn(w[3]), i);
+    const ck_view bq = ck_turn(part(a, ck_turn(b[0]), i)), bk = ck_turn(part(a, ck_turn(b[1]), i));
+    double *p = ck_room(c, a->d * a->d, sizeof *p), by[1 + 2 * FAMILIES] = { 1 }, t[FAMILIES], err;
     ck_gram *own = ck_gram_new(c, a->d), *to[1 + 2 * FAMILIES] = { own }, *out[FAMILIES];
-    const ck_view square = { NULL, p, a->d, a->d, a->d, 1 };
-    snprintf(part, sizeof part, "head %lld", (long long)h);
-    ck_fields f = ck_open(c, a->n, json, "head", part);
+    ck_fields f = ck_open(c, a->n, json, "head", "head");
     ck_take(&f, "index");
     const double key = a->rope ? ck_claim_view(&f, "key", k, 0) : 1;
     const double bias = ck_claim(&f, "key_bias", a->rope ? ck_length(bk) : image(c, ck_turn(k), bq));
@@ -68,38 +58,37 @@ static void head(attention *a, int64_t i, const cJSON *json)
     for (int m = 0; m < a->families; m++) {
         family *g = a->fam + m;
         out[m] = g->out, t[m] = g->t[i];
-        to[1 + m] = g->logit, w[1 + m] = ck_mul(g->r[i], key);
-        to[1 + a->families + m] = g->query, w[1 + a->families + m] = ck_mul(g->r[i], reach);
+        to[1 + m] = g->logit, by[1 + m] = ck_mul(g->r[i], key);
+        to[1 + a->families + m] = g->query, by[1 + a->families + m] = ck_mul(g->r[i], reach);
         g->b = ck_hypot(g->b, ck_mul(g->r[i], a->rope ? ck_mul(key, query_bias) : bias));
     }
     err = ck_mul(ck_product(c, p, o, v), ck_mul(ck_length(o), ck_length(v)));
-    ck_gram_add(c, out, t, a->families, ck_turn(square), err);
+    ck_gram_add(c, out, t, a->families, ck_turn(ck_of(p, a->d, a->d)), err);
     err = a->rope ? 0 : ck_mul(ck_product(c, p, k, q), ck_mul(ck_length(k), ck_length(q)));
-    ck_gram_add(c, to, w, 1 + a->families * (1 + a->rope), a->rope ? q : square, err);
-    const double norm = ck_claim_norm(&f, a->rope ? "query" : "logit", own), at_most = ck_mul(norm, a->x);
+    ck_gram_add(c, to, by, 1 + a->families * (1 + a->rope), a->rope ? q : ck_of(p, a->d, a->d), err);
+    const double norm = ck_mul(ck_claim_norm(&f, a->rope ? "query" : "logit", own), a->x);
     a->most[i] = ck_mul(2 * c->scale,
-                        a->rope ? ck_mul(reach, ck_add(at_most, query_bias)) : ck_mul(a->x, ck_add(at_most, bias)));
+                        a->rope ? ck_mul(reach, ck_add(norm, query_bias)) : ck_mul(a->x, ck_add(norm, bias)));
     ck_close(&f);
     ck_give_back(c, mark);
 }
 
-/* t_h > 0, r_h > 0 and r_h t_h >= 1, exactly: fma rounds the sign right. */
+/* A family: t_h > 0, r_h > 0 and r_h t_h >= 1, exactly: fma rounds the sign right. */
 static void weights(attention *a, family *m, const cJSON *json)
 {
     ck *c = a->c;
     m->f = ck_open(c, a->n, json, "family", "family");
     const cJSON *t = ck_take(&m->f, "weights"), *r = ck_take(&m->f, "shares");
-    if (cJSON_GetArraySize(t) != a->count || cJSON_GetArraySize(r) != a->count)
-        ck_fail(c, "%s (family): weights and shares must list every head", a->n->path);
-    m->t = ck_room(c, a->count, sizeof *m->t);
-    m->r = ck_room(c, a->count, sizeof *m->r);
-    for (int64_t i = 0; i < a->count; i++) {
+    m->t = ck_room(c, 2 * a->count, sizeof *m->t);
+    m->r = m->t + a->count;
+    bool sound = cJSON_GetArraySize(t) == a->count && cJSON_GetArraySize(r) == a->count;
+    for (int64_t i = 0; i < a->count && sound; i++) {
         t = i ? t->next : t->child, r = i ? r->next : r->child;
         m->t[i] = cJSON_GetNumberValue(t), m->r[i] = cJSON_GetNumberValue(r);
-        if (!(m->t[i] > 0 && m->r[i] > 0 && fma(m->t[i], m->r[i], -1) >= 0))
-            ck_fail(c, "%s (family): weight %lld times its share is below 1", a->n->path, (long long)i);
+        sound = m->t[i] > 0 && m->r[i] > 0 && fma(m->t[i], m->r[i], -1) >= 0;
         m->sigma = ck_add(m->sigma, ck_mul(m->r[i], m->r[i]));
     }
+    if (!sound) ck_fail(c, "%s (family): a weight is missing, or times its share below 1", a->n->path);
     m->out = ck_gram_new(c, a->d), m->logit = ck_gram_new(c, a->d), m->query = ck_gram_new(c, a->d);
 }
 
@@ -132,36 +121,32 @@ static double count_most(attention *a, bool causal, bool alibi)
 static void parts(attention *a, const cJSON *of)
 {
     ck *c = a->c;
-    const cJSON *json = of ? of->child : NULL;
+    const cJSON *json = of ? of->child : NULL, *first = json;
     for (int64_t h = 0; h < (int64_t)c->r.heads; h++) {
-        const ck_view v = head_of(a, a->n->w[2], h), o = head_of(a, ck_turn(a->n->w[3]), h);
-        if (json && cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(json, "index")) == (double)h) {
-            a->index[a->count++] = h;
-            json = json->next;
-            continue;
-        }
-        for (int64_t k = 0; k < a->dh; k++)
+        const bool there = cJSON_GetNumberValue(ck_get(json, "index")) == (double)h;
+        a->index[a->count] = h;
+        const ck_view v = part(a, a->n->w[2], a->count), o = part(a, ck_turn(a->n->w[3]), a->count);
+        for (int64_t k = 0; k < a->dh && !there; k++)
             if (ck_length(ck_rows(v, k, 1)) > 0 && ck_length(ck_rows(o, k, 1)) > 0)
                 ck_fail(c, "%s (attention): head %lld is missing or out of order", a->n->path, (long long)h);
+        if (there) a->count++, json = json->next;
     }
     for (; json; json = json->next) {
         if (a->families == FAMILIES) ck_fail(c, "%s (attention): too many families", a->n->path);
         weights(a, &a->fam[a->families++], json);
     }
-    json = of ? of->child : NULL;
-    for (int64_t i = 0; i < a->count; i++, json = json->next) head(a, i, json);
+    for (int64_t i = 0; i < a->count; i++, first = first->next) head(a, i, first);
 }
 
 void ck_attention(ck_fields *f, ck_node *n, double x, double *lip, double *out)
 {
     ck *c = f->c;
-    const struct ck_block *mark = c->blocks;
     attention a = { .c = c, .n = n, .x = x, .d = n->w[0].cols, .rope = c->r.positions == ROPE };
     a.dh = a.d / (int64_t)c->r.heads;
     a.most = ck_room(c, (int64_t)c->r.heads, sizeof *a.most);
     a.index = ck_room(c, (int64_t)c->r.heads, sizeof *a.index);
     parts(&a, ck_take(f, "of"));
-    const double none = a.count ? INFINITY : 0, factor = ck_float(c->r.attention_out), s = c->scale;
+    const double none = a.count ? INFINITY : 0, factor = c->r.attention_out, s = c->scale;
     double mean = none, both = none, in_part = none, queries = none, count = 1;
     for (int m = 0; m < a.families; m++) {
         family *g = a.fam + m;
@@ -175,11 +160,10 @@ void ck_attention(ck_fields *f, ck_node *n, double x, double *lip, double *out)
         in_part = fmin(in_part, ck_mul(to, in));
         queries = fmin(queries, ck_mul(to, ck_mul(s, ck_mul(x, query))));
     }
-    if (c->out->flat || cJSON_HasObjectItem(f->json, "count"))
+    if (c->out->flat || ck_get(f->json, "count"))
         count = ck_claim(f, "count", count_most(&a, c->r.arch == 0, c->r.positions == ALIBI));
     const double keys = fmin(both, ck_add(mean, in_part));
     *lip = ck_mul(factor, ck_add(c->out->flat ? ck_mul(ck_sqrt(count), keys) : keys, queries));
     *out = ck_mul(factor, ck_add(ck_mul(mean, x), ck_claim(f, "value_bias", image(c, n->w[3], n->b[2]))));
     *out = ck_add(*out, ck_claim(f, "bias", ck_length(n->b[3])));
-    ck_give_back(c, mark);
 }

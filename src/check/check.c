@@ -28,10 +28,8 @@ void ck_fail(ck *c, const char *format, ...)
 void *ck_room(ck *c, int64_t count, size_t size)
 {
     struct ck_block *b = taut_calloc(1, sizeof *b + (size_t)count * size);
-    if (!b) {
-        c->status = taut_no_memory("the check");
-        longjmp(c->end, 1);
-    }
+    if (!b) c->status = taut_no_memory("the check");
+    if (!b) longjmp(c->end, 1);
     b->before = c->blocks;
     c->blocks = b;
     return b->data;
@@ -39,56 +37,38 @@ void *ck_room(ck *c, int64_t count, size_t size)
 
 void ck_give_back(ck *c, const struct ck_block *to)
 {
-    while (c->blocks != to) {
-        struct ck_block *b = c->blocks;
-        c->blocks = b->before;
+    for (struct ck_block *b = c->blocks, *before; b != to; b = before) {
+        before = b->before;
         free(b);
+        c->blocks = before;
     }
 }
 
-void ck_distinct(ck *c, const cJSON *json)
-{
-    for (const cJSON *a = json ? json->child : NULL; a; a = a->next) {
-        for (const cJSON *b = a->next; b && a->string; b = b->next)
-            if (strcmp(a->string, b->string) == 0) ck_fail(c, "%s is there twice in one object", a->string);
-        ck_distinct(c, a);
-    }
-}
-
-static void read_certificate(ck *c, const char *path, const char *text, size_t len)
-{
-    const char *end = NULL;
-    if (strlen(text) == len) c->cert = cJSON_ParseWithOpts(text, &end, 1);
-    const char *format = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(c->cert, "format"));
-    if (format && strcmp(format, "taut-certificate") == 0) return;
-    c->status = taut_fail(TAUT_BAD_FILE, "%s: not a certificate", path);
-    longjmp(c->end, 1);
-}
+const cJSON *ck_get(const cJSON *json, const char *key) { return cJSON_GetObjectItemCaseSensitive(json, key); }
 
 /* The fields around the proof; the region, the proof and its lip; the examples. */
 static void confirm(ck *c)
 {
-    const ck_node outside = { .path = "the certificate" };
-    ck_fields f = { c, &outside, c->cert, "version 1", 1 }; /* format was looked at */
-    const char *norm = cJSON_GetStringValue(ck_take(&f, "norm"));
+    taut_checked *out = c->out;
+    ck_fields f = { c, "the certificate", "version 1", c->cert, 0 };
+    const char *norm = ck_word(&f, "norm");
     const cJSON *proof = ck_take(&f, "proof"), *examples = ck_take(&f, "examples");
-    ck_take(&f, "tool");
-    ck_take(&f, "model");
     const double tokens = ck_stated(&f, "tokens");
-    c->out->room = ck_stated(&f, "room");
-    c->out->flat = norm && strcmp(norm, "flat") == 0;
+    ck_word(&f, "format"), ck_word(&f, "tool"), ck_take(&f, "model");
+    out->room = ck_stated(&f, "room");
+    out->flat = strcmp(norm, "flat") == 0;
     if (ck_stated(&f, "version") != 1) ck_fail(c, "the certificate's version is not 1");
-    if (!norm || (!c->out->flat && strcmp(norm, "tokens") != 0)) ck_fail(c, "its norm is neither tokens nor flat");
+    if (!out->flat && strcmp(norm, "tokens") != 0) ck_fail(c, "the certificate's norm is neither tokens nor flat");
     if (!(tokens >= 1 && tokens <= c->r.context) || tokens != floor(tokens))
-        ck_fail(c, "its tokens must be a whole number from 1 to the model's context, %.0f", c->r.context);
-    c->out->tokens = (int64_t)tokens;
-    c->out->reach = ck_claim(&f, "reach", ck_add(c->out->room, ck_longest(c->embed)));
-    if (!cJSON_IsObject(proof)) ck_fail(c, "it has no proof");
-    ck_confirm(c, c->root, proof, c->out->reach);
-    c->out->lip = ck_claim(&f, "lip", *c->bad ? INFINITY : c->root->lip);
+        ck_fail(c, "the certificate's tokens must be a whole number from 1 to the context, %.0f", c->r.context);
+    out->tokens = (int64_t)tokens;
+    out->reach = ck_claim(&f, "reach", ck_add(out->room, ck_longest(c->embed)));
+    ck_confirm(c, c->root, proof, out->reach);
+    out->lip = ck_claim(&f, "lip", c->root->lip);
+    if (*c->bad && isfinite(out->lip)) ck_fail(c, "%s is not finite: no finite lip is true", c->bad);
     ck_close(&f);
     for (const cJSON *e = examples ? examples->child : NULL; e; e = e->next) ck_example(c, e);
-    c->out->holds = true;
+    out->holds = true;
 }
 
 taut_status taut_check_files(taut_checked *out, const char *cert, const char *model)
@@ -100,10 +80,12 @@ taut_status taut_check_files(taut_checked *out, const char *cert, const char *mo
     if (!c) return taut_no_memory("the check");
     c->out = out;
     c->status = taut_file_read(&text, &len, cert);
+    if (!c->status && strlen(text) == len) c->cert = cJSON_ParseWithOpts(text, NULL, 1);
+    const char *format = cJSON_GetStringValue(ck_get(c->cert, "format"));
+    if (!c->status && (!format || strcmp(format, "taut-certificate") != 0))
+        c->status = taut_fail(TAUT_BAD_FILE, "%s: not a certificate", cert);
     if (!c->status) c->status = taut_file_read(&c->file, &c->size, model);
     if (!c->status && setjmp(c->end) == 0) {
-        read_certificate(c, cert, text, len);
-        ck_distinct(c, c->cert);
         ck_model_read(c);
         confirm(c);
     }

@@ -1,8 +1,8 @@
 /* taut check: is a certificate true of a model file?  docs/certificate.md is the specification.
  *
- * This folder shares no code with what makes certificates: it includes base/, cJSON, Arb and libm only.  Read it
- * in this order: up.h (rounding), norm.c (matrix norms), model.c (the file and its tree), rules.c and attention.c
- * (every number and every rule), example.c (predictions), check.c (the whole). */
+ * This folder shares no code with what makes certificates: it includes base/, cJSON and libm only.  Read it in this order:
+ * up.h (rounding), norm.c (matrix norms), model.c (the file and its tree), rules.c and attention.c (every number, every
+ * rule), example.c (predictions), check.c (the whole). */
 #ifndef TAUT_CHECK_CHECK_H
 #define TAUT_CHECK_CHECK_H
 #include <stdbool.h>
@@ -10,10 +10,9 @@
 #include "base/status.h"
 
 typedef struct {
-    bool holds;
-    char why[512]; /* if not: one line that names the number or rule */
-    bool flat;     /* the norm; else tokens */
-    double lip, reach, room;
+    bool holds, flat;                             /* flat: the norm; else tokens */
+    char why[512];                                /* if it does not hold: one line that names the number or rule */
+    double lip, reach, room;                      /* as stated */
     int64_t tokens, numbers, examples, certified; /* numbers confirmed; examples, and those with a radius */
 } taut_checked;
 

@@ -13,16 +13,14 @@ typedef struct {
     const double *d;
     int64_t rows, cols, down, right;
 } ck_view;
-
-/* sum_h w_h^2 X_h^T X_h, n by n, upper triangle, and what is unsure about it. */
+/* sum_h w_h^2 X_h^T X_h, n by n, upper triangle; k roundings at most in any term; the true [w_h X_h] is within err (in
+ * Frobenius norm) of the one that g came from. */
 typedef struct {
-    double *g;
+    double *g, k, err;
     int64_t n;
-    double k;   /* roundings that any term of g went through */
-    double err; /* the true [w_h X_h] is within this Frobenius norm of the one that g came from */
 } ck_gram;
 
-/* The recipe's [model] section, in the order of the table in model.c; a word's value is its place in the list there. */
+/* The recipe's [model] section, in the order of the list in model.c; a word's value is its place among its words there. */
 typedef union {
     double all[27];
     struct {
@@ -34,8 +32,8 @@ typedef union {
 enum { LAYERNORM, RMSNORM, CENTERNORM, NO_NORM };
 enum { LEARNED, ROPE, ALIBI };
 enum { GELU, GELU_TANH, RELU, SILU, TANH };
-
 typedef enum { SEQUENCE, MIX, LINEAR, POSITION, SCALE, POINTWISE, DROP, NORM, CENTER, MLP, ATTENTION } ck_kind;
+
 typedef struct ck_node {
     ck_kind kind;
     char name[24], path[64]; /* the path of names is where its weights are, and what messages call it */
@@ -54,44 +52,45 @@ typedef struct {
     size_t size; /* of the file; once read, of the weights at its start */
     cJSON *cert, *header;
     ck_recipe r;
-    double keep, mix, scale; /* of every mix, of the logits of attention */
+    double keep, mix, scale, factor; /* float32: of every mix, of the logits of attention, of activations */
     ck_node *nodes, *root, *body, *head;
     int count, used; /* nodes, tensors */
     ck_view embed;
     char bad[64]; /* a weight of f that is not finite */
 } ck;
 
-/* check.c.  None of these returns when it fails. */
+/* One JSON object in hand: every field is asked for once, and a number that is missing counts as 0. */
+typedef struct {
+    ck *c;
+    const char *path, *part; /* for messages */
+    const cJSON *json;
+    int taken;
+} ck_fields;
+
+/* check.c.  A problem ends the check: none of these returns then. */
 _Noreturn void ck_fail(ck *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void *ck_room(ck *c, int64_t count, size_t size);    /* zeroed */
 void ck_give_back(ck *c, const struct ck_block *to); /* all that was taken since c->blocks was `to` */
-void ck_distinct(ck *c, const cJSON *json);          /* no object has a field twice */
+const cJSON *ck_get(const cJSON *json, const char *key);
 
 /* norm.c */
 double ck_at(const ck_view *v, int64_t i, int64_t j);
 ck_view ck_turn(ck_view v); /* transposed */
 ck_view ck_rows(ck_view v, int64_t first, int64_t rows);
+ck_view ck_of(const double *d, int64_t rows, int64_t cols);
 double ck_length(ck_view v);                               /* at least the Frobenius norm */
+double ck_longest(ck_view w);                              /* at least the longest row */
 double ck_product(ck *c, double *p, ck_view a, ck_view b); /* p = a^T b, within (the answer) |a|_F |b|_F */
 ck_gram *ck_gram_new(ck *c, int64_t n);
 void ck_gram_add(ck *c, ck_gram **to, const double *w, int count, ck_view x, double err); /* w_i x into to[i] */
-bool ck_gram_holds(ck *c, const ck_gram *g, double mu, double *proved);
+double ck_gram_norm(ck *c, const ck_gram *g, double mu); /* at least the norm: mu if that can be proved, or more */
 
-/* model.c */
-void ck_model_read(ck *c);
-double ck_float(double x); /* rounded to float32 */
+void ck_model_read(ck *c); /* model.c */
 
-/* rules.c: one JSON object; every field is asked for once, and a number that is missing counts as 0 */
-typedef struct {
-    ck *c;
-    const ck_node *n;
-    const cJSON *json;
-    const char *part; /* for messages */
-    int taken;
-} ck_fields;
-
+/* rules.c */
 ck_fields ck_open(ck *c, const ck_node *n, const cJSON *json, const char *rule, const char *part);
 const cJSON *ck_take(ck_fields *f, const char *key);
+const char *ck_word(ck_fields *f, const char *key);
 double ck_stated(ck_fields *f, const char *key);
 double ck_claim(ck_fields *f, const char *key, double proved); /* what is stated, which must not be below */
 double ck_claim_norm(ck_fields *f, const char *key, const ck_gram *g);
@@ -99,7 +98,7 @@ double ck_claim_view(ck_fields *f, const char *key, ck_view w, double err); /* e
 void ck_close(ck_fields *f);
 void ck_confirm(ck *c, ck_node *n, const cJSON *json, double x);
 double ck_slope(const ck *c); /* hi, the largest slope of the activation; (lo + hi) / 2 = 1/2 for all of them */
-double ck_longest(ck_view w); /* at least the longest row */
+
 void ck_attention(ck_fields *f, ck_node *n, double x, double *lip, double *out); /* attention.c */
 void ck_example(ck *c, const cJSON *json);                                       /* example.c */
 #endif

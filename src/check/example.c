@@ -1,40 +1,36 @@
 /* Predictions: the forward pass in double with a proved error, and from its margins the radius.
  *
- * forward answers rho >= |computed output - real output of the node at the computed input|, as the largest token (norm
- * tokens) or over all tokens (flat: sqrt(T) times that).  Along a sequence rho_{i+1} <= lip_i rho_i + own: the
- * confirmed lip holds since computed and real tokens are in the node's region (computed ones are looked at).
- *   affine      a row is a blocked sum: gamma (|W|_F |x| + |b|)                   u = 2^-53, gamma as in norm.c
+ * forward answers rho >= |computed output - real output of the node at the computed input|: the largest token (norm tokens),
+ * or over all tokens (flat: at most sqrt(T) times that).  Along a sequence rho_{i+1} <= lip_i rho_i + own: the confirmed lip
+ * holds, as real and computed tokens are in the node's region (computed ones are looked at; outside, rho = inf).
+ *   affine      a blocked sum: gamma (|W|_F |x| + |b|), gamma as in norm.c
  *   activation  |computed - f(z)| <= 16 u |z|: libm within 4 ulp (1e-15), a few roundings, |f(z)| <= |z|
  *   norm layer  c = C x is off by delta <= gamma |x|; c/sd moves by at most delta over the smallest sd on the way
- *   attention   logits are off by delta, so P is off by a factor within e^(+-2 delta), so the mean value by (e^(2 delta) - 1)
- *               times the longest value; RoPE's sines come from Arb and are right to u
- * Then with B = lip of the body, E = its rho, w_j the rows of the head:  (f_p - f_j)(x') / logit_scale >= (w_p - w_j).z + b_p -
- * b_j - |w_p - w_j| (E + B |x' - x|).  A claim that does not hold, a tie, NaN or infinity is never certified. */
+ *   attention   logits off by delta put P off by a factor within e^(+-2 delta), the mean value by (e^(2 delta) - 1) times the
+ *               longest value; RoPE's angles are off by at most 8 u T, its turned vectors by that and a few roundings
+ * Then with B = lip of the body, E = its rho, w_j the rows of the head and z the last token:  (f_p - f_j)(x') / logit_scale >=
+ * (w_p - w_j).z + b_p - b_j - |w_p - w_j| (E + B |x' - x|).  A tie, NaN or infinity is never certified. */
 #include <stdio.h>
 #include <string.h>
-#if __has_include(<flint/arb.h>)
-#include <flint/arb.h>
-#else
-#include <arb.h>
-#endif
 
 #include "check/ck.h"
 
 typedef struct {
-    double *v, most; /* most: at least the longest token */
+    double *v, most, err; /* at least the longest token; at least how far a token is off */
     int64_t t, d;
 } tokens;
 
-static ck_view view(const tokens *x) { return (ck_view){ NULL, x->v, x->t, x->d, x->d, 1 }; }
+static double longest(const tokens *x) { return ck_longest(ck_of(x->v, x->t, x->d)); }
+static double bias_at(const ck_view *b, int64_t i) { return b->f ? (double)b->f[i] : 0; }
 
-/* x W^T + b, and what it may be off for each token. */
-static tokens affine(ck *c, const tokens *x, ck_view w, ck_view b, double *err)
+/* factor x W^T + b. */
+static tokens affine(ck *c, const tokens *x, double factor, ck_view w, ck_view b)
 {
-    tokens y = { ck_room(c, x->t * w.rows, sizeof(double)), 0, x->t, w.rows };
-    const double gamma = ck_product(c, y.v, ck_turn(view(x)), ck_turn(w));
-    for (int64_t i = 0; i < y.t * y.d && b.f; i++) y.v[i] += ck_at(&b, 0, i % y.d);
-    y.most = ck_longest(view(&y));
-    *err = ck_mul(gamma + 4 * CK_U, ck_add(ck_mul(ck_length(w), x->most), ck_length(b)));
+    tokens y = { ck_room(c, x->t * w.rows, sizeof(double)), 0, 0, x->t, w.rows };
+    const double gamma = ck_product(c, y.v, ck_turn(ck_of(x->v, x->t, x->d)), ck_turn(w)) + 4 * CK_U;
+    for (int64_t i = 0; i < y.t * y.d; i++) y.v[i] = factor * y.v[i] + bias_at(&b, i % y.d);
+    y.most = longest(&y);
+    y.err = ck_mul(gamma, ck_add(ck_mul(factor, ck_mul(ck_length(w), x->most)), ck_length(b)));
     return y;
 }
 
@@ -46,118 +42,98 @@ static double curve(int kind, double x)
     return kind == TANH ? tanh(x) : fmax(x, 0);
 }
 
-/* y = factor f(x); answers the error when x is off by err. */
-static double activate(ck *c, tokens *x, double err)
+static void activate(ck *c, tokens *x)
 {
-    const double factor = ck_float(c->r.activation_factor);
-    for (int64_t i = 0; i < x->t * x->d; i++) x->v[i] = factor * curve((int)c->r.activation, x->v[i]);
-    const double own = ck_add(ck_mul(18 * CK_U, x->most), 1e-290), sum = ck_add(ck_mul(ck_slope(c), err), own);
-    x->most = ck_longest(view(x));
-    return ck_mul(factor, sum);
+    for (int64_t i = 0; i < x->t * x->d; i++) x->v[i] = c->factor * curve((int)c->r.activation, x->v[i]);
+    x->err = ck_mul(c->factor, ck_add(ck_mul(ck_slope(c), x->err), ck_add(ck_mul(18 * CK_U, x->most), 1e-290)));
+    x->most = longest(x);
 }
 
-static double normalise(ck *c, const ck_node *n, tokens *x)
+static void normalise(ck *c, const ck_node *n, tokens *x)
 {
     const bool centred = c->r.norm != RMSNORM, center = n->kind == CENTER;
-    const double d = c->r.width, eps = ck_float(c->r.norm_eps), g = ck_longest(ck_turn(n->w[0]));
-    const double delta = centred ? ck_mul(ck_gamma(d + 4), x->most) : 0;
-    double worst = center ? ck_float(d / (d - 1)) : 0; /* of 1/sd */
+    const double d = c->r.width, eps = c->r.norm_eps, delta = centred ? ck_mul(ck_gamma(d + 4), x->most) : 0;
+    double by = (float)(d / (d - 1)), worst = center ? by : 0; /* by: what C x is multiplied with, r or 1/sd */
     for (int64_t t = 0; t < x->t; t++) {
         double *v = x->v + t * x->d, mean = 0, square = 0;
         for (int64_t i = 0; i < x->d && centred; i++) mean += v[i];
-        for (int64_t i = 0; i < x->d; i++) v[i] -= mean / d;
-        for (int64_t i = 0; i < x->d; i++) square += v[i] * v[i];
-        const double low = fmax(ck_below(sqrt(square) * (1 - ck_gamma(d + 4))) - delta, 0) * (1 - 4 * CK_U);
-        const double by = center ? worst : 1 / sqrt(square / d + eps);
-        if (!center) worst = fmax(worst, ck_div(1, ck_below(sqrt(ck_below(low * low / d * (1 - 4 * CK_U)) + eps))));
-        for (int64_t i = 0; i < x->d; i++)
-            v[i] = v[i] * by * ck_at(&n->w[0], 0, i) + (n->b[0].f ? ck_at(&n->b[0], 0, i) : 0);
+        for (int64_t i = 0; i < x->d; i++) v[i] -= mean / d, square += v[i] * v[i];
+        const double low = fmax(sqrt(square) * (1 - ck_gamma(d + 4)) - delta, 0) * (1 - 4 * CK_U);
+        if (!center) by = 1 / sqrt(square / d + eps);
+        if (!center) worst = fmax(worst, ck_div(1, sqrt(low * low / d + eps) * (1 - 4 * CK_U)));
+        for (int64_t i = 0; i < x->d; i++) v[i] = v[i] * by * n->w[0].f[i] + bias_at(&n->b[0], i);
     }
     const double size = center ? ck_mul(worst, 2 * x->most) : ck_sqrt(d); /* of what is multiplied by g */
-    x->most = ck_longest(view(x));
-    return ck_add(ck_mul(g, ck_add(ck_mul(worst, delta), ck_mul(ck_gamma(d + 16), size))),
-                  ck_mul(ck_gamma(4), ck_length(n->b[0])));
+    x->err = ck_mul(ck_longest(n->w[0]), ck_add(ck_mul(worst, delta), ck_mul(ck_gamma(d + 16), size)));
+    x->err = ck_add(x->err, ck_mul(ck_gamma(4), ck_length(n->b[0])));
+    x->most = longest(x);
 }
 
-/* Turns the pairs (i, i + dh/2) of every head by t base^(-2i/dh); the sines are right to u. */
-static void rotate(ck *c, tokens *x, int64_t heads)
+/* RoPE: the pairs (i, i + dh/2) of every head turn by t base^(-2i/dh). */
+static void rotate(const ck *c, tokens *x, int64_t dh)
 {
-    const int64_t dh = x->d / heads, half = dh / 2;
-    arb_t angle, sine, cosine;
-    arb_init(angle), arb_init(sine), arb_init(cosine);
-    for (int64_t i = 0; i < half; i++)
-        for (int64_t t = 0; t < x->t; t++) {
-            arb_set_d(angle, c->r.rope_base);
-            arb_log(angle, angle, 160);
-            arb_mul_si(angle, angle, (slong)(-2 * i), 160);
-            arb_div_si(angle, angle, (slong)dh, 160);
-            arb_exp(angle, angle, 160);
-            arb_mul_si(angle, angle, (slong)t, 160);
-            arb_sin_cos(sine, cosine, angle, 160);
-            const double si = arf_get_d(arb_midref(sine), ARF_RND_NEAR),
-                         co = arf_get_d(arb_midref(cosine), ARF_RND_NEAR);
-            for (double *v = x->v + t * x->d + i, *end = v + heads * dh; v < end; v += dh) {
-                const double a = v[0], b = v[half];
-                v[0] = co * a - si * b;
-                v[half] = si * a + co * b;
+    for (int64_t t = 0; t < x->t; t++)
+        for (int64_t i = 0; i < dh / 2; i++) {
+            const double angle = (double)t * pow(c->r.rope_base, -2 * (double)i / (double)dh), co = cos(angle),
+                         si = sin(angle);
+            for (double *v = x->v + t * x->d + i, *w = v + dh / 2; v < x->v + (t + 1) * x->d; v += dh, w += dh) {
+                const double a = *v, b = *w;
+                *v = co * a - si * b;
+                *w = si * a + co * b;
             }
         }
-    arb_clear(angle), arb_clear(sine), arb_clear(cosine);
+    x->err = ck_add(x->err, ck_mul((8 * (double)x->t + 32) * CK_U, x->most));
 }
 
 /* One row of one head: o = sum_j P_j v_j; s is room for the logits. */
-static void attend(const ck *c, double *o, double *s, const tokens *qkv, int64_t row, int64_t h, int64_t dh)
+static void attend(const ck *c, double *o, double *s, const tokens *qkv, int64_t row, int64_t at, int64_t dh,
+                   double slope)
 {
     const int64_t d = qkv->d, sees = c->r.arch == 0 ? row + 1 : qkv->t;
-    const double *q = qkv[0].v + row * d + h * dh, slope = exp2(-8 * (double)(h + 1) / c->r.heads);
     double top = -INFINITY, sum = 0;
     for (int64_t j = 0; j < sees; j++) {
-        const double *k = qkv[1].v + j * d + h * dh;
         s[j] = 0;
-        for (int64_t i = 0; i < dh; i++) s[j] += q[i] * k[i];
-        s[j] = c->scale * s[j] - (c->r.positions == ALIBI ? slope * fabs((double)(row - j)) : 0);
+        for (int64_t i = at; i < at + dh; i++) s[j] += qkv[0].v[row * d + i] * qkv[1].v[j * d + i];
+        s[j] = c->scale * s[j] - slope * fabs((double)(row - j));
         top = fmax(top, s[j]);
     }
     for (int64_t j = 0; j < sees; j++) sum += s[j] = exp(s[j] - top);
     for (int64_t j = 0; j < sees; j++)
-        for (int64_t i = 0; i < dh; i++) o[i] += s[j] / sum * qkv[2].v[j * d + h * dh + i];
+        for (int64_t i = 0; i < dh; i++) o[i] += s[j] / sum * qkv[2].v[j * d + at + i];
 }
 
-static double attention(ck *c, const ck_node *n, tokens *x)
+static void attention(ck *c, const ck_node *n, tokens *x)
 {
     const int64_t heads = (int64_t)c->r.heads, dh = x->d / heads, t = x->t, d = x->d;
-    tokens m[3], o = { ck_room(c, t * d, sizeof(double)), 0, t, d };
-    double e[3], big[3], *s = ck_room(c, t * heads, sizeof *s), err;
+    const bool alibi = c->r.positions == ALIBI;
+    tokens m[3], o = { ck_room(c, t * d, sizeof(double)), 0, 0, t, d };
+    double big[3], *s = ck_room(c, t * heads, sizeof *s);
     for (int i = 0; i < 3; i++) {
-        m[i] = affine(c, x, n->w[i], n->b[i], &e[i]);
-        if (i < 2 && c->r.positions == ROPE) {
-            rotate(c, &m[i], heads);
-            e[i] = ck_add(e[i], ck_mul(16 * CK_U, m[i].most));
-        }
-        big[i] = ck_longest((ck_view){ NULL, m[i].v, t * heads, dh, dh, 1 }); /* of one head */
+        m[i] = affine(c, x, 1, n->w[i], n->b[i]);
+        if (i < 2 && c->r.positions == ROPE) rotate(c, &m[i], dh);
+        big[i] = ck_longest(ck_of(m[i].v, t * heads, dh)); /* of one head */
     }
 #pragma omp parallel for schedule(dynamic, 1)
     for (int64_t h = 0; h < heads; h++)
-        for (int64_t row = 0; row < t; row++) attend(c, o.v + row * d + h * dh, s + h * t, m, row, h, dh);
-    o.most = ck_longest(view(&o));
-    const double logits = ck_add(ck_mul(c->scale, ck_mul(big[0], big[1])), c->r.positions == ALIBI ? (double)t : 0);
-    double delta = ck_add(ck_add(ck_mul(big[0], e[1]), ck_mul(big[1], e[0])), ck_mul(e[0], e[1]));
-    delta = ck_add(ck_mul(c->scale, delta), ck_mul(ck_gamma((double)dh + 24), logits));
-    const double off = ck_add(2 * delta, ck_gamma(2 * (double)t + 32)), grown = off < 0.01 ? 1.01 * off : INFINITY;
-    const double value = ck_mul(ck_sqrt((double)heads), ck_add(ck_mul(grown, big[2]), ck_add(e[2], 1e-290)));
-    const double factor = ck_float(c->r.attention_out);
-    *x = affine(c, &o, n->w[3], (ck_view){ 0 }, &err);
-    for (int64_t i = 0; i < t * d; i++) x->v[i] = factor * x->v[i] + (n->b[3].f ? ck_at(&n->b[3], 0, i % d) : 0);
-    err = ck_add(ck_add(err, ck_mul(4 * CK_U, x->most)), ck_mul(ck_length(n->w[3]), value));
-    x->most = ck_longest(view(x));
-    return ck_add(ck_mul(factor, err), ck_mul(4 * CK_U, ck_length(n->b[3])));
+        for (int64_t row = 0; row < t; row++)
+            attend(c, o.v + row * d + h * dh, s + h * t, m, row, h * dh, dh,
+                   alibi ? exp2(-8 * (double)(h + 1) / (double)heads) : 0);
+    o.most = longest(&o);
+    const double logits = ck_add(ck_mul(c->scale, ck_mul(big[0], big[1])), alibi ? (double)t : 0);
+    double off = ck_add(ck_mul(ck_add(big[0], m[0].err), m[1].err), ck_mul(big[1], m[0].err));
+    off = ck_add(ck_mul(c->scale, off), ck_mul(ck_gamma((double)dh + 24), logits));
+    off = ck_add(2 * off, ck_gamma(2 * (double)t + 32));
+    off = ck_mul(off < 0.01 ? 1.01 * off : INFINITY, big[2]);
+    o.err = ck_mul(ck_sqrt((double)heads), ck_add(off, ck_add(m[2].err, 1e-290)));
+    *x = affine(c, &o, c->r.attention_out, n->w[3], n->b[3]);
+    x->err = ck_add(x->err, ck_mul(c->r.attention_out, ck_mul(ck_length(n->w[3]), o.err)));
 }
 
-static double forward(ck *c, const ck_node *n, tokens *x);
-
-/* A node that is made of others. */
-static double compose(ck *c, const ck_node *n, tokens *x)
+/* See the top; x becomes the output. */
+static double forward(ck *c, const ck_node *n, tokens *x)
 {
+    const bool inside = x->most <= n->in;
+    const double all = c->out->flat ? ck_sqrt((double)x->t) : 1;
     double rho = 0;
     tokens in = *x;
     if (n->kind == MIX)
@@ -166,89 +142,76 @@ static double compose(ck *c, const ck_node *n, tokens *x)
         const double own = forward(c, k, x);
         rho = rho == 0 ? own : ck_add(ck_mul(k->lip, rho), own);
     }
-    if (n->kind == SEQUENCE) return rho;
-    const double size = ck_add(ck_mul(c->keep, in.most), ck_mul(c->mix, x->most)), root = sqrt((double)x->t);
-    for (int64_t i = 0; i < x->t * x->d; i++) x->v[i] = c->keep * in.v[i] + c->mix * x->v[i];
-    x->most = ck_longest(view(x));
-    return ck_add(ck_mul(c->mix, rho), ck_mul(ck_mul(ck_gamma(4), size), c->out->flat ? ck_next(root) : 1));
-}
-
-static double forward(ck *c, const ck_node *n, tokens *x)
-{
-    const bool inside = x->most <= n->in;
-    double err = 0;
-    if (n->kind == SEQUENCE || n->kind == MIX) return inside ? compose(c, n, x) : (compose(c, n, x), INFINITY);
-    if (n->kind == LINEAR) *x = affine(c, x, n->w[0], n->b[0], &err);
-    if (n->kind == POINTWISE) err = activate(c, x, 0);
-    if (n->kind == NORM || n->kind == CENTER) err = normalise(c, n, x);
-    if (n->kind == ATTENTION) err = attention(c, n, x);
+    x->err = 0;
+    if (n->kind == MIX) {
+        for (int64_t i = 0; i < x->t * x->d; i++) x->v[i] = c->keep * in.v[i] + c->mix * x->v[i];
+        x->err = ck_mul(ck_gamma(4), ck_add(ck_mul(c->keep, in.most), ck_mul(c->mix, x->most)));
+        x->most = longest(x);
+        rho = ck_mul(c->mix, rho);
+    }
     if (n->kind == POSITION) {
         for (int64_t i = 0; i < x->t * x->d; i++) x->v[i] += n->w[0].f[i];
-        x->most = ck_longest(view(x));
-        err = ck_mul(2 * CK_U, x->most);
+        x->most = longest(x);
+        x->err = ck_mul(2 * CK_U, x->most);
     }
+    if (n->kind == LINEAR || n->kind == MLP) *x = affine(c, x, 1, n->w[0], n->b[0]);
+    if (n->kind == POINTWISE || n->kind == MLP) activate(c, x);
     if (n->kind == MLP) {
-        double own;
-        *x = affine(c, x, n->w[0], n->b[0], &err);
-        err = activate(c, x, err);
-        *x = affine(c, x, n->w[1], n->b[1], &own);
-        err = ck_add(ck_mul(n->norm_out, err), own);
+        const double err = ck_mul(n->norm_out, x->err);
+        *x = affine(c, x, 1, n->w[1], n->b[1]);
+        x->err = ck_add(x->err, err);
     }
-    return inside ? ck_mul(err, c->out->flat ? ck_next(sqrt((double)x->t)) : 1) : INFINITY;
+    if (n->kind == NORM || n->kind == CENTER) normalise(c, n, x);
+    if (n->kind == ATTENTION) attention(c, n, x);
+    return inside ? ck_add(rho, ck_mul(x->err, all)) : INFINITY;
 }
 
-/* Is token p proved to stay ahead of all others within the radius?  If not certified: is it at least not refuted? */
-static void confirm_margins(ck *c, const ck_view *z, double rho, int64_t p, double radius, const char *what)
+/* Is token p proved to stay ahead of all others within the radius?  With no radius: is it at least not refuted? */
+static void margins(ck *c, const double *z, double rho, int64_t p, double radius)
 {
     const ck_view w = c->head->w[0], b = c->head->b[0];
     const double gamma = ck_gamma((double)w.cols + 8);
     for (int64_t j = 0; j < w.rows; j++) {
-        double gap = (b.f ? ck_at(&b, 0, p) - ck_at(&b, 0, j) : 0), sum = fabs(gap), apart = 0;
+        double gap = bias_at(&b, p) - bias_at(&b, j), size = fabs(gap), apart = 0;
         for (int64_t i = 0; i < w.cols; i++) {
             const double diff = ck_at(&w, p, i) - ck_at(&w, j, i);
-            gap += diff * ck_at(z, 0, i);
-            sum += fabs(diff * ck_at(z, 0, i));
-            apart += diff * diff;
+            gap += diff * z[i], size += fabs(diff * z[i]), apart += diff * diff;
         }
         apart = ck_mul(ck_sqrt(apart), 1 + gamma);
-        const double off = ck_add(ck_mul(2 * gamma, sum), ck_mul(apart, rho));
-        if (j == p) continue;
-        const double least = ck_sub_down(gap, off), needs = ck_mul(apart, ck_mul(radius, c->body->lip));
-        if (radius > 0 ? !(least > 0 && needs <= least) : gap < -off)
-            ck_fail(c, "%s: that token %lld stays above %lld %s (margin %.9g, at most %.3g off, needed %.9g)", what,
-                    (long long)p, (long long)j, radius > 0 ? "is not proved" : "is false", gap, off, needs);
+        const double off = ck_add(ck_mul(gamma, size), ck_mul(apart, rho)), least = ck_sub_down(gap, off);
+        const double needs = ck_mul(apart, ck_mul(radius, c->body->lip));
+        if (j != p && (radius > 0 ? !(least > 0 && needs <= least) : gap < -off))
+            ck_fail(
+                c, "example %lld: radius %.17g, but token %lld is only proved ahead of %lld by %.9g, which allows %.9g",
+                (long long)c->out->examples, radius, (long long)p, (long long)j, least, least / (apart * c->body->lip));
     }
 }
 
 void ck_example(ck *c, const cJSON *json)
 {
-    char what[40];
     const struct ck_block *mark = c->blocks;
-    const ck_node outside = { .path = "example" };
-    snprintf(what, sizeof what, "example %lld", (long long)c->out->examples);
-    ck_fields f = { c, &outside, json, what + 8, 0 };
+    ck_fields f = { c, "example", "certified or unknown", json, 0 };
     const cJSON *ids = ck_take(&f, "ids"), *id = cJSON_IsArray(ids) ? ids->child : NULL;
-    const char *verdict = cJSON_GetStringValue(ck_take(&f, "verdict"));
-    const double target = ck_stated(&f, "target"), predicted = ck_stated(&f, "predicted"),
-                 vocab = (double)c->embed.rows;
-    const double radius = ck_stated(&f, "radius");
-    ck_take(&f, "margin");
-    tokens x = { ck_room(c, c->out->tokens * c->embed.cols, sizeof(double)), 0, c->out->tokens, c->embed.cols };
-    for (int64_t t = 0; t < x.t; t++, id = id->next) {
+    const double radius = ck_stated(&f, "radius"), target = ck_stated(&f, "target"),
+                 predicted = ck_stated(&f, "predicted");
+    const double vocab = (double)c->embed.rows;
+    tokens x = { ck_room(c, c->out->tokens * c->embed.cols, sizeof(double)), 0, 0, c->out->tokens, c->embed.cols };
+    bool sound = cJSON_GetArraySize(ids) == x.t && target < vocab && target == floor(target) && predicted < vocab &&
+                 predicted == floor(predicted) && radius <= c->out->room &&
+                 strcmp(ck_word(&f, "verdict"), radius > 0 ? "certified" : "unknown") == 0;
+    for (int64_t t = 0; t < x.t && sound; t++, id = id->next) {
         const double token = cJSON_GetNumberValue(id);
-        if (!(token >= 0 && token < vocab) || token != floor(token)) ck_fail(c, "%s: id %lld", what, (long long)t);
-        for (int64_t i = 0; i < x.d; i++) x.v[t * x.d + i] = ck_at(&c->embed, (int64_t)token, i);
+        sound = token >= 0 && token < vocab && token == floor(token);
+        for (int64_t i = 0; i < x.d && sound; i++) x.v[t * x.d + i] = ck_at(&c->embed, (int64_t)token, i);
     }
-    x.most = ck_longest(view(&x));
-    if (id || !(target < vocab && predicted < vocab) || target != floor(target) || predicted != floor(predicted))
-        ck_fail(c, "%s: too many ids, or target or predicted are no tokens", what);
-    if (!verdict || strcmp(verdict, radius > 0 ? "certified" : "unknown") != 0 || !(radius <= c->out->room))
-        ck_fail(c, "%s: radius %.9g does not fit its verdict or the room", what, radius);
+    ck_take(&f, "margin");
+    if (!sound)
+        ck_fail(c, "example %lld: ids, tokens, radius, room and verdict do not fit", (long long)c->out->examples);
+    ck_close(&f);
+    x.most = longest(&x);
     const double rho = forward(c, c->body, &x);
-    const ck_view last = { NULL, x.v + (x.t - 1) * x.d, 1, x.d, x.d, 1 };
-    confirm_margins(c, &last, rho, (int64_t)predicted, radius, what);
+    margins(c, x.v + (x.t - 1) * x.d, rho, (int64_t)predicted, radius);
     c->out->examples++;
     c->out->certified += radius > 0;
-    ck_close(&f);
     ck_give_back(c, mark);
 }

@@ -4,80 +4,28 @@
  * F32 and have the shape that the recipe asks for.  A tensor that nobody asks for, a key that is missing, unknown or there
  * twice, a second [model] section: refused, since the function might then be another one. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/sha256.h"
 #include "check/ck.h"
 
 enum { KEYS = sizeof(ck_recipe) / sizeof(double) };
+/* Keys and their words; # is a number >= 0, + a whole number >= 1. */
+static const char keys[] =
+    " arch=gpt|encoder width=+ depth=+ heads=+ context=+ mlp=+ norm=layernorm|rmsnorm|centernorm|none "
+    "norm_place=pre|post"
+    " norm_eps=# embed_norm=false|true positions=learned|rope|alibi|none rope_base=# bias=false|true tied=false|true"
+    " head_bias=false|true activation=gelu|gelu_tanh|relu|silu|tanh activation_factor=# residual=plain|convex"
+    " residual_alpha=# dropout=# attention_factor=# attention_scale=inv_sqrt_head|inv_head|inv_width attention_out=#"
+    " logit_scale=# init=normal|orthogonal|spectral init_std=# zero_out=false|true ";
 
-/* Names, each with its words; # is a number >= 0, + a whole number >= 1. */
-static const char *const keys[2 * KEYS] = { "arch",
-                                            "gpt|encoder",
-                                            "width",
-                                            "+",
-                                            "depth",
-                                            "+",
-                                            "heads",
-                                            "+",
-                                            "context",
-                                            "+",
-                                            "mlp",
-                                            "+",
-                                            "norm",
-                                            "layernorm|rmsnorm|centernorm|none",
-                                            "norm_place",
-                                            "pre|post",
-                                            "norm_eps",
-                                            "#",
-                                            "embed_norm",
-                                            "false|true",
-                                            "positions",
-                                            "learned|rope|alibi|none",
-                                            "rope_base",
-                                            "#",
-                                            "bias",
-                                            "false|true",
-                                            "tied",
-                                            "false|true",
-                                            "head_bias",
-                                            "false|true",
-                                            "activation",
-                                            "gelu|gelu_tanh|relu|silu|tanh",
-                                            "activation_factor",
-                                            "#",
-                                            "residual",
-                                            "plain|convex",
-                                            "residual_alpha",
-                                            "#",
-                                            "dropout",
-                                            "#",
-                                            "attention_factor",
-                                            "#",
-                                            "attention_scale",
-                                            "inv_sqrt_head|inv_head|inv_width",
-                                            "attention_out",
-                                            "#",
-                                            "logit_scale",
-                                            "#",
-                                            "init",
-                                            "normal|orthogonal|spectral",
-                                            "init_std",
-                                            "#",
-                                            "zero_out",
-                                            "false|true" };
-
-double ck_float(double x) { return (double)(float)x; }
-
-/* The place of a word in "a|b|c", or a number as JSON writes it; NaN: neither. */
+/* The place of a word in "a|b|c ", or a number as JSON writes it; NaN: neither. */
 static double value_of(const char *text, const char *words)
 {
-    const size_t len = strlen(text);
     for (double place = 0; *words != '#' && *words != '+'; place++) {
-        const size_t size = strcspn(words, "|");
-        if (size == len && strncmp(words, text, size) == 0) return place;
-        if (!words[size]) return NAN;
+        const size_t size = strcspn(words, "| ");
+        if (size == strlen(text) && strncmp(words, text, size) == 0) return place;
+        if (words[size] == ' ') return NAN;
         words += size + 1;
     }
     cJSON *number = cJSON_ParseWithOpts(text, NULL, 1);
@@ -88,14 +36,16 @@ static double value_of(const char *text, const char *words)
 
 static void read_line(ck *c, char *line)
 {
-    char *equals = strstr(line, " = ");
-    int k = 0;
-    if (!*line) return;
+    char *equals = strstr(line, " = "), name[40];
     if (equals) *equals = 0;
-    while (k < KEYS && strcmp(keys[2 * k], line) != 0) k++;
-    if (!equals || k == KEYS || !isnan(c->r.all[k])) ck_fail(c, "recipe: model.%.40s is not known, or twice", line);
-    c->r.all[k] = value_of(equals + 3, keys[2 * k + 1]);
-    if (isnan(c->r.all[k])) ck_fail(c, "recipe: model.%s = %.40s cannot be", line, equals + 3);
+    snprintf(name, sizeof name, " %s=", line);
+    const char *known = strstr(keys, name);
+    int k = 0;
+    for (const char *s = keys; known && s < known; s++) k += *s == ' ';
+    if (!equals || !known || strpbrk(line, " =") || !isnan(c->r.all[k]))
+        ck_fail(c, "recipe: model.%.40s is not known to the checker, or there twice", line);
+    c->r.all[k] = value_of(equals + 3, known + strlen(name));
+    if (isnan(c->r.all[k])) ck_fail(c, "recipe: model.%s = %.40s is not known to the checker", line, equals + 3);
 }
 
 static void read_recipe(ck *c, char *text)
@@ -106,41 +56,44 @@ static void read_recipe(ck *c, char *text)
     for (char *line = text, *end; line; line = end) {
         end = strchr(line, '\n');
         if (end) *end++ = 0;
-        if (inside && !strchr(line, '[')) read_line(c, line);
+        if (inside && *line && !strchr(line, '[')) read_line(c, line);
         if (!strchr(line, '[')) continue;
         sections += strstr(line, "model") != NULL;
         inside = strcmp(line, "[model]") == 0;
     }
-    if (sections != 1) ck_fail(c, "recipe: it must have one section [model]");
     for (int k = 0; k < KEYS; k++)
-        if (isnan(c->r.all[k])) ck_fail(c, "recipe: model.%s is missing", keys[2 * k]);
+        if (isnan(c->r.all[k])) ck_fail(c, "recipe: key number %d of its section [model] is missing", k);
     const double head = c->r.width / c->r.heads, a = c->r.residual_alpha > 0 ? c->r.residual_alpha : 0.5 / c->r.depth;
     const double scales[] = { 1 / sqrt(head), 1 / head, 1 / c->r.width };
-    c->keep = c->r.residual ? ck_float(1 - a) : 1;
-    c->mix = c->r.residual ? ck_float(a) : 1;
-    c->scale = ck_float(c->r.attention_factor * scales[(int)c->r.attention_scale]);
-    if (!(a <= 1) || head != floor(head) || (c->r.positions == ROPE && fmod(head, 2) != 0) || c->r.depth > 1000 ||
-        (c->r.norm == CENTERNORM && c->r.width < 2) || !(c->r.logit_scale > 0) || !(c->r.rope_base >= 1))
+    c->keep = c->r.residual ? (float)(1 - a) : 1;
+    c->mix = c->r.residual ? (float)a : 1;
+    c->scale = (float)(c->r.attention_factor * scales[(int)c->r.attention_scale]);
+    c->factor = (float)c->r.activation_factor;
+    c->r.norm_eps = (float)c->r.norm_eps, c->r.attention_out = (float)c->r.attention_out;
+    if (sections != 1 || !(a <= 1) || head != floor(head) || (c->r.positions == ROPE && fmod(head, 2) != 0) ||
+        (c->r.norm == CENTERNORM && c->r.width < 2) || !((float)c->r.logit_scale > 0) || !(c->r.rope_base >= 1) ||
+        c->r.depth > 1000)
         ck_fail(c, "recipe: its numbers do not fit each other");
 }
 
-/* The tensor called path.name, rows by cols (a vector is one row); rows -1: as many as there are. */
-static ck_view tensor(ck *c, const char *path, const char *name, int64_t rows, int64_t cols)
+/* The tensor called path.sub+name, rows by cols, or a vector of that many; rows -1: as many as there are. */
+static ck_view tensor(ck *c, const char *path, const char *sub, const char *name, int64_t rows, int64_t cols)
 {
     char full[96];
-    snprintf(full, sizeof full, "%s.%s", path, name);
-    const cJSON *t = cJSON_GetObjectItemCaseSensitive(c->header, full);
-    const char *dtype = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(t, "dtype"));
-    const cJSON *shape = cJSON_GetObjectItemCaseSensitive(t, "shape");
-    const cJSON *at = cJSON_GetObjectItemCaseSensitive(t, "data_offsets");
-    const double lead = cJSON_GetNumberValue(cJSON_GetArrayItem(shape, 0)), rank = cJSON_GetArraySize(shape);
-    const double last = rank == 1 ? lead : cJSON_GetNumberValue(cJSON_GetArrayItem(shape, 1));
+    snprintf(full, sizeof full, "%s.%s%s", path, sub, name);
+    const cJSON *t = ck_get(c->header, full), *shape = ck_get(t, "shape"), *at = ck_get(t, "data_offsets");
+    const char *dtype = cJSON_GetStringValue(ck_get(t, "dtype"));
+    const int rank = cJSON_GetArraySize(shape);
+    const double lead = cJSON_GetNumberValue(cJSON_GetArrayItem(shape, 0));
     const double begin = cJSON_GetNumberValue(cJSON_GetArrayItem(at, 0)),
                  end = cJSON_GetNumberValue(cJSON_GetArrayItem(at, 1));
     if (rows < 0) rows = lead >= 1 && lead <= 0x1p31 ? (int64_t)lead : 0;
-    if (!dtype || strcmp(dtype, "F32") != 0 || !(rank == 1 ? rows == 1 : rank == 2 && lead == (double)rows) ||
-        last != (double)cols || !(begin >= 0 && fmod(begin, 4) == 0 && end <= (double)c->size) ||
-        end - begin != 4 * (double)rows * (double)cols)
+    const double count = (double)rows * (double)cols;
+    const bool vector = rank == 1 && (rows == 1 || cols == 1) && lead == count;
+    if (!dtype || strcmp(dtype, "F32") != 0 || !(begin >= 0 && fmod(begin, 4) == 0 && end <= (double)c->size) ||
+        end - begin != 4 * count ||
+        !(vector ||
+          (rank == 2 && lead == (double)rows && cJSON_GetNumberValue(cJSON_GetArrayItem(shape, 1)) == (double)cols)))
         ck_fail(c, "model file: %s is not there as F32 numbers, %lld by %lld", full, (long long)rows, (long long)cols);
     const ck_view v = { (const float *)(const void *)(c->file + (size_t)begin), NULL, rows, cols, cols, 1 };
     for (int64_t i = 0; i < rows * cols && !*c->bad; i++)
@@ -161,52 +114,46 @@ static ck_node *add(ck *c, ck_node *parent, ck_kind kind, const char *name)
     return parent->last = n;
 }
 
-/* Weight and bias number i of a node; sub is "" or "q." and the like. */
-static void add_linear(ck *c, ck_node *n, int i, const char *sub, int64_t out, int64_t in, bool bias)
+/* Weight and bias number i of a node. */
+static void load(ck *c, ck_node *n, int i, const char *sub, double out, double in, bool bias)
 {
-    char name[16];
-    snprintf(name, sizeof name, "%sweight", sub);
-    n->w[i] = tensor(c, n->path, name, out, in);
-    snprintf(name, sizeof name, "%sbias", sub);
-    if (bias) n->b[i] = tensor(c, n->path, name, 1, out);
+    n->w[i] = tensor(c, n->path, sub, "weight", (int64_t)out, (int64_t)in);
+    if (bias) n->b[i] = tensor(c, n->path, sub, "bias", 1, (int64_t)out);
 }
 
-static void add_norm(ck *c, ck_node *parent, const char *name)
+static void add_norm(ck *c, ck_node *parent, const char *name, bool wanted)
 {
-    ck_node *n = add(c, parent, c->r.norm == CENTERNORM ? CENTER : NORM, name);
-    n->w[0] = tensor(c, n->path, "weight", 1, (int64_t)c->r.width);
-    if (c->r.norm != RMSNORM) n->b[0] = tensor(c, n->path, "bias", 1, (int64_t)c->r.width);
+    if (wanted && c->r.norm != NO_NORM)
+        load(c, add(c, parent, c->r.norm == CENTERNORM ? CENTER : NORM, name), 0, "", c->r.width, 1,
+             c->r.norm != RMSNORM);
 }
 
 /* keep x + mix f(x), f = [ norm?, attention or mlp, dropout? ], and a norm behind it? */
 static void add_branch(ck *c, ck_node *block, ck_kind kind, const char *norm)
 {
-    static const char *const sub[] = { "q.", "k.", "v.", "o.", "in.", "out." };
-    const int64_t d = (int64_t)c->r.width, hidden = (int64_t)c->r.mlp;
-    const bool mlp = kind == MLP, normed = c->r.norm != NO_NORM;
+    static const char *const sub[] = { "q.", "k.", "v.", "o." };
+    const double d = c->r.width;
     ck_node *inner = add(c, add(c, block, MIX, ""), SEQUENCE, "");
-    if (normed && c->r.norm_place == 0) add_norm(c, inner, norm);
-    ck_node *n = add(c, inner, kind, mlp ? "mlp" : "attn");
-    for (int i = 0; i < (mlp ? 2 : 4); i++)
-        add_linear(c, n, i, sub[mlp ? 4 + i : i], mlp && i == 0 ? hidden : d, mlp && i == 1 ? hidden : d, c->r.bias);
+    add_norm(c, inner, norm, c->r.norm_place == 0);
+    ck_node *n = add(c, inner, kind, kind == MLP ? "mlp" : "attn");
+    for (int i = 0; i < 4 && kind == ATTENTION; i++) load(c, n, i, sub[i], d, d, c->r.bias);
+    if (kind == MLP) load(c, n, 0, "in.", c->r.mlp, d, c->r.bias), load(c, n, 1, "out.", d, c->r.mlp, c->r.bias);
     if (c->r.dropout > 0) add(c, inner, DROP, "drop");
-    if (normed && c->r.norm_place) add_norm(c, block, norm);
+    add_norm(c, block, norm, c->r.norm_place != 0);
 }
 
 static void build(ck *c)
 {
-    const int64_t d = (int64_t)c->r.width;
-    const bool normed = c->r.norm != NO_NORM, encoder = c->r.arch != 0;
+    const double d = c->r.width;
     c->nodes = ck_room(c, 16 * (int64_t)c->r.depth + 16, sizeof *c->nodes);
-    c->embed = tensor(c, "embed", "weight", -1, d);
+    c->embed = tensor(c, "embed", "", "weight", -1, (int64_t)d);
     if (!c->r.tied) c->bad[0] = 0; /* the embedding is then no part of f; reach answers for it */
     c->root = add(c, NULL, SEQUENCE, "");
-    c->body = add(c, c->root, SEQUENCE, "");
-    if (c->r.positions == LEARNED)
-        add(c, c->body, POSITION, "pos")->w[0] = tensor(c, "pos", "weight", (int64_t)c->r.context, d);
-    if (c->r.embed_norm) add_norm(c, c->body, "embed_norm");
-    if (c->r.dropout > 0) add(c, c->body, DROP, "drop");
-    ck_node *blocks = add(c, c->body, SEQUENCE, "block");
+    ck_node *body = c->body = add(c, c->root, SEQUENCE, "");
+    if (c->r.positions == LEARNED) load(c, add(c, body, POSITION, "pos"), 0, "", c->r.context, d, false);
+    add_norm(c, body, "embed_norm", c->r.embed_norm);
+    if (c->r.dropout > 0) add(c, body, DROP, "drop");
+    ck_node *blocks = add(c, body, SEQUENCE, "block");
     for (int i = 0; i < (int)c->r.depth; i++) {
         char number[12];
         snprintf(number, sizeof number, "%d", i);
@@ -214,13 +161,15 @@ static void build(ck *c)
         add_branch(c, block, ATTENTION, "norm1");
         add_branch(c, block, MLP, "norm2");
     }
-    if (normed && c->r.norm_place == 0) add_norm(c, c->body, "norm");
-    if (encoder) add_linear(c, add(c, c->body, LINEAR, "transform"), 0, "", d, d, c->r.bias);
-    if (encoder) add(c, c->body, POINTWISE, "transform_act");
-    if (encoder && normed) add_norm(c, c->body, "transform_norm");
+    add_norm(c, body, "norm", c->r.norm_place == 0);
+    if (c->r.arch) {
+        load(c, add(c, body, LINEAR, "transform"), 0, "", d, d, c->r.bias);
+        add(c, body, POINTWISE, "transform_act");
+        add_norm(c, body, "transform_norm", true);
+    }
     c->head = add(c, c->root, LINEAR, "head");
-    c->head->w[0] = c->r.tied ? c->embed : tensor(c, "head", "weight", c->embed.rows, d);
-    if (c->r.head_bias) c->head->b[0] = tensor(c, "head", "bias", 1, c->embed.rows);
+    c->head->w[0] = c->r.tied ? c->embed : tensor(c, "head", "", "weight", c->embed.rows, (int64_t)d);
+    if (c->r.head_bias) c->head->b[0] = tensor(c, "head", "", "bias", 1, c->embed.rows);
     if (c->r.logit_scale != 1) add(c, c->root, SCALE, "logits");
     if (c->used + 1 != cJSON_GetArraySize(c->header))
         ck_fail(c, "model file: it has tensors that the recipe does not name");
@@ -230,9 +179,9 @@ void ck_model_read(ck *c)
 {
     char hex[65];
     taut_sha256 sha;
-    const cJSON *named = cJSON_GetObjectItemCaseSensitive(c->cert, "model");
-    const char *sha256 = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(named, "sha256"));
-    const double bytes = cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(named, "bytes"));
+    const cJSON *named = ck_get(c->cert, "model");
+    const char *sha256 = cJSON_GetStringValue(ck_get(named, "sha256"));
+    const double bytes = cJSON_GetNumberValue(ck_get(named, "bytes"));
     taut_sha256_begin(&sha);
     taut_sha256_add(&sha, c->file, c->size);
     taut_sha256_end(&sha, hex);
@@ -242,10 +191,8 @@ void ck_model_read(ck *c)
     uint64_t len = 0;
     for (int i = 7; i >= 0 && c->size >= 8; i--) len = len << 8 | (unsigned char)c->file[i];
     if (c->size >= 8 && len <= c->size - 8) c->header = cJSON_ParseWithLength(c->file + 8, (size_t)len);
-    const cJSON *meta = cJSON_GetObjectItemCaseSensitive(c->header, "__metadata__");
-    const char *recipe = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(meta, "taut.recipe"));
+    const char *recipe = cJSON_GetStringValue(ck_get(ck_get(c->header, "__metadata__"), "taut.recipe"));
     if (!recipe) ck_fail(c, "model file: not in the safetensors format, or without taut.recipe in its metadata");
-    ck_distinct(c, c->header);
     c->size -= 8 + (size_t)len;
     memmove(c->file, c->file + 8 + len, c->size); /* the weights, now aligned */
     read_recipe(c, strcpy(ck_room(c, (int64_t)strlen(recipe) + 1, 1), recipe));

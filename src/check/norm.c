@@ -30,7 +30,7 @@ double ck_at(const ck_view *v, int64_t i, int64_t j)
 }
 
 ck_view ck_turn(ck_view v) { return (ck_view){ v.f, v.d, v.cols, v.rows, v.right, v.down }; }
-
+ck_view ck_of(const double *d, int64_t rows, int64_t cols) { return (ck_view){ NULL, d, rows, cols, cols, 1 }; }
 ck_view ck_rows(ck_view v, int64_t first, int64_t rows)
 {
     const int64_t at = first * v.down;
@@ -46,6 +46,13 @@ double ck_length(ck_view v)
         sum += row;
     }
     return ck_sqrt(ck_mul(sum, 1 + 2 * ck_gamma((double)(v.rows + v.cols + 2))));
+}
+
+double ck_longest(ck_view w)
+{
+    double most = 0;
+    for (int64_t i = 0; i < w.rows; i++) most = fmax(most, ck_length(ck_rows(w, i, 1)));
+    return most;
 }
 
 /* Rows k0 .. k0+kb-1 of v in panels of `width` columns, each panel contiguous, the last one filled up with zeros. */
@@ -99,13 +106,13 @@ double ck_product(ck *c, double *p, ck_view a, ck_view b)
 ck_gram *ck_gram_new(ck *c, int64_t n)
 {
     ck_gram *g = ck_room(c, 1, sizeof *g);
-    *g = (ck_gram){ ck_room(c, n * n, sizeof(double)), n, 0, 0 };
+    g->g = ck_room(c, n * n, sizeof(double));
+    g->n = n;
     return g;
 }
 
 void ck_gram_add(ck *c, ck_gram **to, const double *w, int count, ck_view x, double err)
 {
-    const struct ck_block *mark = c->blocks;
     const int64_t n = x.cols;
     double *square = ck_room(c, n * n, sizeof *square);
     multiply(c, square, n, x, x, 1, true);
@@ -118,7 +125,6 @@ void ck_gram_add(ck *c, ck_gram **to, const double *w, int count, ck_view x, dou
         g->err = ck_hypot(g->err, ck_mul(w[k], err));
         if (w[k] != 0 && !(w[k] >= 0x1p-200 && w[k] <= 0x1p200)) g->err = INFINITY; /* out of range */
     }
-    ck_give_back(c, mark);
 }
 
 /* R with R^T R = S, both in s; false if a pivot is not positive. */
@@ -159,17 +165,14 @@ static bool factors(ck *c, const ck_gram *g, double *s, double trace, double mu)
     return cholesky(c, s, g->n);
 }
 
-bool ck_gram_holds(ck *c, const ck_gram *g, double mu, double *proved)
+double ck_gram_norm(ck *c, const ck_gram *g, double mu)
 {
-    const struct ck_block *mark = c->blocks;
     double trace = 0, tried = mu;
     for (int64_t i = 0; i < g->n; i++) trace += g->g[i * g->n + i];
-    *proved = ck_add(ck_sqrt(ck_mul(trace, 1 + 2 * ck_gamma(g->k + (double)g->n))), g->err);
-    if (*proved <= mu) return true;
+    const double whole = ck_add(ck_sqrt(ck_mul(trace, 1 + 2 * ck_gamma(g->k + (double)g->n))), g->err);
+    if (whole <= mu) return mu;
     double *s = ck_room(c, g->n * g->n, sizeof *s);
     /* a larger mu is tried only for the message, but proved like the first */
-    for (double more = 1e-9; tried < *proved && !factors(c, g, s, trace, tried); more *= 4) tried = mu * (1 + more);
-    *proved = fmin(tried, *proved);
-    ck_give_back(c, mark);
-    return *proved <= mu;
+    for (double more = 1e-9; tried < whole && !factors(c, g, s, trace, tried); more *= 4) tried = mu * (1 + more);
+    return fmin(tried, whole);
 }

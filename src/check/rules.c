@@ -15,42 +15,46 @@
 
 ck_fields ck_open(ck *c, const ck_node *n, const cJSON *json, const char *rule, const char *part)
 {
-    ck_fields f = { c, n, json, part, 0 };
-    const char *word = cJSON_GetStringValue(ck_take(&f, "rule"));
-    if (!word || strcmp(word, rule) != 0) ck_fail(c, "%s (%s): its rule must be %s", n->path, part, rule);
+    ck_fields f = { c, n->path, part, json, 0 };
+    if (strcmp(ck_word(&f, "rule"), rule) != 0) ck_fail(c, "%s (%s): its rule must be %s", n->path, part, rule);
     return f;
 }
 
 const cJSON *ck_take(ck_fields *f, const char *key)
 {
-    const cJSON *found = cJSON_GetObjectItemCaseSensitive(f->json, key);
+    const cJSON *found = ck_get(f->json, key);
     f->taken += found != NULL;
     return found;
+}
+
+const char *ck_word(ck_fields *f, const char *key)
+{
+    const cJSON *found = ck_take(f, key);
+    return cJSON_IsString(found) ? found->valuestring : found ? "?" : "";
 }
 
 void ck_close(ck_fields *f)
 {
     if (f->taken != cJSON_GetArraySize(f->json))
-        ck_fail(f->c, "%s (%s): it has a field that the rule does not know", f->n->path, f->part);
+        ck_fail(f->c, "%s (%s): it has a field that the rule does not know", f->path, f->part);
 }
 
 double ck_stated(ck_fields *f, const char *key)
 {
     const cJSON *j = ck_take(f, key);
-    const double v = cJSON_IsString(j) && strcmp(j->valuestring, "inf") == 0 ? INFINITY : cJSON_GetNumberValue(j);
-    if (!j) return 0;
-    if (!(v >= 0) || (isinf(v) && cJSON_IsNumber(j)))
-        ck_fail(f->c, "%s (%s): %s is not a number >= 0", f->n->path, f->part, key);
+    const bool inf = cJSON_IsString(j) && strcmp(j->valuestring, "inf") == 0;
+    const double v = inf ? INFINITY : j ? cJSON_GetNumberValue(j) : 0;
+    if (!(v >= 0) || isinf(v) != inf) ck_fail(f->c, "%s (%s): %s is not a number >= 0", f->path, f->part, key);
     return v;
 }
 
-/* Compares; the one place where a number is accepted. */
+/* The one place where a number is accepted. */
 static double accept(ck_fields *f, const char *key, double stated, double proved)
 {
     if (!(stated >= proved))
-        ck_fail(f->c, "%s (%s): %s is stated as %.17g, but only %.17g can be proved", f->n->path, f->part, key, stated,
+        ck_fail(f->c, "%s (%s): %s is stated as %.17g, but only %.17g can be proved", f->path, f->part, key, stated,
                 proved);
-    f->c->out->numbers += cJSON_HasObjectItem(f->json, key);
+    f->c->out->numbers += ck_get(f->json, key) != NULL;
     return stated;
 }
 
@@ -58,20 +62,16 @@ double ck_claim(ck_fields *f, const char *key, double proved) { return accept(f,
 
 double ck_claim_norm(ck_fields *f, const char *key, const ck_gram *g)
 {
-    double proved;
     const double stated = ck_stated(f, key);
-    return accept(f, key, stated, ck_gram_holds(f->c, g, stated, &proved) ? stated : proved);
+    return accept(f, key, stated, ck_gram_norm(f->c, g, stated));
 }
 
 double ck_claim_view(ck_fields *f, const char *key, ck_view w, double err)
 {
-    const struct ck_block *mark = f->c->blocks;
     if (w.rows < w.cols) w = ck_turn(w);
     ck_gram *g = ck_gram_new(f->c, w.cols);
     ck_gram_add(f->c, &g, (const double[]){ 1 }, 1, w, err);
-    const double stated = ck_claim_norm(f, key, g);
-    ck_give_back(f->c, mark);
-    return stated;
+    return ck_claim_norm(f, key, g);
 }
 
 double ck_slope(const ck *c)
@@ -81,26 +81,18 @@ double ck_slope(const ck *c)
     return h == 1 ? 1 : ck_next(h); /* the decimals are the true maxima to 17 digits */
 }
 
-double ck_longest(ck_view w)
-{
-    double most = 0;
-    for (int64_t i = 0; i < w.rows; i++) most = fmax(most, ck_length(ck_rows(w, i, 1)));
-    return most;
-}
-
 /* ||diag(g) C|| <= mu?  Without C (RMSNorm) it is max |g|.  With C: let l <= mu^2.  If all g_i^2 <= l, yes.  If g_1^2 > l alone
  * and the others are < l, then for sum y_i = 0 Cauchy-Schwarz gives y_1^2 = (sum' y_i)^2 <= sum' (l - g_i^2) y_i^2 * sum'
  * 1/(l - g_i^2), so (g_1^2 - l) sum' 1/(l - g_i^2) <= 1 makes sum g_i^2 y_i^2 <= l |y|^2.  Squares are exact. */
-static bool norm_holds(const ck_view *g, bool centred, double mu)
+static bool norm_holds(const ck_view *g, double mu)
 {
     const double l = ck_below(mu * mu);
     double most = 0, sum = 0;
     int64_t at = 0;
-    for (int64_t i = 0; i < g->cols; i++)
-        if (!(fabs(ck_at(g, 0, i)) <= most)) most = fabs(ck_at(g, 0, at = i));
-    if (most <= mu || !centred || isnan(most)) return most <= mu;
-    for (int64_t i = 0; i < g->cols; i++) {
-        const double gi = ck_at(g, 0, i), gap = ck_sub_down(l, gi * gi);
+    for (int64_t i = 0; i < g->rows; i++)
+        if (!(fabs(ck_at(g, i, 0)) <= most)) most = fabs(ck_at(g, at = i, 0));
+    for (int64_t i = 0; i < g->rows; i++) {
+        const double gap = ck_sub_down(l, ck_at(g, i, 0) * ck_at(g, i, 0));
         if (i != at && !(gap > 0)) return false;
         if (i != at) sum = ck_add(sum, ck_div(1, gap));
     }
@@ -109,13 +101,10 @@ static bool norm_holds(const ck_view *g, bool centred, double mu)
 
 static void norm_layer(ck_fields *f, ck_node *n, double x, double *lip, double *out)
 {
-    const double d = f->c->r.width, eps = ck_float(f->c->r.norm_eps), norm = ck_stated(f, "norm");
-    double proved = norm;
-    for (double more = 1e-9; !norm_holds(&n->w[0], f->c->r.norm != RMSNORM, proved) && more < 1e40; more *= 4)
-        proved = (norm + 0x1p-140) * (1 + more); /* for the message */
-    accept(f, "norm", norm, proved);
+    const double d = f->c->r.width, eps = f->c->r.norm_eps, norm = ck_stated(f, "norm"), most = ck_longest(n->w[0]);
+    accept(f, "norm", norm, f->c->r.norm != RMSNORM && norm_holds(&n->w[0], norm) ? norm : most);
     if (n->kind == CENTER) {
-        *lip = ck_mul(ck_float(d / (d - 1)), norm);
+        *lip = ck_mul((float)(d / (d - 1)), norm);
         *out = ck_add(ck_mul(*lip, x), ck_claim(f, "bias", ck_length(n->b[0])));
         return;
     }
@@ -145,45 +134,40 @@ static void scaled(ck_fields *f, const ck_node *n, double *in, double *out)
 static void mlp(ck_fields *f, ck_node *n, double x, double *lip, double *out)
 {
     ck *c = f->c;
-    const struct ck_block *mark = c->blocks;
     const int64_t hidden = n->w[0].rows, d = n->w[0].cols;
-    const double keep = n->mixed ? c->keep : 0, mix = n->mixed ? c->mix : 1, factor = ck_float(c->r.activation_factor);
-    const double mc = mix * factor, half = mc / 2, hi = ck_slope(c); /* mc: exact, two float32 numbers */
-    double *a = ck_room(c, hidden * d, sizeof *a), *b = ck_room(c, hidden * d, sizeof *b);
+    const double keep = n->mixed ? c->keep : 0, mix = n->mixed ? c->mix : 1,
+                 mc = mix * c->factor; /* exact: two float32 */
+    double *a = ck_room(c, hidden * d, sizeof *a), *b = ck_room(c, hidden * d, sizeof *b),
+           *p = ck_room(c, d * d, sizeof *p);
     scaled(f, n, a, b);
-    const double in = ck_claim_view(f, "scaled_in", (ck_view){ NULL, a, hidden, d, d, 1 }, 0);
-    const double to = ck_claim_view(f, "scaled_out", (ck_view){ NULL, b, hidden, d, d, 1 }, 0);
+    const double in = ck_claim_view(f, "scaled_in", ck_of(a, hidden, d), 0);
+    const double to = ck_claim_view(f, "scaled_out", ck_of(b, hidden, d), 0);
     n->norm_out = ck_claim_view(f, "norm_out", n->w[1], 0);
-    /* keep I + half W_out W_in: two more roundings of every entry */
-    double *p = ck_room(c, d * d, sizeof *p), gamma = ck_product(c, p, ck_turn(n->w[1]), n->w[0]) + ck_gamma(4);
-    const double err = ck_add(ck_mul(half * gamma, ck_mul(ck_length(n->w[0]), ck_length(n->w[1]))),
-                              ck_mul(ck_gamma(4), ck_mul(keep, ck_sqrt((double)d))));
-    for (int64_t i = 0; i < d * d; i++) p[i] = half * p[i] + (i % (d + 1) == 0 ? keep : 0);
-    const double joint = ck_claim_view(f, "joint", (ck_view){ NULL, p, d, d, d, 1 }, err);
-    const double joint_half = ck_claim_view(f, "joint_half", (ck_view){ NULL, p, d, d, d, 1 }, err);
-    ck_give_back(c, mark);
+    /* keep I + mc/2 W_out W_in; two more roundings of every entry */
+    const double gamma = ck_product(c, p, ck_turn(n->w[1]), n->w[0]) + ck_gamma(4), hi = ck_slope(c);
+    for (int64_t i = 0; i < d * d; i++) p[i] = mc / 2 * p[i] + (i % (d + 1) == 0 ? keep : 0);
+    const double err = ck_mul(
+        gamma, ck_add(ck_mul(mc, ck_mul(ck_length(n->w[0]), ck_length(n->w[1]))), ck_mul(keep, (double)d)));
+    const double joint = ck_claim_view(f, "joint", ck_of(p, d, d), err);
+    const double joint_half = ck_claim_view(f, "joint_half", ck_of(p, d, d), err);
     const double bias_in = ck_claim(f, "bias_in", ck_length(n->b[0])),
                  bias_out = ck_claim(f, "bias_out", ck_length(n->b[1]));
     const double product = ck_mul(mc, ck_mul(in, to));
     *lip = fmin(ck_add(joint, ck_mul(ck_add(hi, -0.5), product)), ck_add(keep, ck_mul(hi, product)));
     *out = ck_mul(x, fmin(ck_add(joint_half, product / 2), ck_add(keep, product)));
-    *out = ck_add(*out, ck_mul(mix, ck_add(ck_mul(factor, ck_mul(n->norm_out, bias_in)), bias_out)));
+    *out = ck_add(*out, ck_mul(mix, ck_add(ck_mul(c->factor, ck_mul(n->norm_out, bias_in)), bias_out)));
 }
 
-static bool scope_is_mix(ck_fields *f)
+/* Does it answer for the mix around it?  An mlp may if it is the only part of the sequence inside, dropout apart. */
+static bool answers_for_mix(ck_fields *f, const ck_node *n)
 {
-    const cJSON *scope = ck_take(f, "scope");
-    if (scope && (!cJSON_IsString(scope) || strcmp(scope->valuestring, "mix") != 0))
-        ck_fail(f->c, "%s (%s): its scope can only be mix", f->n->path, f->part);
-    return scope != NULL;
-}
-
-/* May an mlp answer for the mix around it?  Only if it is the only part of the sequence inside, dropout apart. */
-static bool alone_in_mix(const ck_node *n)
-{
-    for (const ck_node *k = n->parent->first; k; k = k->next)
+    const ck_node *up = n->parent;
+    for (const ck_node *k = up && n->kind == MLP ? up->first : NULL; k; k = k->next)
         if (k != n && k->kind != DROP) return false;
-    return n->parent->parent->kind == MIX;
+    if (n->kind == MLP) up = up->parent;
+    const char *scope = cJSON_GetStringValue(ck_get(f->json, "scope"));
+    return (n->kind == MLP || n->kind == SEQUENCE) && up && up->kind == MIX && scope && strcmp(scope, "mix") == 0 &&
+           ++f->taken;
 }
 
 /* Sequence and mix: the parts in order; and keep x + mix f(x), unless the part inside has answered for that already. */
@@ -192,14 +176,17 @@ static void chain(ck_fields *f, ck_node *n, double x, double *lip, double *out)
     ck *c = f->c;
     const cJSON *of = ck_take(f, "of"), *json = cJSON_IsArray(of) ? of->child : NULL;
     bool answered = false;
-    if (n->kind == SEQUENCE && n->parent && n->parent->kind == MIX) n->mixed = scope_is_mix(f);
     if (n->kind == MIX && (ck_claim(f, "keep", c->keep) != c->keep || ck_claim(f, "mix", c->mix) != c->mix))
         ck_fail(c, "%s (mix): keep and mix must be %.17g and %.17g", n->path, c->keep, c->mix);
     *lip = 1;
     *out = x;
-    for (ck_node *k = n->first; k; k = k->next, json = json->next) {
+    for (ck_node *k = n->first; k; k = k->next) {
+        const char *name = cJSON_GetStringValue(ck_get(json, "name"));
+        k->in = k->out = *out, k->lip = 1;
+        if (k->kind == DROP && (!name || strcmp(name, k->name) != 0)) continue; /* the identity may be left out */
         if (!json) ck_fail(c, "%s (%s): its part %s is missing", n->path, f->part, k->path);
         ck_confirm(c, k, json, *out);
+        json = json->next;
         *lip = ck_mul(*lip, k->lip);
         *out = k->out;
         answered |= k->mixed;
@@ -214,27 +201,26 @@ static void chain(ck_fields *f, ck_node *n, double x, double *lip, double *out)
 /* Linear, position, scale, pointwise; dropout is the identity when the network is used. */
 static void simple(ck_fields *f, const ck_node *n, double x, double *lip, double *out)
 {
-    const double factor = ck_float(n->kind == SCALE ? f->c->r.logit_scale : f->c->r.activation_factor);
-    *lip = n->kind == LINEAR ? ck_claim_view(f, "norm", n->w[0], 0) : 1;
-    *out = ck_mul(*lip, x);
+    *lip = n->kind == LINEAR      ? ck_claim_view(f, "norm", n->w[0], 0)
+           : n->kind == SCALE     ? (float)f->c->r.logit_scale
+           : n->kind == POINTWISE ? ck_mul(f->c->factor, ck_slope(f->c))
+                                  : 1;
+    *out = ck_mul(n->kind == POINTWISE ? f->c->factor : *lip, x);
     if (n->kind == LINEAR) *out = ck_add(*out, ck_claim(f, "bias", ck_length(n->b[0])));
     if (n->kind == POSITION) *out = ck_add(x, ck_claim(f, "longest", ck_longest(n->w[0])));
-    if (n->kind != SCALE && n->kind != POINTWISE) return;
-    *lip = ck_mul(factor, n->kind == SCALE ? 1 : ck_slope(f->c));
-    *out = ck_mul(factor, x);
 }
 
 void ck_confirm(ck *c, ck_node *n, const cJSON *json, double x)
 {
     static const char *const rules[] = { "sequence", "mix",       "linear",     "position", "scale",    "pointwise",
                                          "dropout",  "layernorm", "centernorm", "mlp",      "attention" };
+    const struct ck_block *mark = c->blocks;
     ck_fields f = ck_open(c, n, json, rules[n->kind], rules[n->kind]);
-    const cJSON *name = ck_take(&f, "name");
-    const char *word = name ? cJSON_GetStringValue(name) : "";
     double lip, out;
-    if (!word || strcmp(word, n->name) != 0) ck_fail(c, "%s (%s): its name must be '%s'", n->path, f.part, n->name);
+    if (strcmp(ck_word(&f, "name"), n->name) != 0)
+        ck_fail(c, "%s (%s): it must be called '%s'", n->path, f.part, n->name);
     n->in = x;
-    if (n->kind == MLP) n->mixed = alone_in_mix(n) && scope_is_mix(&f);
+    n->mixed = answers_for_mix(&f, n);
     if (n->kind == SEQUENCE || n->kind == MIX)
         chain(&f, n, x, &lip, &out);
     else if (n->kind == NORM || n->kind == CENTER)
@@ -248,4 +234,5 @@ void ck_confirm(ck *c, ck_node *n, const cJSON *json, double x)
     n->lip = ck_claim(&f, "lip", lip);
     n->out = ck_claim(&f, "out", out);
     ck_close(&f);
+    ck_give_back(c, mark);
 }

@@ -12,13 +12,11 @@
 
 static inline double ck_next(double x) { return isnan(x) ? INFINITY : nextafter(x, INFINITY); }
 static inline double ck_below(double x) { return -ck_next(-x); }
-
 static inline double ck_add(double a, double b)
 {
     const double s = a + b, t = s - a, low = (a - (s - t)) + (b - t); /* a + b = s + low exactly */
     return isnan(s) ? INFINITY : isinf(s) || low <= 0 ? s : ck_next(s);
 }
-
 static inline double ck_mul(double a, double b)
 {
     const double p = a * b;
@@ -26,7 +24,6 @@ static inline double ck_mul(double a, double b)
     if (a == 0 || b == 0 || isinf(p)) return p;
     return fabs(p) > 0x1p-900 && fma(a, b, -p) <= 0 ? p : ck_next(p); /* tiny: the error itself could underflow */
 }
-
 static inline double ck_div(double a, double b) { return a == 0 && b > 0 ? 0 : ck_next(a / b); } /* a, b >= 0 */
 static inline double ck_sqrt(double a) { return a == 0 ? 0 : ck_next(sqrt(a)); }
 static inline double ck_hypot(double a, double b) { return ck_sqrt(ck_add(ck_mul(a, a), ck_mul(b, b))); }

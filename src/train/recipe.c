@@ -27,6 +27,8 @@ static void read_optimiser(taut_train_spec *t, taut_config *cfg)
     t->decay = taut_config_real(cfg, "train.weight_decay", 0, 0, 1e6);
     t->polynomial = taut_config_choice(cfg, "train.polynomial", taut_muon_names, 0);
     t->clip = taut_config_real(cfg, "train.clip", 1, 0, 1e9);
+    t->shares = (taut_shares)taut_config_choice(cfg, "train.shares", "none|scalar|one", TAUT_SHARES_NONE);
+    t->blocks_mass = taut_config_real(cfg, "train.blocks_mass", 32, 1e-6, 1e6);
 }
 
 static void read_loop(taut_train_spec *t, taut_config *cfg)
@@ -46,12 +48,24 @@ static void read_loop(taut_train_spec *t, taut_config *cfg)
     t->seed = (uint64_t)taut_config_int(cfg, "train.seed", 1, 0, INT64_MAX);
 }
 
+/* Asked before hours of training: some architectures have no constant to enforce. */
+static taut_status check_target(const taut_recipe *r)
+{
+    const bool normed = r->model.norm == TAUT_NORM_LAYER || r->model.norm == TAUT_NORM_RMS;
+    if (r->constrain.target > 0 && normed && r->model.norm_eps == 0)
+        return taut_fail(TAUT_BAD_CONFIG, "constrain.target_lipschitz cannot be met with model.norm_eps = 0: a norm "
+                                          "layer without epsilon has no Lipschitz constant");
+    return TAUT_OK;
+}
+
 taut_status taut_recipe_read(taut_recipe *r, taut_config *cfg)
 {
     taut_data_spec_read(&r->data, cfg);
     const taut_status model = taut_model_spec_read(&r->model, cfg);
     read_loop(&r->train, cfg);
     read_optimiser(&r->train, cfg);
+    const taut_status constrain = taut_constrain_spec_read(&r->constrain, cfg, r->train.optimiser == TAUT_MUON);
     const taut_status keys = taut_config_finish(cfg);
-    return keys ? keys : model; /* a bad key explains more than what follows from it */
+    if (keys || model) return keys ? keys : model; /* a bad key explains more than what follows from it */
+    return constrain ? constrain : check_target(r);
 }

@@ -1,8 +1,10 @@
-/* A whole run in one file: what the [model], [data] and [train] sections say. */
+/* A whole run in one file: what the [model], [data], [train] and [constrain] sections say. */
 #ifndef TAUT_TRAIN_RECIPE_H
 #define TAUT_TRAIN_RECIPE_H
 #include "data/text.h"
 #include "model/spec.h"
+#include "train/constrain/shares.h"
+#include "train/constrain/spec.h"
 
 typedef enum { TAUT_SGD, TAUT_ADAMW, TAUT_MUON } taut_optimiser_kind;
 typedef enum { TAUT_CONSTANT, TAUT_LINEAR, TAUT_COSINE } taut_schedule_kind;
@@ -12,7 +14,9 @@ typedef struct {
     taut_optimiser_kind optimiser;
     double lr, adam_lr; /* adam_lr: what Muon leaves to AdamW (vectors and tables) */
     double beta1, beta2, eps, momentum, decay;
-    int polynomial; /* index into taut_muon_polynomials */
+    int polynomial;     /* index into taut_muon_polynomials */
+    taut_shares shares; /* of lr, one for each matrix */
+    double blocks_mass;
     taut_schedule_kind schedule;
     int64_t warmup;
     double lr_final; /* fraction of lr at the last step */
@@ -33,6 +37,7 @@ typedef struct {
     taut_model_spec model;
     taut_data_spec data;
     taut_train_spec train;
+    taut_constrain_spec constrain;
 } taut_recipe;
 
 /* Reads everything and refuses what nobody asked for. */

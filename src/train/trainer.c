@@ -27,11 +27,16 @@ static taut_status open_text(taut_trainer *t, const taut_kernels *k)
 static taut_status allocate(taut_trainer *t, const taut_kernels *k)
 {
     const taut_train_spec *r = &t->recipe.train;
+    const taut_constrain_spec *c = &t->recipe.constrain;
     const int64_t context = t->recipe.model.context;
     const double elements = 2 * (double)t->model->slab + (double)taut_optimiser_len(t->model, r) +
+                            (double)taut_constrainer_len(t->model, c) +
                             (double)r->batch * (double)taut_pass_len(t->model, 1, context, true);
-    taut_status s = taut_memory_check(elements * (double)k->elem, "this recipe");
+    const double proof = c->target > 0 ? 2 * (double)t->model->slab * sizeof(double) : 0;
+    taut_status s = taut_memory_check(elements * (double)k->elem + proof, "this recipe");
     if (!s) s = taut_model_bind(t->model, true);
+    if (!s) s = taut_constrainer_create(&t->constrainer, t->model, &t->recipe);
+    if (!s && c->target > 0) s = taut_enforcer_create(&t->enforcer, t->model, c);
     if (!s) s = taut_optimiser_create(&t->optimiser, t->model, r);
     if (!s) s = taut_pass_create(&t->pass, t->model, r->batch, context, true);
     if (!s) s = taut_batch_create(&t->batch, t->text, &t->model->spec, r->mask_rate, r->seed, r->batch);
@@ -53,6 +58,8 @@ void taut_trainer_close(taut_trainer *t)
     taut_batch_free(&t->batch);
     taut_pass_free(t->pass);
     taut_optimiser_free(t->optimiser);
+    taut_constrainer_free(t->constrainer);
+    taut_enforcer_free(t->enforcer);
     taut_model_free(t->model);
     taut_text_free(t->text);
     free(t->printed);
@@ -83,6 +90,22 @@ static double gradients(taut_trainer *t)
     return loss;
 }
 
+/* With shares each weight has a learning rate of its own.  The optimiser looks at a list of weights: a list
+ * of one at a time will do. */
+static void optimise(const taut_trainer *t, double factor)
+{
+    if (t->recipe.train.shares == TAUT_SHARES_NONE) {
+        taut_optimiser_step(t->optimiser, t->clock.step, factor);
+        return;
+    }
+    for (int i = 0; i < t->model->weights; i++) {
+        taut_model one = *t->model;
+        taut_optimiser o = *t->optimiser;
+        one.weight += i, one.weights = 1, o.m = &one;
+        taut_optimiser_step(&o, t->clock.step, factor * t->constrainer->share[i]);
+    }
+}
+
 taut_status taut_trainer_step(taut_trainer *t, taut_step *out)
 {
     const taut_train_spec *r = &t->recipe.train;
@@ -97,9 +120,27 @@ taut_status taut_trainer_step(taut_trainer *t, taut_step *out)
         return taut_fail(TAUT_NOT_FINITE, "step %lld: the %s is not finite", (long long)c->step + 1,
                          isfinite(loss) ? "gradient" : "loss");
     if (r->clip > 0 && norm > r->clip) m->k->axpby(m->grads, r->clip / norm, m->grads, 0, m->slab);
-    taut_optimiser_step(t->optimiser, c->step, factor);
+    optimise(t, factor);
+    taut_constrainer_apply(t->constrainer, c->step, r->lr * factor);
     c->recent[c->step % TAUT_RECENT] = loss;
     c->step++;
     c->tokens += r->batch * r->accumulate * m->spec.context;
     return TAUT_OK;
+}
+
+taut_status taut_trainer_enforce(taut_trainer *t)
+{
+    bool shrunk = false;
+    const taut_model *m = t->model;
+    const taut_status s = t->enforcer ? taut_enforcer_run(t->enforcer, m, &shrunk) : TAUT_OK;
+    if (!s && shrunk) m->k->put(m->values, (const double *)t->enforcer->twin->values, m->slab);
+    return s;
+}
+
+taut_status taut_trainer_save(taut_trainer *t, const char *path)
+{
+    bool shrunk = false;
+    if (!t->enforcer) return taut_model_save(t->model, path);
+    const taut_status s = taut_enforcer_run(t->enforcer, t->model, &shrunk);
+    return s ? s : taut_model_save(t->enforcer->twin, path);
 }

@@ -2,6 +2,8 @@
  * those. */
 #ifndef TAUT_TRAIN_TRAINER_H
 #define TAUT_TRAIN_TRAINER_H
+#include "train/constrain/constrain.h"
+#include "train/constrain/enforce.h"
 #include "train/evaluate.h"
 #include "train/optimiser.h"
 #include "train/state.h"
@@ -12,6 +14,8 @@ typedef struct {
     taut_text *text;
     taut_model *model;
     taut_optimiser *optimiser;
+    taut_constrainer *constrainer;
+    taut_enforcer *enforcer; /* NULL without constrain.target_lipschitz */
     taut_pass *pass;
     taut_batch batch;
     taut_clock clock;
@@ -27,4 +31,12 @@ void taut_trainer_close(taut_trainer *); /* fine after a failed open */
 
 /* One step.  TAUT_NOT_FINITE: the loss or the gradient is not finite, and no weight was changed. */
 taut_status taut_trainer_step(taut_trainer *, taut_step *) TAUT_MUST_USE;
+
+/* Shrinks the weights until the proved constant of what taut_trainer_save will write is at most the recipe's
+ * target, if it has one; training goes on from there. */
+taut_status taut_trainer_enforce(taut_trainer *) TAUT_MUST_USE;
+
+/* The model as a file, never above the target: where the weights are (a stop between two checkpoints), what
+ * is written is shrunk, and the weights are left as they are. */
+taut_status taut_trainer_save(taut_trainer *, const char *path) TAUT_MUST_USE;
 #endif

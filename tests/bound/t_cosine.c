@@ -246,8 +246,8 @@ static void plain(net *a, int64_t width, int64_t heads, int64_t tokens)
     net_own(a);
 }
 
-/* One head with normalised values: at most 2 N (N-1) tau/sqrt(eps) ||W_K|| + 2 (N-1) tau/sqrt(eps) ||W_Q|| + 2 N/sqrt(eps)
- * ||W_V|| as printed (LipsFormer, Theorem 1), and far less. */
+/* One head with normalised values, l = 1/sqrt(eps): below what is printed (LipsFormer, Theorem 1),
+ * 2 N (N-1) tau l ||W_K|| + 2 (N-1) tau l ||W_Q|| + 2 N l ||W_V||. */
 static void check_published(void)
 {
     for (int64_t n = 2; n <= MAX_T; n++) {

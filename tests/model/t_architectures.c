@@ -6,8 +6,7 @@
 #include "model/tree.h"
 
 static const char *const recipes[] = {
-    "attention = cosine\nnorm = centernorm\nnorm_place = post\nresidual = channel\ndroppath = 0.5\ncosine_eps = 0.1\n"
-    "cosine_tau = 2\ninit = spectral\n",
+    "attention = cosine\nnorm = centernorm\nnorm_place = post\nresidual = channel\ndroppath = 0.5\ncosine_eps = 0.1\n",
     "attention = cosine\ncosine_values = true\ncosine_eps = 0.3\ncosine_tau = 1\nnorm = none\npositions = rope\n",
     "attention = cosine\ncosine_eps = 0.5\nnorm = rmsnorm\nnorm_eps = 0.1\npositions = alibi\nresidual = convex\n",
     "mlp_block = sll\nactivation = relu\nnorm = none\n",
@@ -29,8 +28,8 @@ static taut_status read_spec(taut_model_spec *spec, char **printed, const char *
 {
     char text[1024];
     taut_config *cfg = NULL;
-    snprintf(text, sizeof text, "[model]\narch = %s\nwidth = 4\ndepth = 1\nheads = 2\ncontext = 3\nmlp = 6\n%s",
-             encoder ? "encoder" : "gpt", lines);
+    snprintf(text, sizeof text, "[model]\narch = %s\nwidth = 4\ndepth = 1\nheads = 2\ncontext = 3\n%s%s",
+             encoder ? "encoder" : "gpt", strstr(lines, "mlp =") ? "" : "mlp = 6\n", lines);
     must(taut_config_parse(&cfg, text, "test"));
     taut_status s = taut_model_spec_read(spec, cfg);
     if (!s) s = taut_config_finish(cfg);

@@ -11,8 +11,9 @@
 /* Entry i comes before entry j. */
 static bool before(const double *x, int64_t i, int64_t j)
 {
-    if (isnan(x[i]) || isnan(x[j])) return isnan(x[i]) && (!isnan(x[j]) || i < j);
-    return x[i] > x[j] || (x[i] == x[j] && i < j);
+    const double a = x[i], b = x[j];
+    if (isnan(a) || isnan(b)) return isnan(a) && (!isnan(b) || i < j);
+    return a > b || (a == b && i < j);
 }
 
 void taut_ref_sort_groups(taut_real *y_, taut_real *order_, const taut_real *x_, int64_t groups, int64_t g)

@@ -1,0 +1,178 @@
+/* A pure function of the weights and the step number: nothing is kept from one step to the next, so that a resumed
+ * run ends with the same bits.  Power iterations therefore always start from the same random vector. */
+#include "train/constrain/constrain.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/rng.h"
+#include "train/constrain/hold.h"
+#include "train/constrain/odd.h"
+#include "train/constrain/orthogonal.h"
+#include "train/constrain/potential.h"
+
+static bool is_table(const taut_param *p) { return p->role == TAUT_TABLE; }
+
+static double row_cap(const taut_model *m, const taut_constrain_spec *s, const taut_param *p)
+{
+    return p == &m->embed ? s->embed : s->position;
+}
+
+static int64_t need(const taut_model *m, const taut_constrain_spec *s, const taut_param *p)
+{
+    if (is_table(p)) return row_cap(m, s, p) > 0 ? p->rows * (p->cols + 1) : 0;
+    return p->role == TAUT_MATRIX && s->method != TAUT_FREE ? taut_hold_work(p->rows, p->cols) : 0;
+}
+
+static int64_t longest(const taut_model *m, const taut_constrain_spec *s)
+{
+    int64_t cols = 0;
+    for (int i = 0; s->method != TAUT_FREE && i < m->weights; i++) {
+        const taut_param *p = m->weight[i].param;
+        if (p->role == TAUT_MATRIX && p->cols > cols) cols = p->cols;
+    }
+    return cols;
+}
+
+static int64_t room(const taut_model *m, const taut_constrain_spec *s)
+{
+    int64_t most = 0;
+    for (int i = 0; i < m->weights; i++) {
+        const int64_t len = need(m, s, m->weight[i].param);
+        if (len > most) most = len;
+    }
+    return most;
+}
+
+int64_t taut_constrainer_len(const taut_model *m, const taut_constrain_spec *s) { return room(m, s) + longest(m, s); }
+
+static taut_status fill_start(taut_constrainer *c)
+{
+    const int64_t len = longest(c->m, c->spec);
+    double *x = taut_malloc((size_t)(len + 1) * sizeof *x);
+    if (!x) return taut_no_memory("the constraint");
+    for (int64_t i = 0; i < len; i++) x[i] = taut_rng_normal(taut_rng_key(0, TAUT_RNG_INIT, UINT64_MAX), (uint64_t)i);
+    c->m->k->put(c->start, x, len);
+    free(x);
+    return TAUT_OK;
+}
+
+taut_status taut_constrainer_create(taut_constrainer **out, taut_model *m, const taut_recipe *r)
+{
+    taut_constrainer *c = taut_calloc(1, sizeof *c);
+    if (!c) return taut_no_memory("the constraint");
+    *c = (taut_constrainer){ .m = m, .spec = &r->constrain, .train = &r->train, .room = room(m, &r->constrain) };
+    c->share = taut_malloc((size_t)(m->weights + 1) * sizeof *c->share);
+    c->start = m->k->alloc(longest(m, c->spec));
+    c->work = m->k->alloc(c->room);
+    const int64_t raise = taut_scale_work(m);
+    if (raise) c->raise = taut_malloc((size_t)raise * sizeof *c->raise);
+    const bool have = c->share && c->start && c->work && (c->raise || !raise);
+    taut_status s = have ? fill_start(c) : taut_no_memory("the constraint");
+    for (int i = 0; !s && i < m->weights; i++)
+        c->share[i] = m->weight[i].param->role == TAUT_MATRIX
+                          ? taut_share_of(&m->spec, r->train.shares, r->train.blocks_mass, m->weight[i].path)
+                          : 1;
+    if (s)
+        taut_constrainer_free(c);
+    else
+        *out = c;
+    return s;
+}
+
+void taut_constrainer_free(taut_constrainer *c)
+{
+    if (!c) return;
+    free(c->share);
+    free(c->raise);
+    if (c->start) c->m->k->release(c->start);
+    if (c->work) c->m->k->release(c->work);
+    free(c);
+}
+
+/* How large a matrix of norm cap may have become since the last constraint; 0 where the optimiser does not say.  Muon's
+ * update is as long as its learning rate, times what its polynomial may reach. */
+static double grown(const taut_constrainer *c, double cap, double lr)
+{
+    static const double peak[] = { 1, 1.14503, 1.2025 };
+    const taut_train_spec *t = c->train;
+    if (t->optimiser != TAUT_MUON) return 0;
+    return cap * fabs(1 - lr * t->decay) + (double)c->spec->every * lr * peak[t->polynomial];
+}
+
+/* A step gone mad may leave numbers whose squares are no floats.  No norm is above the Frobenius norm, so that is
+ * brought into reach first. */
+static void tame(taut_hold h)
+{
+    const int64_t len = h.rows * h.cols;
+    const double size = sqrt(h.k->dot(h.w, h.w, len)), most = 1e6 * (h.cap + 1) * sqrt((double)len);
+    if (size > most) h.k->axpby(h.w, most / size, h.w, 0, len);
+}
+
+static void bjorck(taut_hold h)
+{
+    taut_bjorck(h.k, h.w, h.work.data, h.rows, h.cols, TAUT_BJORCK_STEPS);
+    h.k->axpby(h.w, h.cap * hold_unit(&h), h.w, 0, h.rows * h.cols);
+}
+
+static void constrain(const taut_constrainer *c, taut_hold h, double lr)
+{
+    const taut_constrain_spec *s = c->spec;
+    tame(h);
+    switch (s->method) {
+    case TAUT_FREE:
+        break;
+    case TAUT_SPECTRAL_DECAY:
+        taut_spectral_decay(h, s->lambda);
+        break;
+    case TAUT_NORMALISE:
+        taut_normalise(h);
+        break;
+    case TAUT_STIEFEL:
+        taut_stiefel(h);
+        break;
+    case TAUT_HAMMER:
+        taut_hammer(h);
+        break;
+    case TAUT_SOFTCAP:
+        taut_softcap(h, grown(c, h.cap, lr));
+        break;
+    case TAUT_HARDCAP:
+        taut_hardcap(h);
+        break;
+    case TAUT_HARDCAP_TABLE:
+        taut_hardcap_table(h);
+        break;
+    case TAUT_CLIP:
+        taut_clip(h, fmin(s->lo, h.cap));
+        break;
+    case TAUT_CLIPPED_DECAY:
+        taut_clipped_decay(h, s->lambda);
+        break;
+    case TAUT_BJORCK:
+        bjorck(h);
+        break;
+    }
+}
+
+static void constrain_all(const taut_constrainer *c, double lr)
+{
+    const taut_model *m = c->m;
+    const taut_constrain_spec *s = c->spec;
+    const taut_span work = { c->work, c->room, m->k->elem };
+    for (int i = 0; i < m->weights; i++) {
+        const taut_param *p = m->weight[i].param;
+        const double cap = is_table(p) ? row_cap(m, s, p) : taut_cap_of(s, m->weight[i].path);
+        if (is_table(p) && cap > 0) taut_cap_rows(m->k, p->value, p->rows, p->cols, cap, work);
+        if (p->role != TAUT_MATRIX || (cap == 0 && s->method != TAUT_SPECTRAL_DECAY)) continue;
+        constrain(c, (taut_hold){ m->k, p->value, p->rows, p->cols, cap, work, c->start, (int)s->iterations },
+                  lr * c->share[i]);
+    }
+}
+
+void taut_constrainer_apply(const taut_constrainer *c, int64_t step, double lr)
+{
+    if ((step + 1) % c->spec->every == 0) constrain_all(c, lr);
+    if (c->raise) taut_scale_raise(c->m, c->raise, false);
+}

@@ -1,0 +1,23 @@
+/* The cheap constraint of a recipe, applied to a whole model after a step. */
+#ifndef TAUT_TRAIN_CONSTRAIN_CONSTRAIN_H
+#define TAUT_TRAIN_CONSTRAIN_CONSTRAIN_H
+#include "model/model.h"
+#include "train/recipe.h"
+
+typedef struct {
+    taut_model *m;
+    const taut_constrain_spec *spec;
+    const taut_train_spec *train;
+    double *share;           /* of the learning rate, one a weight */
+    taut_real *start, *work; /* of power iterations; for the largest matrix */
+    int64_t room;
+    double *raise; /* work of taut_scale_raise; NULL: no layer needs it */
+} taut_constrainer;
+
+int64_t taut_constrainer_len(const taut_model *, const taut_constrain_spec *); /* elements it will own */
+taut_status taut_constrainer_create(taut_constrainer **out, taut_model *, const taut_recipe *) TAUT_MUST_USE;
+void taut_constrainer_free(taut_constrainer *);
+
+/* After step number `step` (0, 1, ...), which had learning rate `lr` times each weight's share. */
+void taut_constrainer_apply(const taut_constrainer *, int64_t step, double lr);
+#endif

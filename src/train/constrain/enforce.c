@@ -1,0 +1,197 @@
+/* In this order, asking for the proof again after each:
+ *   1. nothing, when the constant is at or below the target already;
+ *   2. the scale of a potential layer that is not proved to be large enough, and each matrix that is above its own cap:
+ *      the proved rescale;
+ *   3. the head, by at most one half: the constant is proportional to it;
+ *   4. all matrices (and the token table when the head is tied to it) by one factor, found by bisection: at factor 0
+ *      the network is constant, so some factor will do, unless the architecture has no constant at all.
+ * Every trial is of the very floats that would be written; the last one that was proved is kept.  The goal is a
+ * millionth below the target, so that whoever proves it again, with another library or processor, also stays below.
+ *
+ * Proofs run on one thread here.  With more, OpenBLAS sums in another order, the constant changes in its last
+ * digits, and so would the factor: the weights of a run would depend on the number of threads. */
+#include "train/constrain/enforce.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "train/constrain/potential.h"
+#include "train/constrain/rescale.h"
+
+taut_status taut_enforcer_create(taut_enforcer **out, const taut_model *m, const taut_constrain_spec *spec)
+{
+    taut_enforcer *e = taut_calloc(1, sizeof *e);
+    if (!e) return taut_no_memory("the proof");
+    *e = (taut_enforcer){ .spec = spec, .proved = UP_NONE };
+    taut_status s = taut_model_create(&e->twin, &m->spec, m->embed.rows, m->recipe, m->vocab, taut_kernels_find("ref"));
+    if (!s) s = taut_model_bind(e->twin, false);
+    if (!s) e->kept = taut_malloc((size_t)(m->slab + 1) * sizeof *e->kept);
+    const int64_t raise = taut_scale_work(m);
+    if (raise) e->raise = taut_malloc((size_t)raise * sizeof *e->raise);
+    if (!s && (!e->kept || (raise && !e->raise))) s = taut_no_memory("the proof");
+    if (s)
+        taut_enforcer_free(e);
+    else
+        *out = e;
+    return s;
+}
+
+void taut_enforcer_free(taut_enforcer *e)
+{
+    if (!e) return;
+    taut_model_free(e->twin);
+    free(e->kept);
+    free(e->raise);
+    free(e);
+}
+
+/* |y|_RMS = |y| / sqrt(d): from l2 units by sqrt(width / classes). */
+taut_up up_model_constant(const taut_model *m, const taut_constrain_spec *s)
+{
+    const taut_up lip = taut_model_bound(m, s->flat ? TAUT_NORM_FLAT : TAUT_NORM_TOKENS).lip;
+    if (s->l2) return lip;
+    return up_mul(lip, up_sqrt(up_div(up_int(m->spec.width), lo_exact((double)m->embed.rows))));
+}
+
+static taut_up prove(taut_enforcer *e) { return e->proved = up_model_constant(e->twin, e->spec); }
+
+static double goal(const taut_enforcer *e) { return e->spec->target * (1 - 1e-6); }
+static bool met(const taut_enforcer *e) { return e->proved.v <= goal(e); }
+static double *slab(const taut_enforcer *e) { return (double *)e->twin->values; }
+
+static void keep(taut_enforcer *e) { memcpy(e->kept, slab(e), (size_t)e->twin->slab * sizeof *e->kept); }
+
+typedef bool (*choice)(const taut_model *, const taut_weight *);
+
+static bool is_head(const taut_model *m, const taut_weight *w)
+{
+    (void)m;
+    return w->param->role == TAUT_MATRIX && strcmp(w->path, "head.weight") == 0;
+}
+
+static bool is_any(const taut_model *m, const taut_weight *w)
+{
+    return w->param->role == TAUT_MATRIX || (m->spec.tied && w->param == &m->embed);
+}
+
+static taut_up try_factor(taut_enforcer *e, choice chosen, double c)
+{
+    for (int i = 0; i < e->twin->weights; i++) {
+        const taut_weight *w = &e->twin->weight[i];
+        if (!chosen(e->twin, w)) continue;
+        for (int64_t j = w->offset, end = j + taut_weight_len(w); j < end; j++) slab(e)[j] = as_float32(c * e->kept[j]);
+    }
+    return prove(e);
+}
+
+/* The layer wants s >= ||W||^2; s is raised 2^-20 above, so that it stays above when it becomes a float. */
+static void raise_scales(taut_enforcer *e)
+{
+    taut_scale_raise(e->twin, e->raise, true);
+    for (int i = 0; i < e->twin->weights; i++) {
+        const taut_weight *w = &e->twin->weight[i];
+        if (w->param->above) slab(e)[w->offset] = as_float32(slab(e)[w->offset]);
+    }
+}
+
+static void to_caps(taut_enforcer *e)
+{
+    if (e->raise) raise_scales(e);
+    for (int i = 0; i < e->twin->weights; i++) {
+        const taut_weight *w = &e->twin->weight[i];
+        const taut_param *p = w->param;
+        const double cap = p->role == TAUT_MATRIX ? taut_cap_of(e->spec, w->path) : 0;
+        if (cap == 0) continue;
+        const double limit = cap * sqrt((double)p->rows / (double)p->cols) * (1 - 0x1p-50);
+        up_rescale(slab(e) + w->offset, p->rows, p->cols, limit);
+    }
+    prove(e);
+}
+
+static void shrink_head(taut_enforcer *e)
+{
+    const double least = 0.5;
+    double c = 1;
+    keep(e);
+    for (int i = 0; i < 4 && !met(e) && e->proved.v < INFINITY && c > least; i++) {
+        c = fmax(least, c * (goal(e) / e->proved.v) * (1 - 1e-7));
+        try_factor(e, is_head, c);
+    }
+}
+
+/* lo is proved, hi is above; log constant against log factor is nearly a line, so that is tried before
+ * halves. */
+static double between(double lo, double hi, double log_lo, double log_hi, double log_goal, int turn)
+{
+    const double a = log(lo), b = log(hi), slope = (log_hi - log_lo) / (b - a);
+    const double guess = a + (log_goal - log_lo) / slope;
+    const bool inside = guess > a + 0.02 * (b - a) && guess < b - 0.02 * (b - a);
+    return exp(inside && turn % 3 != 2 ? guess : 0.5 * (a + b));
+}
+
+static void shrink_all(taut_enforcer *e)
+{
+    double hi = 1, lo = 1, log_hi = log(e->proved.v), log_lo = 0, best = 0;
+    keep(e);
+    for (int i = 0; i < 60 && !met(e); i++) {
+        hi = lo, log_hi = log(e->proved.v);
+        lo *= e->proved.v < 1e3 * goal(e) ? 0.75 : 0.0625;
+        try_factor(e, is_any, lo);
+    }
+    if (!met(e)) return;
+    log_lo = log(e->proved.v);
+    best = e->proved.v;
+    for (int i = 0; i < 24 && best < 0.995 * goal(e) && lo < 0.9999 * hi && best > 0; i++) {
+        const double c = between(lo, hi, log_lo, log_hi, log(0.998 * goal(e)), i);
+        try_factor(e, is_any, c);
+        if (met(e))
+            lo = c, log_lo = log(e->proved.v), best = e->proved.v;
+        else
+            hi = c, log_hi = log(e->proved.v);
+    }
+    if (!met(e)) try_factor(e, is_any, lo);
+}
+
+/* The model's weights as floats in `kept`; false: one is not finite. */
+static bool read_weights(taut_enforcer *e, const taut_model *m)
+{
+    TAUT_CHECK(e->twin->slab == m->slab, "enforce: the twin of another model");
+    m->k->get(e->kept, m->values, m->slab);
+    for (int64_t i = 0; i < m->slab; i++) {
+        e->kept[i] = as_float32(e->kept[i]);
+        if (!isfinite(e->kept[i])) return false;
+    }
+    return true;
+}
+
+/* False: nothing helps. */
+static bool shrink(taut_enforcer *e)
+{
+    to_caps(e);
+    if (!met(e)) shrink_head(e);
+    if (!met(e)) shrink_all(e);
+    return met(e);
+}
+
+taut_status taut_enforcer_run(taut_enforcer *e, const taut_model *m, bool *shrunk)
+{
+    const size_t size = (size_t)m->slab * sizeof *e->kept;
+    const int threads = omp_get_max_threads();
+    *shrunk = false;
+    if (!read_weights(e, m)) return taut_fail(TAUT_NOT_FINITE, "a weight is not finite");
+    if (met(e) && memcmp(slab(e), e->kept, size) == 0) return TAUT_OK;
+    memcpy(slab(e), e->kept, size);
+    omp_set_num_threads(1);
+    prove(e);
+    *shrunk = !met(e);
+    if (*shrunk && !shrink(e)) e->proved = UP_NONE;
+    omp_set_num_threads(threads);
+    if (met(e)) return TAUT_OK;
+    return taut_fail(TAUT_BAD_CONFIG,
+                     "constrain.target_lipschitz = %g cannot be met: this model has no finite Lipschitz constant, "
+                     "however small its matrices are",
+                     e->spec->target);
+}

@@ -1,0 +1,57 @@
+/* One weight matrix in the hands of a constraint, and every constraint there is.
+ *
+ * Norms are RMS->RMS:  ||W||_rms = ||W||_2 sqrt(cols/rows), so that one cap means the same for every shape; a "singular
+ * value" below is one of W / sqrt(rows/cols).  Everything goes through the kernel table, costs no memory beyond `work`,
+ * and gives the same bits for any thread count.  Nothing here is a certificate: the top singular value comes from power
+ * iteration, which looks from below.  What is proved is proved in rescale.c and enforce.c. */
+#ifndef TAUT_TRAIN_CONSTRAIN_HOLD_H
+#define TAUT_TRAIN_CONSTRAIN_HOLD_H
+#include "kernels/kernels.h"
+
+typedef struct {
+    const taut_kernels *k;
+    taut_real *w; /* (rows, cols), changed in place */
+    int64_t rows, cols;
+    double cap;             /* of the RMS->RMS norm */
+    taut_span work;         /* taut_hold_work elements */
+    const taut_real *start; /* cols numbers that power iteration starts from */
+    int iterations;
+} taut_hold;
+
+int64_t taut_hold_work(int64_t rows, int64_t cols);
+
+/* power.c: the top singular value of w (not RMS) and its unit vectors u (rows), v (cols); v holds the start, work has
+ * 2 side^2 + side elements.  An estimate from below: 0 (and u = 0) for a zero matrix, NaN when w is not finite. */
+double est_top_pair(const taut_kernels *, taut_real *u, taut_real *v, const taut_real *w, int64_t rows, int64_t cols,
+                    int iterations, taut_span work);
+double est_hold_norm(taut_hold);                                /* RMS->RMS */
+double est_hold_top(taut_hold *, taut_real **u, taut_real **v); /* the same; its vectors lie in work */
+
+/* cap_strength.c: the least alpha >= 0 for which p(s) = p2(p1(s)), p1 = s - alpha s^3, p2 = s + alpha s^3, sends [0, k]
+ * into [-cap, cap].  False: there is none, which is so exactly for k > 81/31 cap. */
+bool taut_cap_strength(double *alpha, double cap, double k);
+
+/* What each does to the singular values s, of which s1 is the largest:
+ *     spectral_decay   s1 -> (1 - lambda) s1, the others stay                     decay.c
+ *     normalise        s -> s min(1, cap/s1)                                      normalise.c
+ *     stiefel          s -> about 0.9955 to 0.9994 cap, all of them               stiefel.c
+ *     hammer           s1 -> cap, also from below; the others stay                hammer.c
+ *     softcap          s -> p(s), where all s <= k                                softcap.c
+ *     hardcap          s -> min(s, cap)                                           hardcap.c
+ *     hardcap_table    s -> about min(s, cap), peak 1.0109 cap                    hardcap_table.c
+ *     clip             s -> min(max(s, lo), cap)                                  clip.c
+ *     clipped_decay    s -> min(s, (1 - lambda) s + lambda cap)                   clip.c
+ * A zero matrix stays zero under all of them.  How far each may miss is said in its file. */
+void taut_spectral_decay(taut_hold, double lambda);
+void taut_normalise(taut_hold);
+void taut_stiefel(taut_hold);
+void taut_hammer(taut_hold);
+void taut_softcap(taut_hold, double k);
+void taut_hardcap(taut_hold);
+void taut_hardcap_table(taut_hold);
+void taut_clip(taut_hold, double lo);
+void taut_clipped_decay(taut_hold, double lambda);
+
+/* embed.c: every row of a table gets an RMS of at most cap; work has rows * (cols + 1) elements. */
+void taut_cap_rows(const taut_kernels *, taut_real *table, int64_t rows, int64_t cols, double cap, taut_span work);
+#endif
