@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/number.h"
 #include "bound/print.h"
 #include "certify/example.h"
@@ -148,7 +149,7 @@ static int print_json(const taut_certificate *c, const sample *s, const double *
 
 static taut_status save(const taut_certificate *c, const char *path)
 {
-    char *text = cJSON_Print(c->json);
+    char *text = taut_json_text(c->json, true);
     const taut_status s = text ? taut_file_write(path, text, strlen(text)) : taut_no_memory("the certificate");
     free(text);
     return s;

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/json.h"
 #include "base/status.h"
 #include "cli.h"
 
@@ -24,7 +25,7 @@ int cli_refuse(const cli_args *a, const char *format, ...)
 
 int cli_json(cJSON *object)
 {
-    char *text = cJSON_Print(object);
+    char *text = taut_json_text(object, true);
     const bool printed = text != NULL;
     fputs(printed ? text : "taut: out of memory", printed ? stdout : stderr);
     fputc('\n', printed ? stdout : stderr);

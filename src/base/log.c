@@ -1,5 +1,6 @@
 /* Appends with one write a line; resuming rewrites what is kept, atomically, before it appends. */
 #include "base/log.h"
+#include "base/json.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/json.h"
 
 struct taut_log {
     char *path;
@@ -93,7 +95,7 @@ static taut_status append(taut_log *log, const char *line, size_t len)
 
 taut_status taut_log_line(taut_log *log, cJSON *object)
 {
-    char *line = object ? cJSON_PrintUnformatted(object) : NULL;
+    char *line = object ? taut_json_text(object, false) : NULL;
     cJSON_Delete(object);
     if (!line) return taut_no_memory(log->path);
     const size_t len = strlen(line);

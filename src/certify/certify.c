@@ -44,6 +44,7 @@ static taut_status prove(taut_certificate *c, const char *sha, uint64_t bytes)
     c->lip = b.lip;
     c->round = b.out.round;
     c->body = stated(cJSON_GetArrayItem(cJSON_GetObjectItem(proof, "of"), 0), "lip");
+    if (!taut_model_finite(c->model)) c->lip = c->body = UP_NONE; /* also where the weight drops out of every formula */
     c->json = describe(c, proof, sha, bytes);
     return TAUT_OK;
 }

@@ -26,8 +26,7 @@ static taut_up up_row_distance(const taut_param *w, int64_t p, int64_t j)
 static taut_lo radius_of(const taut_certificate *c, const double *logits, int64_t classes, int64_t p)
 {
     const taut_param *w = taut_linear_weight(c->model->head);
-    const taut_up scale = up_exact((double)(float)c->model->spec.logit_scale),
-                  twice = up_mul((taut_up){ 2 }, c->round);
+    const taut_up scale = up_exact((double)(float)c->model->spec.logit_scale), twice = up_mul((taut_up){ 2 }, c->round);
     taut_lo least = lo_exact(c->room.v);
     for (int64_t j = 0; j < classes; j++) {
         if (j == p) continue;
@@ -35,6 +34,7 @@ static taut_lo radius_of(const taut_certificate *c, const double *logits, int64_
         if (!isfinite(margin) || !(margin > 0)) return (taut_lo){ 0 };
         const taut_lo low = lo_sub(lo_mul((taut_lo){ margin }, (taut_lo){ 1 - 0x1p-52 }), twice);
         const taut_up slope = up_mul(up_mul(scale, up_row_distance(w, p, j)), c->body);
+        if (!(low.v > 0)) return (taut_lo){ 0 };
         if (slope.v == 0) continue; /* the two logits move together */
         const taut_lo r = lo_div(low, slope);
         if (!(r.v >= least.v)) least = r;
@@ -42,8 +42,8 @@ static taut_lo radius_of(const taut_certificate *c, const double *logits, int64_
     return least;
 }
 
-taut_example taut_example_certify(const taut_certificate *c, taut_pass *pass, const int32_t *ids,
-                                  int32_t target, double *logits)
+taut_example taut_example_certify(const taut_certificate *c, taut_pass *pass, const int32_t *ids, int32_t target,
+                                  double *logits)
 {
     const taut_kernels *k = c->model->k;
     taut_example e = { .target = target };
@@ -56,8 +56,7 @@ taut_example taut_example_certify(const taut_certificate *c, taut_pass *pass, co
     for (int64_t i = 0; i < classes; i++)
         if (i != e.predicted && logits[i] > second) second = logits[i];
     e.margin = logits[e.predicted] - second;
-    e.radius = isfinite(c->body.v) && classes > 1 ? radius_of(c, logits, classes, e.predicted)
-                                                  : (taut_lo){ 0 };
+    e.radius = isfinite(c->body.v) && classes > 1 ? radius_of(c, logits, classes, e.predicted) : (taut_lo){ 0 };
     return e;
 }
 
@@ -91,16 +90,14 @@ double taut_pair_ratio(const taut_certificate *c, taut_pass *pass, const int32_t
     const taut_kernels *k = c->model->k;
     taut_pass_forward(pass, a, 1, c->tokens);
     const int64_t nx = taut_len(pass->x.shape), ny = taut_len(pass->logits.shape);
-    double *keep = taut_malloc((size_t)(2 * nx + 2 * ny) * sizeof *keep), *x = keep + nx, *f = x + nx,
-           *g = f + ny;
+    double *keep = taut_malloc((size_t)(2 * nx + 2 * ny) * sizeof *keep), *x = keep + nx, *f = x + nx, *g = f + ny;
     if (!keep) return NAN;
     k->get(keep, pass->x.data, nx);
     k->get(f, pass->logits.data, ny);
     taut_pass_forward(pass, b, 1, c->tokens);
     k->get(x, pass->x.data, nx);
     k->get(g, pass->logits.data, ny);
-    const double dx = distance(keep, x, pass->x.shape, c->norm),
-                 dy = distance(f, g, pass->logits.shape, c->norm);
+    const double dx = distance(keep, x, pass->x.shape, c->norm), dy = distance(f, g, pass->logits.shape, c->norm);
     free(keep);
     return dx > 0 ? dy / dx : 0;
 }

@@ -39,8 +39,7 @@ static void add(list *l, const char *path, const cJSON *node)
     const cJSON *inner = branch ? core(node) : NULL;
     if (l->count < l->room) {
         taut_fall *r = &l->rows[l->count];
-        snprintf(r->path, sizeof r->path, "%s%s%s", path, *path && inner ? "." : "",
-                 inner ? text(inner, "name") : "");
+        snprintf(r->path, sizeof r->path, "%s%s%s", path, *path && inner ? "." : "", inner ? text(inner, "name") : "");
         snprintf(r->rule, sizeof r->rule, "%s", branch ? "residual" : text(node, "rule"));
         r->lip = number(node, "lip");
         r->out = number(node, "out");

@@ -10,9 +10,18 @@ taut_up taut_model_reach(const taut_model *m)
     return most;
 }
 
+bool taut_model_finite(const taut_model *m)
+{
+    for (int64_t i = 0; i < m->slab; i++)
+        if (!isfinite(((const double *)m->values)[i])) return false;
+    return true;
+}
+
 taut_bound taut_model_bound(const taut_model *m, taut_norm norm)
 {
     TAUT_CHECK(m->k->elem == sizeof(double), "bounds are proved on a ref model");
-    return taut_bound_of(
-        m->root, (taut_region){ .norm = norm, .tokens = m->spec.context, .size = taut_model_reach(m) });
+    const taut_region in = { .norm = norm, .tokens = m->spec.context, .size = taut_model_reach(m) };
+    taut_bound b = taut_bound_of(m->root, in);
+    if (!taut_model_finite(m)) b.lip = UP_NONE; /* also where the weight drops out of every formula */
+    return b;
 }

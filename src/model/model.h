@@ -38,6 +38,7 @@ const taut_weight *taut_model_find(const taut_model *, const char *path); /* or 
  * proved Lipschitz constant of the root on that ball, for sequences of `context` tokens without padding. */
 taut_up taut_model_reach(const taut_model *);
 taut_bound taut_model_bound(const taut_model *, taut_norm);
+bool taut_model_finite(const taut_model *); /* no weight is NaN or infinite; with one, there is no bound */
 
 /* checkpoint.c: model.safetensors, float32, with recipe and vocabulary in its metadata */
 taut_status taut_model_save(const taut_model *, const char *path) TAUT_MUST_USE;

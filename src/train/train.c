@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "train/trainer.h"
 
@@ -44,7 +45,7 @@ static taut_status begin(run *r)
         s = taut_state_load(&t->clock, t->optimiser, in_run(r, path, "state.safetensors"));
         r->saved = t->clock.step;
         /* killed between the two files of a checkpoint, the model is older than the state */
-        if (!s) s = taut_model_save(t->model, in_run(r, path, "model.safetensors"));
+        if (!s) s = taut_trainer_save(t, in_run(r, path, "model.safetensors"));
     } else {
         s = taut_model_init(t->model, t->recipe.train.seed);
         if (!s) s = taut_dir_make(o->run);
@@ -67,8 +68,13 @@ static taut_status checkpoint(run *r)
     if (!isfinite(m->k->dot(m->values, m->values, m->slab)))
         return taut_fail(TAUT_NOT_FINITE, "step %lld: a weight is not finite", (long long)t->clock.step);
     t->clock.seconds = now() - r->started;
-    taut_status s = taut_state_save(&t->clock, t->optimiser, in_run(r, path, "state.safetensors"));
-    if (!s) s = taut_model_save(m, in_run(r, path, "model.safetensors"));
+    /* Where no checkpoint was due, the state keeps the weights as they are: a run that was stopped and
+     * resumed then ends like one that was not.  The model file is at or under its target in either case. */
+    const bool due = t->clock.step % t->recipe.train.checkpoint_every == 0 || t->clock.step == t->recipe.train.steps;
+    taut_status s = due ? taut_trainer_enforce(t) : TAUT_OK;
+    if (!s) s = taut_state_save(&t->clock, t->optimiser, in_run(r, path, "state.safetensors"));
+    if (!s && !due) s = taut_trainer_enforce(t);
+    if (!s) s = taut_trainer_save(t, in_run(r, path, "model.safetensors"));
     if (!s) r->saved = t->clock.step;
     return s;
 }
@@ -155,7 +161,7 @@ static taut_status finish(run *r, taut_train_summary *out)
                                  .seconds = seconds,
                                  .stopped = c->step < t->recipe.train.steps };
     cJSON *o = taut_train_summary_json(out);
-    char *text = cJSON_Print(o);
+    char *text = taut_json_text(o, true);
     cJSON_Delete(o);
     const taut_status s = text ? taut_file_write(in_run(r, path, "summary.json"), text, strlen(text))
                                : taut_no_memory("the summary");

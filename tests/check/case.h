@@ -1,0 +1,161 @@
+/* What the tests of the checker share: a random model in a file, its true certificate, and a verdict. */
+#ifndef CASE_H
+#define CASE_H
+#include "check/check.h"
+#include "check/make.h"
+
+enum { TOKENS = 11 };
+static const char *model_path, *cert_path;
+static int checks;
+
+/* 0 holds, 1 unreadable, 2 refused */
+static inline int check_text(const char *text, taut_checked *r)
+{
+    temp_put("cert.json", text, strlen(text));
+    checks++;
+    if (taut_check_files(r, cert_path, model_path)) return 1;
+    return r->holds ? 0 : 2;
+}
+static inline int check_json(const cJSON *cert)
+{
+    taut_checked r;
+    char *text = cJSON_PrintUnformatted(cert);
+    const int code = check_text(text, &r);
+    free(text);
+    return code;
+}
+static inline void must(int want, const cJSON *cert, const char *what, const char *detail)
+{
+    taut_checked r;
+    char *text = cJSON_PrintUnformatted(cert);
+    const int code = check_text(text, &r);
+    if (code != want && fails++ < 20)
+        fprintf(stderr, "FAIL case %d, %s %s: %d, not %d: %s\n", case_no, what, detail, code, want,
+                code == 2   ? r.why
+                : code == 1 ? taut_last_error()
+                            : "it holds");
+    free(text);
+}
+
+static inline void add_hash(cJSON *cert)
+{
+    char hex[65];
+    uint64_t bytes;
+    if (taut_sha256_file(hex, &bytes, model_path)) abort();
+    cJSON *m = cJSON_AddObjectToObject(cert, "model");
+    put_exact(m, "bytes", (double)bytes);
+    cJSON_AddStringToObject(m, "sha256", hex);
+}
+
+static inline const char *one_of(const char *words) /* of "a|b|c" */
+{
+    static char picked[8][24];
+    static int next;
+    int64_t count = 1;
+    for (const char *p = words; *p; p++) count += *p == '|';
+    for (int64_t k = rng_int(0, count - 1); k > 0; k--) words = strchr(words, '|') + 1;
+    char *to = picked[next++ % 8];
+    snprintf(to, sizeof picked[0], "%.*s", (int)strcspn(words, "|"), words);
+    return to;
+}
+
+/* A model of a random kind with random weights of that size, saved; the caller frees. */
+static inline taut_model *random_model(double size, const char *more)
+{
+    char text[1500];
+    taut_config *cfg = NULL;
+    taut_model_spec spec;
+    taut_model *m = NULL;
+    snprintf(text, sizeof text,
+             "[model]\narch = %s\nwidth = 8\ndepth = %d\nheads = %s\ncontext = 5\nmlp = 7\nnorm = %s\nnorm_place = %s\n"
+             "norm_eps = %s\nembed_norm = %s\npositions = %s\nbias = %s\ntied = %s\nhead_bias = %s\nactivation = %s\n",
+             one_of("gpt|encoder"), (int)rng_int(1, 2), one_of("1|2|4"), one_of("layernorm|rmsnorm|centernorm|none"),
+             one_of("pre|post"), one_of("0.01|1e-5"), one_of("true|false"), one_of("learned|rope|alibi|none"),
+             one_of("true|false"), one_of("true|false"), one_of("true|false"), one_of("gelu|gelu_tanh|relu|silu|tanh"));
+    snprintf(text + strlen(text), sizeof text - strlen(text),
+             "activation_factor = %s\nresidual = %s\nresidual_alpha = %s\ndropout = %s\nattention_factor = %s\n"
+             "attention_scale = %s\nattention_out = %s\nlogit_scale = %s\n%s",
+             one_of("1|0.8858"), one_of("plain|convex"), one_of("0|0.3"), one_of("0|0.1"), one_of("1|0.5"),
+             one_of("inv_sqrt_head|inv_head|inv_width"), one_of("1|0.3333"), one_of("1|0.25"), more);
+    taut_status s = taut_config_parse(&cfg, text, "test");
+    if (!s) s = taut_model_spec_read(&spec, cfg);
+    char *printed = taut_config_print(cfg);
+    if (!s) s = taut_model_create(&m, &spec, TOKENS, printed, "bytes", taut_kernels_find("ref"));
+    if (!s) s = taut_model_bind(m, false);
+    for (int64_t i = 0; !s && i < m->slab; i++) ((double *)m->values)[i] = as_f32(size * rng_pm());
+    if (!s) s = taut_model_save(m, model_path);
+    if (s) fprintf(stderr, "%s\n", taut_last_error()), abort();
+    free(printed);
+    taut_config_free(cfg);
+    return m;
+}
+
+/* An example whose radius is all that its margins allow, less 1e-6 of it for rounding. */
+static inline void add_example(const maker *g, cJSON *cert, double body_lip, double room)
+{
+    const int64_t vocab = TOKENS, d = g->s->width;
+    taut_net *net;
+    int32_t ids[8];
+    double logits[8 * 16], *last = logits + (g->t - 1) * vocab, radius = room;
+    cJSON *e = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(e, "ids");
+    cJSON_AddItemToArray(cJSON_GetObjectItem(cert, "examples"), e);
+    for (int64_t t = 0; t < g->t; t++) cJSON_AddItemToArray(list, exact(ids[t] = (int32_t)rng_int(0, vocab - 1)));
+    if (taut_net_open(&net, model_path, "ref") || taut_net_logits(net, logits, ids, 1, g->t)) abort();
+    taut_net_free(net);
+    int64_t p = 0;
+    for (int64_t j = 1; j < vocab; j++) p = last[j] > last[p] ? j : p;
+    const double *w = g->s->tied ? weight_of(g, "embed", "weight") : weight_of(g, "head", "weight");
+    for (int64_t j = 0; j < vocab; j++) {
+        double apart = 0;
+        for (int64_t i = 0; i < d; i++) apart += pow(w[p * d + i] - w[j * d + i], 2);
+        if (j != p) radius = fmin(radius, (last[p] - last[j]) / (as_f32(g->s->logit_scale) * sqrt(apart) * body_lip));
+    }
+    radius = radius > 1e-5 ? radius * (1 - 1e-6) : 0;
+    put_exact(e, "target", (double)rng_int(0, vocab - 1));
+    put_exact(e, "predicted", (double)p);
+    put_exact(e, "radius", radius);
+    cJSON_AddStringToObject(e, "verdict", radius > 0 ? "certified" : "unknown");
+}
+
+static inline cJSON *certificate(const taut_model *m, bool flat, double room)
+{
+    const taut_model_spec *s = &m->spec;
+    const double a = taut_spec_alpha(s);
+    maker g = {
+        m, s, flat, s->context, s->convex ? as_f32(1 - a) : 1, s->convex ? as_f32(a) : 1, as_f32(s->attention_scale)
+    };
+    cJSON *cert = cJSON_CreateObject();
+    cJSON_AddStringToObject(cert, "format", "taut-certificate");
+    put_exact(cert, "version", 1);
+    cJSON_AddStringToObject(cert, "tool", "test");
+    add_hash(cert);
+    cJSON_AddStringToObject(cert, "norm", flat ? "flat" : "tokens");
+    put_exact(cert, "tokens", (double)g.t);
+    put_exact(cert, "room", room);
+    double x = 0, chain = 1, root = 1, lip = 1;
+    for (int64_t i = 0; i < TOKENS; i++) x = fmax(x, norm(weight_of(&g, "embed", "weight") + i * s->width, s->width));
+    x = put(cert, "reach", x + room);
+    cJSON *proof = node(NULL, "sequence", ""), *parts = cJSON_AddArrayToObject(proof, "of");
+    make_body(&g, parts, &x, &chain);
+    const double body = chain;
+    const double *w = weight_of(&g, s->tied ? "embed" : "head", "weight");
+    make_linear(&g, parts, "head", w, TOKENS, &x, &chain);
+    const double c = as_f32(s->logit_scale);
+    if (s->logit_scale != 1) finish(node(parts, "scale", "logits"), c, c * x, &x, &chain);
+    finish(proof, chain, x, &x, &root);
+    put(cert, "lip", lip * root);
+    cJSON_AddItemToObject(cert, "proof", proof);
+    cJSON_AddArrayToObject(cert, "examples");
+    for (int i = 0; i < 2; i++) add_example(&g, cert, body, room);
+    return cert;
+}
+
+static inline void case_begin(void)
+{
+    test_begin();
+    temp_begin();
+    model_path = strdup(temp_path("model.safetensors"));
+    cert_path = strdup(temp_path("cert.json"));
+}
+static inline void case_end(void) { free((char *)model_path), free((char *)cert_path); }
+#endif
