@@ -33,6 +33,15 @@ static void fetch_recent(void *arg, double *dst, int64_t first, int64_t count)
     memcpy(dst, (const double *)arg + first, (size_t)count * sizeof *dst);
 }
 
+/* The [model] section of a printed recipe, from its heading to the next one, as a string of its own; NULL: no memory. */
+static char *model_section(const char *recipe)
+{
+    const char *begin = strstr(recipe, "[model]"), *end = begin ? strstr(begin, "\n[") : NULL;
+    char *copy = taut_strdup(begin ? begin : "");
+    if (copy && end) copy[end - begin] = '\0';
+    return copy;
+}
+
 static taut_status write_entries(const taut_clock *c, const taut_optimiser *o, const char *path, item *items,
                                  taut_st_entry *entry)
 {
@@ -54,12 +63,16 @@ static taut_status write_entries(const taut_clock *c, const taut_optimiser *o, c
     snprintf(step, sizeof step, "%lld", (long long)c->step);
     snprintf(tokens, sizeof tokens, "%lld", (long long)c->tokens);
     snprintf(seconds, sizeof seconds, "%a", c->seconds);
+    char *section = model_section(m->recipe);
     const taut_st_meta meta[] = {
         { "format", "taut-state" },  { "taut.version", TAUT_VERSION }, { "step", step },
         { "tokens", tokens },        { "seconds", seconds },           { "taut.vocab", m->vocab },
         { "taut.recipe", m->recipe }
     };
-    return taut_safetensors_write(path, entry, count, meta, 7);
+    const taut_status s = section ? taut_safetensors_write(path, entry, count, meta, 7)
+                                  : taut_no_memory("saving the run");
+    free(section);
+    return s;
 }
 
 taut_status taut_state_save(const taut_clock *c, const taut_optimiser *o, const char *path)
@@ -90,21 +103,17 @@ static taut_status load_clock(taut_clock *c, const taut_safetensors *st, const t
     return taut_safetensors_read(st, recent, c->recent, 0, TAUT_RECENT);
 }
 
-/* The [model] section of a printed recipe: from its heading to the next one. */
-static size_t model_section(const char **from, const char *recipe)
-{
-    const char *begin = recipe ? strstr(recipe, "[model]") : NULL, *end = begin ? strstr(begin, "\n[") : NULL;
-    *from = begin ? begin : "";
-    return end ? (size_t)(end - begin) : strlen(*from);
-}
-
 /* Weights that fit say nothing of heads, activations or scales: those must be the same too. */
-static taut_status check_recipe(const taut_safetensors *st, const taut_model *m, const char *path)
+static taut_status check_model(const taut_safetensors *st, const taut_model *m, const char *path)
 {
-    const char *theirs, *ours;
-    const size_t len = model_section(&theirs, taut_safetensors_meta(st, "taut.recipe"));
-    if (len == model_section(&ours, m->recipe) && memcmp(theirs, ours, len) == 0) return TAUT_OK;
-    return taut_fail(TAUT_BAD_FILE, "%s: the run was trained with another [model] section than this recipe's", path);
+    const char *theirs = taut_safetensors_meta(st, "taut.model");
+    char *ours = model_section(m->recipe);
+    if (!ours) return taut_no_memory("reading the run");
+    const bool same = theirs && strcmp(theirs, ours) == 0;
+    free(ours);
+    return same ? TAUT_OK
+                : taut_fail(TAUT_BAD_FILE, "%s: the run was trained with another [model] section than this recipe's",
+                            path);
 }
 
 taut_status taut_state_load(taut_clock *c, taut_optimiser *o, const char *path)
@@ -126,7 +135,7 @@ taut_status taut_state_load(taut_clock *c, taut_optimiser *o, const char *path)
         }
     if (!s && taut_safetensors_count(st) != kinds * m->weights + 1)
         s = taut_fail(TAUT_BAD_FILE, "%s: the state of another model or optimiser", path);
-    if (!s) s = check_recipe(st, m, path);
+    if (!s) s = check_model(st, m, path);
     taut_safetensors_close(st);
     return s;
 }
