@@ -64,11 +64,10 @@ static taut_status write_entries(const taut_clock *c, const taut_optimiser *o, c
     snprintf(tokens, sizeof tokens, "%lld", (long long)c->tokens);
     snprintf(seconds, sizeof seconds, "%a", c->seconds);
     char *section = model_section(m->recipe);
-    const taut_st_meta meta[] = {
-        { "format", "taut-state" },  { "taut.version", TAUT_VERSION }, { "step", step },
-        { "tokens", tokens },        { "seconds", seconds },           { "taut.vocab", m->vocab },
-        { "taut.recipe", m->recipe }
-    };
+    const taut_st_meta meta[] = { { "format", "taut-state" }, { "taut.version", TAUT_VERSION },
+                                  { "step", step },           { "tokens", tokens },
+                                  { "seconds", seconds },     { "taut.vocab", m->vocab },
+                                  { "taut.model", section } };
     const taut_status s = section ? taut_safetensors_write(path, entry, count, meta, 7)
                                   : taut_no_memory("saving the run");
     free(section);

@@ -44,7 +44,7 @@ static cJSON *find_twin(const cJSON *a, cJSON *b, const cJSON *part)
     for (const cJSON *k = a->child; k && !found; k = k->next, l = l->next) found = find_twin(k, l, part);
     return found;
 }
-static cJSON *clone(const cJSON *a) /* cJSON_Duplicate leaves lists that cannot be inserted into */
+static cJSON *clone(const cJSON *a) /* some cJSON_Duplicate leave lists that cannot be added to */
 {
     if (!cJSON_IsArray(a) && !cJSON_IsObject(a)) return cJSON_Duplicate(a, false);
     cJSON *b = cJSON_IsArray(a) ? cJSON_CreateArray() : cJSON_CreateObject();
@@ -115,8 +115,9 @@ static void bend_nodes(const cJSON *cert, const cJSON *j)
             must_end(2, copy, "dropped", rule);
         if (!k->next) continue;
         copy = copy_with(cert, j, &twin);
-        cJSON_InsertItemInArray(twin, i, clone(k->next));
-        cJSON_DeleteItemFromArray(twin, i + 2);
+        cJSON *a = cJSON_GetArrayItem(twin, i), *fields = a->child;
+        a->child = a->next->child;
+        a->next->child = fields;
         must_end(2, copy, "swapped", rule);
     }
 }
