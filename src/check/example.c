@@ -113,7 +113,7 @@ static void attention(ck *c, const ck_node *n, tokens *x)
         if (i < 2 && c->r.positions == ROPE) rotate(c, &m[i], dh);
         big[i] = ck_longest(ck_of(m[i].v, t * heads, dh)); /* of one head */
     }
-#pragma omp parallel for schedule(dynamic, 1)
+#pragma omp parallel for schedule(dynamic, 1) if (t * t * d > 100000)
     for (int64_t h = 0; h < heads; h++)
         for (int64_t row = 0; row < t; row++)
             attend(c, o.v + row * d + h * dh, s + h * t, m, row, h * dh, dh,

@@ -72,31 +72,24 @@ static taut_model *random_model(char *text, size_t room)
 
 static double gauss(void) { return sqrt(-2 * log(1 - rng_unit())) * cos(6.283185307179586 * rng_unit()); }
 
-/* Kinds: 0 gaussian, 1 orthogonal rows or columns, 2 rank one, 3 mostly zeros.  As floats, as in a file. */
+/* Kinds: 0 gaussian, 1 orthogonal (a corner of two reflections), 2 rank one, 3 mostly zeros.  Floats, as in a file. */
 static void random_matrix(double *w, int64_t rows, int64_t cols, int kind, double size)
 {
+    const int64_t len = rows > cols ? rows : cols;
     double u[64], v[64];
-    for (int i = 0; i < 64; i++) u[i] = gauss(), v[i] = gauss();
-    for (int64_t i = 0; i < rows * cols; i++)
-        w[i] = kind == 2 ? u[i / cols] * v[i % cols] : kind == 3 && rng_int(0, 2) ? 0 : gauss();
-    const bool wide = rows <= cols;
-    const int64_t count = wide ? rows : cols, len = wide ? cols : rows, step = wide ? 1 : cols, next = wide ? cols : 1;
-    for (int64_t i = 0; kind == 1 && i < count; i++) {
-        for (int64_t j = 0; j < i; j++) {
-            double c = 0;
-            for (int64_t k = 0; k < len; k++) c += w[i * next + k * step] * w[j * next + k * step];
-            for (int64_t k = 0; k < len; k++) w[i * next + k * step] -= c * w[j * next + k * step];
-        }
-        double sum = 0;
-        for (int64_t k = 0; k < len; k++) sum += w[i * next + k * step] * w[i * next + k * step];
-        for (int64_t k = 0; k < len; k++) w[i * next + k * step] /= sqrt(sum);
+    for (int64_t i = 0; i < len; i++) u[i] = gauss(), v[i] = gauss();
+    const double uu = dot(u, u, len), vv = dot(v, v, len), uv = dot(u, v, len);
+    for (int64_t i = 0; i < rows * cols; i++) {
+        const double a = u[i / cols], b = v[i % cols];
+        w[i] = (kind == 2 ? a * b : kind == 3 && rng_int(0, 2) ? 0 : gauss()) / sqrt((double)len);
+        if (kind == 1)
+            w[i] = (i / cols == i % cols) - 2 * a * u[i % cols] / uu - 2 * v[i / cols] * b / vv +
+                   4 * uv * a * b / (uu * vv);
+        w[i] = (double)(float)(size * w[i]);
     }
-    const double scale = kind == 1 ? size : size / sqrt((double)len);
-    for (int64_t i = 0; i < rows * cols; i++) w[i] = (double)(float)(scale * w[i]);
 }
 
-/* Part 0: only the first attention writes, 1: only the first perceptron, 2: neither; the network is then simple enough
- * for its bound to be sharp. */
+/* Part 0: only the first attention writes, 1: only the first perceptron, 2: neither.  Then the bound can be sharp. */
 static void silence(taut_model *m, int part)
 {
     for (int i = 0; i < m->weights; i++) {
@@ -121,7 +114,7 @@ static void random_weights(taut_model *m)
         else
             for (int64_t j = 0; j < p->cols; j++)
                 w[j] = (double)(float)((p->init == TAUT_INIT_ONE) + shift * gauss() * (j % 2 ? 1 : size));
-        if (p->above) *w = 0.5 + 2 * size * size; /* a layer divides by it */
+        if (p->above) *w = (float)(0.5 + 2 * size * size); /* a layer divides by it */
     }
     if (simple) silence(m, (int)rng_int(0, 2));
 }
@@ -252,7 +245,7 @@ static void pair(law *l, taut_norm n, double radius, taut_bound b)
     const double moved = size_in(l->x, l->in, n), got = size_in(there, l->plan.out, n);
     memcpy(l->x, other, (size_t)l->nx * 8);
     CHECK_LE(got, b.lip.v * moved * (1 + 1e-12) + 2 * b.out.round.v, "a pair of inputs");
-    if (moved > 0 && b.lip.v > 0) worst_pair = fmax(worst_pair, got / moved / b.lip.v);
+    if (1e9 * b.out.round.v < got) worst_pair = fmax(worst_pair, got / moved / b.lip.v);
     free(other), free(there);
 }
 
@@ -276,17 +269,12 @@ static void region(law *l, double radius, taut_bound b)
     }
 }
 
-static void note(double *record, double slope, double bound)
-{
-    if (bound > 0) *record = fmax(*record, slope / bound);
-}
-
 static void attack(taut_model *m, law *l, taut_norm n, taut_bound b, double radius, int steps)
 {
     start(l, m, radius);
     const double slope = ascend(l, n, radius, steps);
     CHECK_LE(slope, b.lip.v * (1 + 1e-12), n == TAUT_NORM_FLAT ? "flat bound" : "tokens bound");
-    note(&worst[n], slope, b.lip.v);
+    if (b.lip.v > 0) worst[n] = fmax(worst[n], slope / b.lip.v);
     pair(l, n, radius, b);
     region(l, radius, b);
     cases++;
@@ -347,7 +335,7 @@ static void climb(taut_model *m, law *l, taut_norm n, int steps)
         cases++;
     }
     memcpy(m->values, w, (size_t)m->slab * 8);
-    note(&worst_climbed[n], best, 1);
+    worst_climbed[n] = fmax(worst_climbed[n], best);
     climbs++;
     free(w), free(x);
 }
@@ -381,7 +369,6 @@ static void network(void)
     law l;
     taut_model *m = random_model(text, sizeof text);
     random_weights(m);
-    /* shorter sequences than the context are covered as well, in norm tokens by any length */
     const int64_t t = rng_int(0, 2) ? m->spec.context : rng_int(1, m->spec.context);
     law_open(&l, m->root, (taut_shape){ 1, t, m->spec.width });
     const double radius = taut_model_reach(m).v;
