@@ -81,11 +81,9 @@ const char *cli_text(const cli_args *a, const char *name, const char *def)
 
 bool cli_flag(const cli_args *a, const char *name) { return cli_text(a, name, NULL) != NULL; }
 
-static void bad_number(const cli_args *a, const char *name, const char *text, const char *kind, double lo,
-                       double hi)
+static void bad_number(const cli_args *a, const char *name, const char *text, const char *kind, double lo, double hi)
 {
-    fprintf(stderr, "taut %s: %s %s is not a %s from %.15g to %.15g\n", a->command->name, name, text, kind,
-            lo, hi);
+    fprintf(stderr, "taut %s: %s %s is not a %s from %.15g to %.15g\n", a->command->name, name, text, kind, lo, hi);
     exit(EXIT_BAD);
 }
 
@@ -102,8 +100,7 @@ double cli_real(const cli_args *a, const char *name, double def, double lo, doub
 {
     const char *text = cli_text(a, name, NULL);
     double v = def;
-    if (text && (!taut_number_real(&v, text) || !(lo <= v && v <= hi)))
-        bad_number(a, name, text, "number", lo, hi);
+    if (text && (!taut_number_real(&v, text) || !(lo <= v && v <= hi))) bad_number(a, name, text, "number", lo, hi);
     return v;
 }
 
@@ -118,6 +115,7 @@ const taut_kernels *cli_kernels(const cli_args *a)
                 near ? "; did you mean " : "", near ? near : "");
         exit(EXIT_BAD);
     }
-    taut_threads_set((int)cli_int(a, "--threads", 0, 0, 4096));
+    taut_threads_set((int)cli_int(a, "--threads", 0, 0, 1024));
+    (void)cli_int(a, "--seed", 0, 0, INT64_MAX); /* a bad one is refused also where nothing is random */
     return k;
 }

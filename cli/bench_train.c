@@ -52,8 +52,7 @@ static double sgemm_gflops(void)
     openblas_set_num_threads(taut_threads());
     for (int i = 0; i < 6; i++) {
         const double start = bench_now();
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, GEMM, GEMM, GEMM, 1, a, GEMM, b, GEMM, 0, c,
-                    GEMM);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, GEMM, GEMM, GEMM, 1, a, GEMM, b, GEMM, 0, c, GEMM);
         best = fmin(best, bench_now() - start);
     }
     openblas_set_num_threads(1);
@@ -63,8 +62,7 @@ static double sgemm_gflops(void)
 
 static double flops_a_token(const taut_model *m)
 {
-    double entries = (double)(m->embed.rows *
-                              m->embed.cols); /* as the head; looking a token up costs nothing */
+    double entries = (double)(m->embed.rows * m->embed.cols); /* as the head; looking a token up costs nothing */
     for (int i = 0; i < m->weights; i++)
         if (m->weight[i].param->role == TAUT_MATRIX) entries += (double)taut_weight_len(&m->weight[i]);
     return 6 * entries + 6.0 * (double)(m->spec.depth * m->spec.width * m->spec.context);
@@ -88,8 +86,8 @@ static bool peer_start(peer *p, int64_t vocab)
     if (p->pid == 0) {
         dup2(down[0], 0), dup2(up[1], 1);
         close(down[1]), close(up[0]);
-        execlp(getenv("TAUT_PYTHON") ? getenv("TAUT_PYTHON") : "python3", "python3", "bench/train_torch.py",
-               threads, tokens, (char *)NULL);
+        execlp(getenv("TAUT_PYTHON") ? getenv("TAUT_PYTHON") : "python3", "python3", "bench/train_torch.py", threads,
+               tokens, (char *)NULL);
         _exit(127);
     }
     close(down[0]), close(up[1]);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -36,19 +37,25 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double median_margin(const sample *s)
+static double margin_of(const taut_example *e) { return e->margin; }
+static double radius_of(const taut_example *e) { return e->radius.v; }
+
+static double median_of(const sample *s, double (*number)(const taut_example *))
 {
-    double *m = malloc((size_t)s->count * sizeof *m);
+    double *m = malloc((size_t)(s->count + 1) * sizeof *m);
     if (!m || s->count == 0) {
         free(m);
         return NAN;
     }
-    for (int64_t i = 0; i < s->count; i++) m[i] = s->example[i].margin;
+    for (int64_t i = 0; i < s->count; i++) m[i] = number(&s->example[i]);
     qsort(m, (size_t)s->count, sizeof *m, by_size);
     const double middle = m[s->count / 2];
     free(m);
     return middle;
 }
+
+static double median_margin(const sample *s) { return median_of(s, margin_of); }
+static double median_radius(const sample *s) { return median_of(s, radius_of); }
 
 /* How many predictions are right and stand against every change smaller than r. */
 static double certified_accuracy(const sample *s, double r)
@@ -106,12 +113,11 @@ static void print_falls(const taut_certificate *c)
 
 static void print_vacuity(const taut_certificate *c, const sample *s)
 {
-    const double margin = median_margin(s), ratio = c->lip.v / s->pair;
     printf("how empty is it?  pairs of sequences move the logits by up to %.3g a unit, the bound allows %.3g", s->pair,
            c->lip.v);
-    if (isfinite(ratio)) printf(" (%.3g times as much)", ratio);
-    printf(";\n  the median margin is %.3g: a change of %.3g a token could close it, as far as the bound knows\n",
-           margin, margin / (1.4142135623730951 * c->lip.v));
+    if (s->pair > 0 && isfinite(c->lip.v)) printf(" (%.3g times as much)", c->lip.v / s->pair);
+    printf(";\n  the median margin is %.3g, the median certified radius %.3g, the longest embedding %.3g\n",
+           median_margin(s), median_radius(s), taut_model_reach(c->model).v);
 }
 
 static void print_human(const taut_certificate *c, const sample *s, const double *radii, int count)
@@ -124,7 +130,7 @@ static void print_human(const taut_certificate *c, const sample *s, const double
     if (!isfinite(c->lip.v)) printf("  no finite constant: the rows with inf above say where\n");
     if (s->count == 0) return;
     print_vacuity(c, s);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < (c->room.v > 0 ? count : 1); i++)
         printf("%s %-10g %6.2f %%  of %lld examples\n",
                radii[i] == 0 ? "accuracy, nothing moved  " : "certified, moved less than", radii[i],
                100 * certified_accuracy(s, radii[i]), (long long)s->count);
@@ -145,6 +151,12 @@ static int print_json(const taut_certificate *c, const sample *s, const double *
         cJSON_AddNumberToObject(o, "median_margin", median_margin(s));
     }
     return cli_json(o);
+}
+
+static bool same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
 static taut_status save(const taut_certificate *c, const char *path)
@@ -178,6 +190,10 @@ static int run(const cli_args *a)
         return cli_refuse(a, "--norm is tokens or flat, not %s", norm);
     char *path = cli_model_path(a->operand[0]);
     if (!path) return cli_refuse(a, "out of memory");
+    if (out && same_file(path, out)) {
+        free(path);
+        return cli_refuse(a, "--out %s is the model itself", out);
+    }
     taut_certificate c;
     taut_text *text = NULL;
     sample s = { 0 };

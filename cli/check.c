@@ -14,8 +14,10 @@ static int confirmed(const cli_args *a, const taut_checked *r)
         if (!r->holds) cJSON_AddStringToObject(o, "why", r->why);
         if (r->holds) {
             cJSON_AddStringToObject(o, "norm", norm);
-            if (isfinite(r->lip)) cJSON_AddNumberToObject(o, "lip", r->lip);
-            else cJSON_AddStringToObject(o, "lip", "inf");
+            if (isfinite(r->lip))
+                cJSON_AddNumberToObject(o, "lip", r->lip);
+            else
+                cJSON_AddStringToObject(o, "lip", "inf");
             cJSON_AddNumberToObject(o, "tokens", (double)r->tokens);
             cJSON_AddNumberToObject(o, "numbers", (double)r->numbers);
             cJSON_AddNumberToObject(o, "examples", (double)r->examples);
@@ -25,11 +27,12 @@ static int confirmed(const cli_args *a, const taut_checked *r)
         return code == EXIT_DONE && !r->holds ? EXIT_CONTRADICTION : code;
     }
     if (!r->holds) return cli_refuse(a, "does not check: %s", r->why), EXIT_CONTRADICTION;
-    printf("confirmed: %.9g-Lipschitz from embeddings to logits, norm %s, for %lld tokens within %.9g of the origin\n", r->lip,
-           norm, (long long)r->tokens, r->reach);
+    printf("confirmed: %.9g-Lipschitz from embeddings to logits, norm %s, for %lld tokens within %.9g of the origin\n",
+           r->lip, norm, (long long)r->tokens, r->reach);
     printf("  %lld numbers of the proof", (long long)r->numbers);
     if (r->examples)
-        printf(", %lld examples, %lld of them with a certified radius", (long long)r->examples, (long long)r->certified);
+        printf(", %lld examples, %lld of them with a certified radius", (long long)r->examples,
+               (long long)r->certified);
     printf("%s\n", isinf(r->lip) ? "; an infinite constant promises nothing" : "");
     return EXIT_DONE;
 }

@@ -18,9 +18,8 @@ static int print(const cli_args *a, const taut_evaluation *e, const char *source
         cJSON_AddNumberToObject(o, "windows", (double)e->windows);
         return cli_json(o);
     }
-    printf("%s, %s split: loss %.4f  perplexity %.3f  accuracy %.2f %%   (%lld targets in %lld windows)\n",
-           source, split, e->loss, exp(e->loss), 100 * e->accuracy, (long long)e->targets,
-           (long long)e->windows);
+    printf("%s, %s split: loss %.4f  perplexity %.3f  accuracy %.2f %%   (%lld targets in %lld windows)\n", source,
+           split, e->loss, exp(e->loss), 100 * e->accuracy, (long long)e->targets, (long long)e->windows);
     return EXIT_DONE;
 }
 
@@ -38,14 +37,14 @@ static int run(const cli_args *a)
     if (s) return cli_fail(a);
     const char *source = cli_text(a, "--data", m.data.source);
     const taut_split split = train ? TAUT_TRAIN : TAUT_VALID;
-    s = taut_text_open(&text, source, m.data.tokens, m.data.val_fraction, m.vocab, m.data.length,
-                       m.data.seed);
+    s = taut_text_open(&text, source, m.data.tokens, m.data.val_fraction, m.vocab, m.data.length, m.data.seed);
     if (!s && taut_text_windows(text, split, m.model->spec.context) == 0)
         s = taut_fail(TAUT_BAD_DATA, "%s: nothing to predict in its %s split", source,
                       train ? "training" : "validation");
     if (!s) s = taut_pass_create(&pass, m.model, rows, m.model->spec.context, false);
-    if (!s) s = taut_batch_create(&batch, text, &m.model->spec, 0.15, 0, rows);
+    if (!s) s = taut_batch_create(&batch, text, &m.model->spec, m.mask_rate, 0, rows);
     if (!s) e = taut_evaluate(pass, &batch, split, windows, rows);
+    if (!s && !isfinite(e.loss)) s = taut_fail(TAUT_NOT_FINITE, "%s: the loss is not finite", a->operand[0]);
     const int code = s ? cli_fail(a) : print(a, &e, source, train ? "training" : "validation");
     taut_batch_free(&batch);
     taut_pass_free(pass);
@@ -63,6 +62,5 @@ static const cli_option options[] = {
 };
 
 const cli_command cli_eval = {
-    "eval",  "MODEL", "loss and accuracy of a model on a text", "taut eval runs/tiny --json", 1, 1,
-    options, run,
+    "eval", "MODEL", "loss and accuracy of a model on a text", "taut eval runs/tiny --json", 1, 1, options, run,
 };

@@ -36,6 +36,7 @@ static cJSON *describe(const taut_model *m, bool bound)
     }
     cJSON_AddItemToObject(o, "tensors", list);
     if (bound) {
+        add_bound(o, "reach", taut_model_reach(m)); /* the constants hold for tokens no longer than this */
         add_bound(o, "bound_tokens", taut_model_bound(m, TAUT_NORM_TOKENS).lip);
         add_bound(o, "bound_flat", taut_model_bound(m, TAUT_NORM_FLAT).lip);
     }
@@ -45,9 +46,9 @@ static cJSON *describe(const taut_model *m, bool bound)
 static void print_model(const taut_model *m, const char *path, bool bound)
 {
     printf("%s: %s, width %lld, depth %lld, heads %lld, context %lld, %lld tokens, %lld weights\n", path,
-           m->spec.arch == TAUT_ARCH_GPT ? "gpt" : "encoder", (long long)m->spec.width,
-           (long long)m->spec.depth, (long long)m->spec.heads, (long long)m->spec.context,
-           (long long)m->embed.rows, (long long)taut_model_size(m));
+           m->spec.arch == TAUT_ARCH_GPT ? "gpt" : "encoder", (long long)m->spec.width, (long long)m->spec.depth,
+           (long long)m->spec.heads, (long long)m->spec.context, (long long)m->embed.rows,
+           (long long)taut_model_size(m));
     for (int i = 0; i < m->weights; i++)
         printf("  %-28s %7lld x %lld\n", m->weight[i].path, (long long)m->weight[i].param->rows,
                (long long)m->weight[i].param->cols);
@@ -101,6 +102,5 @@ static const cli_option options[] = {
 };
 
 const cli_command cli_info = {
-    "info",  "[MODEL]", "describes a model, or this program", "taut info runs/tiny --bound", 0, 1,
-    options, run,
+    "info", "[MODEL]", "describes a model, or this program", "taut info runs/tiny --bound", 0, 1, options, run,
 };

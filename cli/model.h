@@ -11,6 +11,7 @@ typedef struct {
     taut_vocab *vocab;
     taut_config *cfg; /* the recipe stored in the model; owns data's strings */
     taut_data_spec data;
+    double mask_rate; /* of an encoder's questions */
 } cli_model;
 
 taut_status cli_model_open(cli_model *, const char *operand, const taut_kernels *) TAUT_MUST_USE;

@@ -19,8 +19,8 @@ static void show(const taut_progress *p, void *arg)
     char text[128];
     const double left = p->seconds / (double)p->step * (double)(p->steps - p->step);
     (void)arg;
-    snprintf(text, sizeof text, "step %lld  loss %.4f  %.0f tokens/s  %d:%02d left", (long long)p->step,
-             p->loss, p->tokens_per_s, (int)left / 60, (int)left % 60);
+    snprintf(text, sizeof text, "step %lld  loss %.4f  %.0f tokens/s  %d:%02d left", (long long)p->step, p->loss,
+             p->tokens_per_s, (int)left / 60, (int)left % 60);
     cli_bar((double)p->step / (double)p->steps, text);
 }
 

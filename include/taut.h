@@ -2,7 +2,7 @@
  *
  * The whole public interface.  Handles are opaque; every call that can fail because the world failed
  * returns a taut_status and leaves one line in taut_last_error().  The library never prints and
- * never exits. */
+ * never exits, unless it finds a bug in itself. */
 #ifndef TAUT_H
 #define TAUT_H
 #include <stdint.h>
@@ -48,8 +48,7 @@ int64_t taut_net_tokens(const taut_net *);  /* ids are 0 .. tokens-1; that many 
 int64_t taut_net_context(const taut_net *); /* the longest sequence */
 
 /* logits (n, t, tokens) of the token ids (n, t). */
-TAUT_MUST_USE taut_status taut_net_logits(taut_net *, double *logits, const int32_t *ids, int64_t n,
-                                          int64_t t);
+TAUT_MUST_USE taut_status taut_net_logits(taut_net *, double *logits, const int32_t *ids, int64_t n, int64_t t);
 
 /* A proved Lipschitz constant from token embeddings to logits, for sequences of the longest length, from the
  * stored weights; +inf when there is none.  A change is measured by its largest token, or by the l2 norm over

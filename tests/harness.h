@@ -34,10 +34,7 @@ static inline uint64_t rng_next(void)
     return rng_state * 0x2545F4914F6CDD1Dull;
 }
 static inline double rng_unit(void) { return (double)(rng_next() >> 11) * 0x1p-53; }
-static inline int64_t rng_int(int64_t lo, int64_t hi)
-{
-    return lo + (int64_t)(rng_next() % (uint64_t)(hi - lo + 1));
-}
+static inline int64_t rng_int(int64_t lo, int64_t hi) { return lo + (int64_t)(rng_next() % (uint64_t)(hi - lo + 1)); }
 static inline double rng_pm(void) { return 2 * rng_unit() - 1; }
 static inline void fill(double *p, int64_t n)
 {
@@ -53,24 +50,23 @@ static inline double norm(const double *a, int64_t n) { return sqrt(dot(a, a, n)
 static inline double *doubles(int64_t n) { return calloc((size_t)(n > 0 ? n : 1), sizeof(double)); }
 
 /* written as !(a <= b) so that NaN fails */
-#define CHECK_LE(a, b, what)                                                                                \
-    do {                                                                                                    \
-        const double a_ = (a), b_ = (b);                                                                    \
-        if (!(a_ <= b_) && fails++ < 20)                                                                    \
-            fprintf(stderr, "FAIL %s:%d %s: %.17g > %.17g  (TAUT_SEED=%llu case %d)\n", __FILE__, __LINE__, \
-                    what, a_, b_, (unsigned long long)seed, case_no);                                       \
+#define CHECK_LE(a, b, what)                                                                                          \
+    do {                                                                                                              \
+        const double a_ = (a), b_ = (b);                                                                              \
+        if (!(a_ <= b_) && fails++ < 20)                                                                              \
+            fprintf(stderr, "FAIL %s:%d %s: %.17g > %.17g  (TAUT_SEED=%llu case %d)\n", __FILE__, __LINE__, what, a_, \
+                    b_, (unsigned long long)seed, case_no);                                                           \
     } while (0)
 #define CHECK_NEAR(a, b, tol, what) CHECK_LE(fabs((a) - (b)), (tol), what)
-#define CHECK(cond, what)                                                                              \
-    do {                                                                                               \
-        if (!(cond) && fails++ < 20)                                                                   \
-            fprintf(stderr, "FAIL %s:%d %s: %s  (TAUT_SEED=%llu case %d)\n", __FILE__, __LINE__, what, \
-                    #cond, (unsigned long long)seed, case_no);                                         \
+#define CHECK(cond, what)                                                                                     \
+    do {                                                                                                      \
+        if (!(cond) && fails++ < 20)                                                                          \
+            fprintf(stderr, "FAIL %s:%d %s: %s  (TAUT_SEED=%llu case %d)\n", __FILE__, __LINE__, what, #cond, \
+                    (unsigned long long)seed, case_no);                                                       \
     } while (0)
 
 /* return test_end("softmax", "worst error / promised = %.2f", worst); */
-#define test_end(name, ...)                                                                          \
-    (printf("%-12s ", name), printf(__VA_ARGS__), printf(fails ? "  %d FAILED\n" : "  ok\n", fails), \
-     fails != 0)
+#define test_end(name, ...) \
+    (printf("%-12s ", name), printf(__VA_ARGS__), printf(fails ? "  %d FAILED\n" : "  ok\n", fails), fails != 0)
 #define test_skip(why) (printf("skipped: %s\n", why), SKIP_CODE)
 #endif

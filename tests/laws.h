@@ -36,10 +36,7 @@ static inline double *guarded(int64_t n)
     for (int64_t i = 0; i <= n; i++) p[i] = CANARY;
     return p;
 }
-static inline void law_forward(law *l, double *y)
-{
-    taut_forward(l->m, &l->run, tensor_of(y, l->plan.out), law_at(l));
-}
+static inline void law_forward(law *l, double *y) { taut_forward(l->m, &l->run, tensor_of(y, l->plan.out), law_at(l)); }
 static inline void law_jvp(law *l)
 {
     taut_jvp(l->m, &l->run, tensor_of(l->ju, l->plan.out), tensor_of(l->u, l->in), law_at(l));
@@ -121,8 +118,7 @@ static inline void law_adjoint(law *l)
     };
     const double lip = taut_bound_of(l->m, all).lip.v;
     const double scale = norm(l->ju, l->ny) * nv + nu * norm(l->jv, l->nx);
-    CHECK_LE(fabs(left - right), 1e-12 * scale + (isfinite(lip) ? 1e-15 * lip * nu * nv : 0),
-             "law 1: adjoint");
+    CHECK_LE(fabs(left - right), 1e-12 * scale + (isfinite(lip) ? 1e-15 * lip * nu * nv : 0), "law 1: adjoint");
 }
 
 /* |(f(x + h u) - f(x - h u)) / 2h - J u|; x and the trace are as before afterwards */
@@ -163,8 +159,7 @@ static inline void law_parameters(law *l)
     fill(l->v, l->ny);
     for (int i = 0; i < l->params; i++) { /* one random entry of each: gradients must be added, not set */
         const int64_t n = l->seen[i]->rows * l->seen[i]->cols, at = rng_int(0, n - 1);
-        double *w = (double *)l->seen[i]->value + at, *g = (double *)l->seen[i]->grad + at, keep = *w,
-               best = INFINITY;
+        double *w = (double *)l->seen[i]->value + at, *g = (double *)l->seen[i]->grad + at, keep = *w, best = INFINITY;
         *g = 3;
         law_forward(l, l->y);
         law_vjp(l);
@@ -237,9 +232,7 @@ static inline double slope_at(law *l, taut_norm n, int steps)
 
 static inline taut_bound law_ask(const law *l, taut_norm n, double radius)
 {
-    const taut_region in = {
-        .norm = n, .tokens = l->in.t, .size = { radius }, .padded = l->run.lengths != NULL
-    };
+    const taut_region in = { .norm = n, .tokens = l->in.t, .size = { radius }, .padded = l->run.lengths != NULL };
     return taut_bound_of(l->m, in);
 }
 
@@ -277,8 +270,7 @@ static inline void law_bound(law *l)
     for (int n = 0; n < 2; n++) {
         const taut_bound b = law_ask(l, (taut_norm)n, radius);
         const double slope = law_climb(l, (taut_norm)n, radius, 6);
-        CHECK_LE(slope, b.lip.v * (1 + 1e-12),
-                 n == TAUT_NORM_FLAT ? "law 4: flat bound" : "law 4: tokens bound");
+        CHECK_LE(slope, b.lip.v * (1 + 1e-12), n == TAUT_NORM_FLAT ? "law 4: flat bound" : "law 4: tokens bound");
         CHECK_LE(longest_token(l->y, l->plan.out), b.out.size.v * (1 + 1e-12), "law 4: output region");
         CHECK(b.out.tokens == l->plan.out.t, "law 4: tokens of the output");
         if (b.lip.v > 0 && slope / b.lip.v > law_worst) law_worst = slope / b.lip.v;

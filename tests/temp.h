@@ -40,10 +40,7 @@ static inline const char *temp_put(const char *name, const void *data, size_t le
     if (!f || fwrite(data, 1, len, f) != len || fclose(f) != 0) abort();
     return path;
 }
-static inline const char *temp_text(const char *name, const char *text)
-{
-    return temp_put(name, text, strlen(text));
-}
+static inline const char *temp_text(const char *name, const char *text) { return temp_put(name, text, strlen(text)); }
 /* The file's bytes and a NUL; NULL if it is not there.  The caller frees. */
 static inline char *temp_get(const char *path, size_t *len)
 {

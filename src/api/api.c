@@ -5,20 +5,20 @@
 #include "model/pass.h"
 #include "train/train.h"
 
-taut_status taut_train_recipe(taut_result *out, const char *recipe, const char *run,
-                              const char *const *overrides, int count, int resume)
+taut_status taut_train_recipe(taut_result *out, const char *recipe, const char *run, const char *const *overrides,
+                              int count, int resume)
 {
     taut_config *cfg = NULL;
     taut_train_summary r;
     taut_status s = taut_config_open(&cfg, recipe);
     for (int i = 0; !s && i < count; i++) s = taut_config_set(cfg, overrides[i]);
     if (!s)
-        s = taut_train(&r, cfg, taut_kernels_find("cpu"),
-                       &(taut_train_options){ .run = run, .resume = resume != 0 });
+        s = taut_train(&r, cfg, taut_kernels_find("cpu"), &(taut_train_options){ .run = run, .resume = resume != 0 });
     taut_config_free(cfg);
     if (s) return s;
-    *out = (taut_result){ r.steps,    r.tokens,  r.weights,      r.train_loss,
-                          r.val_loss, r.val_acc, r.tokens_per_s, r.seconds };
+    *out = (taut_result){
+        r.steps, r.tokens, r.weights, r.train_loss, r.val_loss, r.val_acc, r.tokens_per_s, r.seconds
+    };
     return TAUT_OK;
 }
 

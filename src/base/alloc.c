@@ -12,10 +12,7 @@ static int fails_now(void) { return atomic_load(&countdown) > 0 && atomic_fetch_
 
 void *taut_malloc(size_t size) { return fails_now() ? NULL : malloc(size ? size : 1); }
 
-void *taut_calloc(size_t count, size_t size)
-{
-    return fails_now() ? NULL : calloc(count ? count : 1, size ? size : 1);
-}
+void *taut_calloc(size_t count, size_t size) { return fails_now() ? NULL : calloc(count ? count : 1, size ? size : 1); }
 
 void *taut_realloc(void *p, size_t size) { return fails_now() ? NULL : realloc(p, size ? size : 1); }
 

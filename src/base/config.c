@@ -99,8 +99,7 @@ typedef struct {
 
 static void malformed(taut_config *cfg, int line)
 {
-    taut_config_note(cfg, TAUT_BAD_CONFIG, "%s: line %d is neither \"key = value\" nor \"[section]\"",
-                     cfg->name, line);
+    taut_config_note(cfg, TAUT_BAD_CONFIG, "%s: line %d is neither \"key = value\" nor \"[section]\"", cfg->name, line);
 }
 
 /* One line for inih, without its indent (inih would take it for the continuation of the line before) and
@@ -113,15 +112,14 @@ static char *next_line(char *dst, int room, void *stream)
     src->rest += strspn(src->rest, " \t");
     const size_t len = strcspn(src->rest, "\n"), text = len > 0 && src->rest[len - 1] == '\r' ? len - 1 : len;
     if (text > LONGEST_LINE || room < LONGEST_LINE + 2) {
-        taut_config_note(src->cfg, TAUT_BAD_CONFIG, "%s: line %d is longer than %d bytes", src->cfg->name,
-                         src->line, LONGEST_LINE);
+        taut_config_note(src->cfg, TAUT_BAD_CONFIG, "%s: line %d is longer than %d bytes", src->cfg->name, src->line,
+                         LONGEST_LINE);
         return NULL;
     }
     for (size_t i = 0; i < text; i++) {
         dst[i] = src->rest[i] == '\t' ? ' ' : src->rest[i];
         if (!iscntrl((unsigned char)dst[i])) continue;
-        taut_config_note(src->cfg, TAUT_BAD_CONFIG, "%s: line %d has a control character", src->cfg->name,
-                         src->line);
+        taut_config_note(src->cfg, TAUT_BAD_CONFIG, "%s: line %d has a control character", src->cfg->name, src->line);
         return NULL;
     }
     dst[text] = '\n';
@@ -152,11 +150,11 @@ static int take_pair(void *arg, const char *section, const char *name, const cha
             break;
         }
     if (!*section)
-        taut_config_note(cfg, TAUT_BAD_CONFIG, "%s: line %d: \"%s\" stands outside any [section]", cfg->name,
-                         src->line, name);
+        taut_config_note(cfg, TAUT_BAD_CONFIG, "%s: line %d: \"%s\" stands outside any [section]", cfg->name, src->line,
+                         name);
     else if (!taut_config_key_legal(key))
-        taut_config_note(cfg, TAUT_BAD_CONFIG, "%s: line %d: \"%s\" in [%s] is not a legal key", cfg->name,
-                         src->line, name, section);
+        taut_config_note(cfg, TAUT_BAD_CONFIG, "%s: line %d: \"%s\" in [%s] is not a legal key", cfg->name, src->line,
+                         name, section);
     else if (taut_config_find(cfg, key))
         taut_config_note(cfg, TAUT_BAD_CONFIG, "%s: line %d: %s is given twice", cfg->name, src->line, key);
     else if (!add_given(cfg, key, value, false))
@@ -203,8 +201,7 @@ static taut_status override_set(taut_config *cfg, const char *key, const char *v
     if (!taut_config_key_legal(key))
         return taut_fail(TAUT_BAD_CONFIG, "--set %s=%s: wants section.key=value", key, value);
     if (!taut_config_value_legal(key, value))
-        return taut_fail(TAUT_BAD_CONFIG, "--set %s: the value is too long or could not stand in a recipe",
-                         key);
+        return taut_fail(TAUT_BAD_CONFIG, "--set %s: the value is too long or could not stand in a recipe", key);
     taut_config_given *g = taut_config_find(cfg, key);
     if (!g) return add_given(cfg, key, value, true) ? TAUT_OK : taut_no_memory(key);
     TAUT_CHECK(!g->used, "an override comes before the question");

@@ -33,7 +33,7 @@ void taut_config_free(taut_config *cfg);
 int64_t taut_config_int(taut_config *cfg, const char *key, int64_t def, int64_t lo, int64_t hi);
 /* Also fractions: 1/6, 8/255.  An infinite lo or hi is no limit; the value itself is always finite. */
 double taut_config_real(taut_config *cfg, const char *key, double def, double lo, double hi);
-bool taut_config_bool(taut_config *cfg, const char *key, bool def); /* true false yes no on off 1 0 */
+bool taut_config_bool(taut_config *cfg, const char *key, bool def);               /* true false yes no on off 1 0 */
 const char *taut_config_text(taut_config *cfg, const char *key, const char *def); /* lives as long as cfg */
 /* The index in "adamw|muon|sgd". */
 int taut_config_choice(taut_config *cfg, const char *key, const char *choices, int def);
@@ -41,6 +41,8 @@ bool taut_config_has(const taut_config *cfg, const char *key); /* was it given? 
 
 /* The first problem with what was asked for so far. */
 taut_status taut_config_problem(const taut_config *cfg) TAUT_MUST_USE;
+/* The first problem, also a key of one section (all of them: NULL) that nobody asked for. */
+taut_status taut_config_finish_section(taut_config *cfg, const char *section) TAUT_MUST_USE;
 /* The first problem, also a key that nobody asked for. */
 taut_status taut_config_finish(taut_config *cfg) TAUT_MUST_USE;
 

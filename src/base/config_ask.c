@@ -28,8 +28,8 @@ static const taut_config_asked *record(taut_config *cfg, const char *key, const 
         taut_config_asked *a = &cfg->asked[i];
         if (strcmp(a->key, key) != 0) continue;
         if (!same_text(a->def, def))
-            taut_config_note(cfg, TAUT_BAD_CONFIG, "%s: %s has two defaults, \"%s\" and \"%s\"", cfg->name,
-                             key, a->def ? a->def : "", def ? def : "");
+            taut_config_note(cfg, TAUT_BAD_CONFIG, "%s: %s has two defaults, \"%s\" and \"%s\"", cfg->name, key,
+                             a->def ? a->def : "", def ? def : "");
         return a;
     }
     taut_config_asked *more = taut_realloc(cfg->asked, sizeof *more * ((size_t)cfg->askeds + 1));
@@ -62,15 +62,14 @@ static const char *origin(const taut_config *cfg, const taut_config_given *g)
 /* what: "a whole number from 1 to 10" */
 static void refuse(taut_config *cfg, const taut_config_given *g, const char *what)
 {
-    taut_config_note(cfg, TAUT_BAD_CONFIG, "%s: %s = \"%s\" is not %s", origin(cfg, g), g->key, g->value,
-                     what);
+    taut_config_note(cfg, TAUT_BAD_CONFIG, "%s: %s = \"%s\" is not %s", origin(cfg, g), g->key, g->value, what);
 }
 
 /* A default may be computed from other keys, so an illegal one is a problem of the recipe, not a bug. */
 static void refuse_default(taut_config *cfg, const char *key, const char *def, const char *what)
 {
-    taut_config_note(cfg, TAUT_BAD_CONFIG, "%s: %s is not given, and its default \"%s\" is not %s", cfg->name,
-                     key, def, what);
+    taut_config_note(cfg, TAUT_BAD_CONFIG, "%s: %s is not given, and its default \"%s\" is not %s", cfg->name, key, def,
+                     what);
 }
 
 int64_t taut_config_int(taut_config *cfg, const char *key, int64_t def, int64_t lo, int64_t hi)
@@ -101,8 +100,7 @@ double taut_config_real(taut_config *cfg, const char *key, double def, double lo
     taut_number_print(to, hi);
     /* the smallest double above 0 is how a caller says "positive" */
     const char *least = lo == DBL_MIN || lo == DBL_TRUE_MIN ? "above 0" : from;
-    snprintf(what, sizeof what, "a number%s%s%s%s", lo > -INFINITY ? " from " : "",
-             lo > -INFINITY ? least : "",
+    snprintf(what, sizeof what, "a number%s%s%s%s", lo > -INFINITY ? " from " : "", lo > -INFINITY ? least : "",
              hi < INFINITY    ? " to "
              : lo > -INFINITY ? " up"
                               : "",
@@ -193,17 +191,25 @@ taut_status taut_config_problem(const taut_config *cfg)
     return cfg->status ? taut_fail(cfg->status, "%s", cfg->problem) : TAUT_OK;
 }
 
-taut_status taut_config_finish(taut_config *cfg)
+static bool in_section(const char *key, const char *section)
+{
+    const size_t len = strlen(section);
+    return strncmp(key, section, len) == 0 && key[len] == '.';
+}
+
+taut_status taut_config_finish_section(taut_config *cfg, const char *section)
 {
     for (int i = 0; i < cfg->givens && !cfg->status; i++) {
         const taut_config_given *g = &cfg->given[i];
-        if (g->used) continue;
+        if (g->used || (section && !in_section(g->key, section))) continue;
         const char *near = suggestion(cfg, g->key);
         taut_config_note(cfg, TAUT_BAD_CONFIG, "%s: unknown key %s%s%s%s", origin(cfg, g), g->key,
                          near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
     }
     return taut_config_problem(cfg);
 }
+
+taut_status taut_config_finish(taut_config *cfg) { return taut_config_finish_section(cfg, NULL); }
 
 static size_t section_len(const char *key) { return (size_t)(strchr(key, '.') - key); }
 
@@ -223,8 +229,7 @@ char *taut_config_print(const taut_config *cfg)
     for (int i = 0; i < cfg->askeds; i++) {
         const char *first = cfg->asked[i].key;
         bool done = !cfg->asked[i].value;
-        for (int j = 0; j < i && !done; j++)
-            done = cfg->asked[j].value && same_section(cfg->asked[j].key, first);
+        for (int j = 0; j < i && !done; j++) done = cfg->asked[j].value && same_section(cfg->asked[j].key, first);
         if (done) continue;
         p += sprintf(p, "%s[%.*s]\n", p == text ? "" : "\n", (int)section_len(first), first);
         for (int j = i; j < cfg->askeds; j++) {

@@ -22,7 +22,7 @@ bool taut_file_exists(const char *path)
     return stat(path, &info) == 0;
 }
 
-/* The size is only a hint: a pipe has none, and a file may grow while it is read. */
+/* The size is only a hint: files of the system say 0, and a file may grow while it is read. */
 static taut_status read_all(char **text, size_t *len, const char *path, int fd, size_t hint)
 {
     size_t room = hint + 2, used = 0;
@@ -57,7 +57,7 @@ taut_status taut_file_read(char **text, size_t *len, const char *path)
 {
     *text = NULL;
     *len = 0;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return taut_fail(TAUT_BAD_FILE, "%s: %s", path, strerror(errno));
     struct stat info;
     taut_status status;
@@ -65,8 +65,11 @@ taut_status taut_file_read(char **text, size_t *len, const char *path)
         status = taut_fail(TAUT_BAD_FILE, "%s: %s", path, strerror(errno));
     else if (S_ISDIR(info.st_mode))
         status = taut_fail(TAUT_BAD_FILE, "%s: is a folder, not a file", path);
+    else if (!S_ISREG(info.st_mode))
+        status = taut_fail(TAUT_BAD_FILE, "%s: not a regular file",
+                           path); /* a device may have no end, a pipe no start */
     else
-        status = read_all(text, len, path, fd, S_ISREG(info.st_mode) ? (size_t)info.st_size : 4096);
+        status = read_all(text, len, path, fd, (size_t)info.st_size);
     close(fd);
     return status;
 }

@@ -60,8 +60,7 @@ static taut_up up_vector(const double *b, int64_t len) { return b ? up_norm_frob
 static taut_up up_key_bias(const taut_attention_weights *w, int64_t h)
 {
     if (!w->bq) return UP_ZERO;
-    taut_ball k = ball_of(w->wk + h * w->dh * w->width, w->dh, w->width),
-              b = ball_of(w->bq + h * w->dh, w->dh, 1);
+    taut_ball k = ball_of(w->wk + h * w->dh * w->width, w->dh, w->width), b = ball_of(w->bq + h * w->dh, w->dh, 1);
     taut_ball kb = ball_mul(&k, true, &b, false);
     const taut_up r = up_ball_frobenius(&kb);
     ball_free(&k), ball_free(&b), ball_free(&kb);
@@ -95,14 +94,11 @@ static void read_logits(problem *p, int64_t h, int64_t at, double *tall)
 {
     const taut_attention_weights *w = p->w;
     const double *wq = w->wq + h * w->dh * w->width, *wk = w->wk + h * w->dh * w->width;
-    const taut_up two_s = up_mul((taut_up){ 2 }, p->s),
-                  slope = w->alibi ? up_alibi_slope(h, w->heads) : UP_ZERO;
+    const taut_up two_s = up_mul((taut_up){ 2 }, p->s), slope = w->alibi ? up_alibi_slope(h, w->heads) : UP_ZERO;
     if (w->rope) {
         const taut_up qn = ledger_note(p->ledger, "query", up_norm(wq, w->dh, w->width));
-        const taut_up bq = ledger_note(p->ledger, "query_bias",
-                                       up_vector(w->bq ? w->bq + h * w->dh : NULL, w->dh));
-        const taut_up bk = ledger_note(p->ledger, "key_bias",
-                                       up_vector(w->bk ? w->bk + h * w->dh : NULL, w->dh));
+        const taut_up bq = ledger_note(p->ledger, "query_bias", up_vector(w->bq ? w->bq + h * w->dh : NULL, w->dh));
+        const taut_up bk = ledger_note(p->ledger, "key_bias", up_vector(w->bk ? w->bk + h * w->dh : NULL, w->dh));
         p->q[at] = ball_of(wq, w->dh, w->width);
         p->kn[at] = ledger_note(p->ledger, "key", up_norm(wk, w->dh, w->width));
         p->kb[at] = times(bq, p->kn[at]);
@@ -173,8 +169,7 @@ static taut_up up_query_stack(const problem *p, const taut_up *g)
 {
     taut_ball *parts = taut_calloc((size_t)p->live, sizeof *parts);
     if (!parts) return UP_NONE;
-    for (int64_t h = 0; h < p->live; h++)
-        parts[h] = ball_scale(&p->q[h], up_mul((taut_up){ p->r[h] }, g[h]).v);
+    for (int64_t h = 0; h < p->live; h++) parts[h] = ball_scale(&p->q[h], up_mul((taut_up){ p->r[h] }, g[h]).v);
     taut_ball all = ball_vcat(parts, p->live);
     const taut_up norm = up_ball_norm(&all);
     for (int64_t h = 0; h < p->live; h++) ball_free(&parts[h]);
@@ -198,8 +193,7 @@ static family up_family(problem *p, int kind)
     }
     f.t = ledger_note(p->ledger, "out_norm", up_joint_norm(p->out, p->t, p->live));
     const taut_up n = ledger_note(p->ledger, "logit_norm",
-                                  p->w->rope ? up_query_stack(p, p->kn)
-                                             : up_joint_norm(p->logit, p->r, p->live));
+                                  p->w->rope ? up_query_stack(p, p->kn) : up_joint_norm(p->logit, p->r, p->live));
     f.in = up_add(times(p->xq, n), bias);
     f.y = p->w->rope ? ledger_note(p->ledger, "query_norm", up_query_stack(p, p->kr)) : times(p->xk, n);
     ledger_close(p->ledger);
@@ -250,23 +244,18 @@ static bool finite_weights(const taut_attention_weights *w)
     return ok && (!w->bo || range_max(w->bo, w->width) <= DBL_MAX);
 }
 
-taut_attention_bound up_attention(const taut_attention_weights *w, taut_up x_q, taut_up x_k,
-                                  taut_ledger *ledger)
+taut_attention_bound up_attention(const taut_attention_weights *w, taut_up x_q, taut_up x_k, taut_ledger *ledger)
 {
     taut_attention_bound r = { UP_NONE, UP_NONE, UP_NONE };
-    problem p = {
-        .w = w, .ledger = ledger, .s = up_exact(w->scale), .xq = up_wrap(x_q.v), .xk = up_wrap(x_k.v)
-    };
+    problem p = { .w = w, .ledger = ledger, .s = up_exact(w->scale), .xq = up_wrap(x_q.v), .xk = up_wrap(x_k.v) };
     if (!w->cross) p.xq = p.xk = up_max(p.xq, p.xk);
     if (finite_weights(w) && allocate(&p, w->heads) && read_heads(&p)) {
         const taut_up c = up_exact(w->out);
         const parts l = p.live ? up_parts(&p) : (parts){ UP_ZERO, UP_ZERO, UP_ZERO };
-        const taut_up keys = up_mul(up_sqrt(ledger_note(ledger, "count", up_count(w, p.spread, p.live))),
-                                    l.keys);
+        const taut_up keys = up_mul(up_sqrt(ledger_note(ledger, "count", up_count(w, p.spread, p.live))), l.keys);
         r.tokens = up_mul(c, up_add(l.keys, l.queries));
         r.flat = up_mul(c, w->cross ? up_hypot(keys, l.queries) : up_add(keys, l.queries));
-        r.growth = up_mul(c,
-                          up_add(times(p.xk, l.mean), ledger_note(ledger, "value_bias", up_value_bias(w))));
+        r.growth = up_mul(c, up_add(times(p.xk, l.mean), ledger_note(ledger, "value_bias", up_value_bias(w))));
         r.growth = up_add(r.growth, ledger_note(ledger, "bias", up_vector(w->bo, w->width)));
     }
     release(&p);

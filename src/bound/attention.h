@@ -22,7 +22,7 @@ typedef struct {
     double scale, out;
     bool rope, causal, alibi, cross; /* cross: queries and keys are different tokens */
     int64_t tq, tk;                  /* how many queries and keys; only `flat` depends on them */
-    int64_t keys_min; /* padding leaves every example at least this many keys: 0 any padding, tk none */
+    int64_t keys_min;                /* padding leaves every example at least this many keys: 0 any padding, tk none */
 } taut_attention_weights;
 
 /* On the region |x_j| <= X:  tokens is a Lipschitz constant in the max-token norm, flat in the l2 norm

@@ -19,7 +19,7 @@ void ledger_open(taut_ledger *, const char *rule); /* a child of the node that i
 void ledger_close(taut_ledger *);
 
 taut_up ledger_note(taut_ledger *, const char *key, taut_up number);
-void ledger_exact(taut_ledger *, const char *key, double number); /* a choice, not a bound */
+void ledger_exact(taut_ledger *, const char *key, double number);                   /* a choice, not a bound */
 void ledger_list(taut_ledger *, const char *key, const double *numbers, int count); /* choices */
 void ledger_word(taut_ledger *, const char *key, const char *word);
 

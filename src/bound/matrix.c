@@ -73,9 +73,9 @@ taut_ball ball_identity(double a, int64_t n)
 static void multiply(taut_ball r, const taut_ball *a, bool ta, const taut_ball *b, bool tb, int64_t k)
 {
     const int before = blas_threads_raise(2.0 * (double)r.rows * (double)r.cols * (double)k);
-    cblas_dgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans,
-                (blasint)r.rows, (blasint)r.cols, (blasint)k, 1, a->v, (blasint)a->cols, b->v,
-                (blasint)b->cols, 0, r.v, (blasint)r.cols);
+    cblas_dgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans, (blasint)r.rows,
+                (blasint)r.cols, (blasint)k, 1, a->v, (blasint)a->cols, b->v, (blasint)b->cols, 0, r.v,
+                (blasint)r.cols);
     blas_threads_restore(before);
 }
 
@@ -92,8 +92,7 @@ taut_ball ball_mul(const taut_ball *a, bool ta, const taut_ball *b, bool tb)
     else
         multiply(r, a, ta, b, tb, k);
     const taut_up both = up_mul(fa, fb);
-    const taut_up product = both.v == 0 ? UP_ZERO
-                                        : up_add(up_mul(up_gamma(k), both), up_mul(up_int(k), lost(&r)));
+    const taut_up product = both.v == 0 ? UP_ZERO : up_add(up_mul(up_gamma(k), both), up_mul(up_int(k), lost(&r)));
     const taut_up inputs = up_add(up_mul(up_add(fa, a->err), b->err), up_mul(a->err, fb));
     return finished(r, up_add(product, inputs));
 }
@@ -124,15 +123,9 @@ static taut_ball scaled(const taut_ball *a, const double *by_row, const double *
 
 taut_ball ball_scale(const taut_ball *a, double s) { return scaled(a, NULL, NULL, s, fabs(s)); }
 
-taut_ball ball_scale_rows(const taut_ball *a, const double *d)
-{
-    return scaled(a, d, NULL, 0, range_max(d, a->rows));
-}
+taut_ball ball_scale_rows(const taut_ball *a, const double *d) { return scaled(a, d, NULL, 0, range_max(d, a->rows)); }
 
-taut_ball ball_scale_cols(const taut_ball *a, const double *d)
-{
-    return scaled(a, NULL, d, 0, range_max(d, a->cols));
-}
+taut_ball ball_scale_cols(const taut_ball *a, const double *d) { return scaled(a, NULL, d, 0, range_max(d, a->cols)); }
 
 /* r[row.., col..] = all of part. */
 static void place(taut_ball *r, const taut_ball *part, int64_t row, int64_t col)
@@ -177,27 +170,15 @@ static taut_ball part(const taut_ball *a, int64_t row, int64_t rows, int64_t col
     return r.v ? finished(r, a->err) : r;
 }
 
-taut_ball ball_rows(const taut_ball *a, int64_t first, int64_t count)
-{
-    return part(a, first, count, 0, a->cols);
-}
+taut_ball ball_rows(const taut_ball *a, int64_t first, int64_t count) { return part(a, first, count, 0, a->cols); }
 
-taut_ball ball_cols(const taut_ball *a, int64_t first, int64_t count)
-{
-    return part(a, 0, a->rows, first, count);
-}
+taut_ball ball_cols(const taut_ball *a, int64_t first, int64_t count) { return part(a, 0, a->rows, first, count); }
 
-taut_up up_ball_norm(const taut_ball *a)
-{
-    return a->v ? up_add(up_norm(a->v, a->rows, a->cols), a->err) : UP_NONE;
-}
+taut_up up_ball_norm(const taut_ball *a) { return a->v ? up_add(up_norm(a->v, a->rows, a->cols), a->err) : UP_NONE; }
 
 taut_up up_ball_frobenius(const taut_ball *a)
 {
     return a->v ? up_add(up_norm_frobenius(a->v, a->rows * a->cols), a->err) : UP_NONE;
 }
 
-bool ball_is_zero(const taut_ball *a)
-{
-    return a->v && a->err.v == 0 && range_max(a->v, a->rows * a->cols) == 0;
-}
+bool ball_is_zero(const taut_ball *a) { return a->v && a->err.v == 0 && range_max(a->v, a->rows * a->cols) == 0; }

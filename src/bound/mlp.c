@@ -20,8 +20,7 @@ static void balance(const taut_mlp_weights *w, double *exponent)
     for (int64_t k = 0; k < w->hidden; k++) {
         double row = 0, column = 0;
         for (int64_t j = 0; j < w->width; j++) row += w->w_in[k * w->width + j] * w->w_in[k * w->width + j];
-        for (int64_t i = 0; i < w->out; i++)
-            column += w->w_out[i * w->hidden + k] * w->w_out[i * w->hidden + k];
+        for (int64_t i = 0; i < w->out; i++) column += w->w_out[i * w->hidden + k] * w->w_out[i * w->hidden + k];
         int e = 0;
         if (row > 0 && column > 0 && isfinite(row) && isfinite(column)) frexp(sqrt(sqrt(column / row)), &e);
         exponent[k] = e > 200 || e < -200 ? 0 : e;
@@ -29,8 +28,7 @@ static void balance(const taut_mlp_weights *w, double *exponent)
 }
 
 /* T = I unless balancing makes the product smaller. */
-static void scale_units(const taut_mlp_weights *w, const taut_ball *in, const taut_ball *out,
-                        taut_mlp_numbers *n)
+static void scale_units(const taut_mlp_weights *w, const taut_ball *in, const taut_ball *out, taut_mlp_numbers *n)
 {
     double *up = taut_malloc((size_t)(3 * w->hidden + 1) * sizeof *up), *down = up + w->hidden,
            *units = down + w->hidden;
@@ -87,8 +85,7 @@ static taut_up up_slack(const taut_mlp_weights *w, double middle)
 static taut_up up_either(const taut_mlp_weights *w, const taut_mlp_numbers *n, taut_up joint, double middle,
                          taut_up half, taut_up most)
 {
-    const taut_up mixed = up_mul(up_exact(w->mix), up_exact(w->factor)),
-                  product = up_mul(n->scaled_in, n->scaled_out);
+    const taut_up mixed = up_mul(up_exact(w->mix), up_exact(w->factor)), product = up_mul(n->scaled_in, n->scaled_out);
     const taut_up spread = up_add(up_mul(mixed, half), up_slack(w, middle));
     return up_min(up_add(joint, up_mul(spread, product)),
                   up_add(up_exact(w->keep), up_mul(up_mul(mixed, most), product)));
@@ -96,8 +93,7 @@ static taut_up up_either(const taut_mlp_weights *w, const taut_mlp_numbers *n, t
 
 taut_up up_mlp_lip(const taut_mlp_weights *w, const taut_mlp_numbers *n)
 {
-    return up_either(w, n, n->joint, slopes_mid(w->slopes), up_slopes_half(w->slopes),
-                     up_slopes_lip(w->slopes));
+    return up_either(w, n, n->joint, slopes_mid(w->slopes), up_slopes_half(w->slopes), up_slopes_lip(w->slopes));
 }
 
 taut_up up_mlp_growth(const taut_mlp_weights *w, const taut_mlp_numbers *n, taut_up size)

@@ -98,7 +98,4 @@ static taut_up up_square(double *g, int64_t n)
     return r;
 }
 
-taut_up up_norm(const double *w, int64_t rows, int64_t cols)
-{
-    return up_norm_from_gram(w, rows, cols, up_square);
-}
+taut_up up_norm(const double *w, int64_t rows, int64_t cols) { return up_norm_from_gram(w, rows, cols, up_square); }

@@ -55,12 +55,9 @@ taut_up up_round_mlp(const taut_mlp_weights *w, taut_up size)
 {
     const taut_up h = mass(w->w_in, w->b_in, w->hidden, w->width, size), factor = up_exact(w->factor);
     const taut_up dh = up_mul(up_gamma(w->width + 4), h);
-    const taut_up da = up_mul(factor,
-                              up_add(up_mul(up_slopes_lip(w->slopes), dh), up_round_curve(up_add(h, dh))));
-    const taut_up a = up_add(up_mul(factor, h), da),
-                  frobenius = up_norm_frobenius(w->w_out, w->out * w->hidden);
-    const taut_up second = up_mul(up_gamma(w->hidden + 4),
-                                  up_add(up_mul(frobenius, a), vector(w->b_out, w->out)));
+    const taut_up da = up_mul(factor, up_add(up_mul(up_slopes_lip(w->slopes), dh), up_round_curve(up_add(h, dh))));
+    const taut_up a = up_add(up_mul(factor, h), da), frobenius = up_norm_frobenius(w->w_out, w->out * w->hidden);
+    const taut_up second = up_mul(up_gamma(w->hidden + 4), up_add(up_mul(frobenius, a), vector(w->b_out, w->out)));
     return up_add(up_mul(frobenius, da), second);
 }
 
@@ -73,10 +70,8 @@ static taut_up up_expm1(taut_up x) { return x.v <= 1 ? up_add(x, up_mul(x, x)) :
 taut_up up_round_attention(const taut_attention_weights *w, taut_up size)
 {
     const int64_t inner = w->heads * w->dh;
-    const taut_up s = up_exact(w->scale), c = up_exact(w->out),
-                  tokens = up_int(w->tq > w->tk ? w->tq : w->tk);
-    const taut_up q = mass(w->wq, w->bq, inner, w->width, size),
-                  k = mass(w->wk, w->bk, inner, w->width, size);
+    const taut_up s = up_exact(w->scale), c = up_exact(w->out), tokens = up_int(w->tq > w->tk ? w->tq : w->tk);
+    const taut_up q = mass(w->wq, w->bq, inner, w->width, size), k = mass(w->wk, w->bk, inner, w->width, size);
     const taut_up v = mass(w->wv, w->bv, inner, w->width, size), gemm = up_gamma(w->width + 8);
     const taut_up turn = w->rope ? up_mul((taut_up){ 0x1p-48 }, up_add(tokens, (taut_up){ 1 })) : UP_ZERO;
     const taut_up relative = up_add(up_mul((taut_up){ 3 }, up_add(gemm, turn)), up_gamma(w->dh + 16));

@@ -18,8 +18,8 @@ static taut_up up_square(const double *w, int64_t rows, int64_t cols, taut_up fr
     double *g = taut_malloc((size_t)(n * n) * sizeof *g);
     if (!g) return UP_NONE;
     const int before = blas_threads_raise((double)n * (double)n * (double)m);
-    cblas_dsyrk(CblasRowMajor, CblasUpper, rows < cols ? CblasNoTrans : CblasTrans, (blasint)n, (blasint)m, 1,
-                w, (blasint)cols, 0, g, (blasint)n);
+    cblas_dsyrk(CblasRowMajor, CblasUpper, rows < cols ? CblasNoTrans : CblasTrans, (blasint)n, (blasint)m, 1, w,
+                (blasint)cols, 0, g, (blasint)n);
     const taut_up lost = up_mul(up_mul(up_int(8 * m), up_int(n)), (taut_up){ RANGE_LOST });
     const taut_up rounding = up_mul(up_gamma(m), up_mul(frobenius, frobenius));
     const taut_up r = up_add(up_add(top(g, n), rounding), lost);
@@ -33,8 +33,7 @@ taut_up up_norm_from_gram(const double *w, int64_t rows, int64_t cols, up_top_fn
     const int64_t len = rows * cols;
     const taut_up frobenius = up_norm_frobenius(w, len);
     const double most = range_max(w, len);
-    if (rows <= 1 || cols <= 1 || rows > INT_MAX || cols > INT_MAX || !(most <= DBL_MAX) || most == 0)
-        return frobenius;
+    if (rows <= 1 || cols <= 1 || rows > INT_MAX || cols > INT_MAX || !(most <= DBL_MAX) || most == 0) return frobenius;
     const int e = range_shift(most);
     double *c = e ? range_copy(w, len, e) : NULL;
     if (e && !c) return UP_NONE;

@@ -7,7 +7,7 @@
  *   activation  |computed - f(z)| <= 16 u |z|: libm within 4 ulp (1e-15), a few roundings, |f(z)| <= |z|
  *   norm layer  c = C x is off by delta <= gamma |x|; c/sd moves by at most delta over the smallest sd on the way
  *   attention   logits off by delta put P off by a factor within e^(+-2 delta), the mean value by (e^(2 delta) - 1) times the
- *               longest value; RoPE's angles are off by at most 8 u T, its turned vectors by that and a few roundings
+ *               longest value; RoPE's angles are off by (16 + ln base) u T at most (pow, its exponent), its sines by 8 u
  * Then with B = lip of the body, E = its rho, w_j the rows of the head and z the last token:  (f_p - f_j)(x') / logit_scale >=
  * (w_p - w_j).z + b_p - b_j - |w_p - w_j| (E + B |x' - x|).  A tie, NaN or infinity is never certified. */
 #include <stdio.h>
@@ -45,7 +45,7 @@ static double curve(int kind, double x)
 static void activate(ck *c, tokens *x)
 {
     for (int64_t i = 0; i < x->t * x->d; i++) x->v[i] = c->factor * curve((int)c->r.activation, x->v[i]);
-    x->err = ck_mul(c->factor, ck_add(ck_mul(ck_slope(c), x->err), ck_add(ck_mul(18 * CK_U, x->most), 1e-290)));
+    x->err = ck_mul(c->factor, ck_add(ck_mul(ck_slope(c), x->err), ck_mul(18 * CK_U, x->most)));
     x->most = longest(x);
 }
 
@@ -60,7 +60,7 @@ static void normalise(ck *c, const ck_node *n, tokens *x)
         for (int64_t i = 0; i < x->d; i++) v[i] -= mean / d, square += v[i] * v[i];
         const double low = fmax(sqrt(square) * (1 - ck_gamma(d + 4)) - delta, 0) * (1 - 4 * CK_U);
         if (!center) by = 1 / sqrt(square / d + eps);
-        if (!center) worst = fmax(worst, ck_div(1, sqrt(low * low / d + eps) * (1 - 4 * CK_U)));
+        if (!center) worst = fmax(worst, ck_div(1, sqrt(low * low / d + eps) * (1 - 8 * CK_U)));
         for (int64_t i = 0; i < x->d; i++) v[i] = v[i] * by * n->w[0].f[i] + bias_at(&n->b[0], i);
     }
     const double size = center ? ck_mul(worst, 2 * x->most) : ck_sqrt(d); /* of what is multiplied by g */
@@ -82,7 +82,7 @@ static void rotate(const ck *c, tokens *x, int64_t dh)
                 *w = si * a + co * b;
             }
         }
-    x->err = ck_add(x->err, ck_mul((8 * (double)x->t + 32) * CK_U, x->most));
+    x->err = ck_add(x->err, ck_mul(((16 + log(c->r.rope_base)) * (double)x->t + 32) * CK_U, x->most));
 }
 
 /* One row of one head: o = sum_j P_j v_j; s is room for the logits. */
@@ -124,7 +124,7 @@ static void attention(ck *c, const ck_node *n, tokens *x)
     off = ck_add(ck_mul(c->scale, off), ck_mul(ck_gamma((double)dh + 24), logits));
     off = ck_add(2 * off, ck_gamma(2 * (double)t + 32));
     off = ck_mul(off < 0.01 ? 1.01 * off : INFINITY, big[2]);
-    o.err = ck_mul(ck_sqrt((double)heads), ck_add(off, ck_add(m[2].err, 1e-290)));
+    o.err = ck_mul(ck_sqrt((double)heads), ck_add(off, m[2].err));
     *x = affine(c, &o, c->r.attention_out, n->w[3], n->b[3]);
     x->err = ck_add(x->err, ck_mul(c->r.attention_out, ck_mul(ck_length(n->w[3]), o.err)));
 }
@@ -132,7 +132,7 @@ static void attention(ck *c, const ck_node *n, tokens *x)
 /* See the top; x becomes the output. */
 static double forward(ck *c, const ck_node *n, tokens *x)
 {
-    const bool inside = x->most <= n->in;
+    const bool inside = x->most <= n->in || n->kind == DROP;
     const double all = c->out->flat ? ck_sqrt((double)x->t) : 1;
     double rho = 0;
     tokens in = *x;
@@ -163,7 +163,7 @@ static double forward(ck *c, const ck_node *n, tokens *x)
     }
     if (n->kind == NORM || n->kind == CENTER) normalise(c, n, x);
     if (n->kind == ATTENTION) attention(c, n, x);
-    return inside ? ck_add(rho, ck_mul(x->err, all)) : INFINITY;
+    return inside ? ck_add(rho, ck_mul(ck_add(x->err, n->kind == DROP ? 0 : 1e-280), all)) : INFINITY; /* + underflow */
 }
 
 /* Is token p proved to stay ahead of all others within the radius?  With no radius: is it at least not refuted? */

@@ -42,7 +42,10 @@ double ck_length(ck_view v)
     double sum = 0;
     for (int64_t i = 0; i < v.rows; i++) {
         double row = 0;
-        for (int64_t j = 0; j < v.cols; j++) row += ck_at(&v, i, j) * ck_at(&v, i, j);
+        for (int64_t j = 0; j < v.cols; j++) {
+            const double x = fabs(ck_at(&v, i, j));
+            row += x > 0 && x < 1e-140 ? 1e-280 : x * x; /* no square underflows */
+        }
         sum += row;
     }
     return ck_sqrt(ck_mul(sum, 1 + 2 * ck_gamma((double)(v.rows + v.cols + 2))));
@@ -134,20 +137,13 @@ static bool cholesky(ck *c, double *s, int64_t n)
         const int64_t end = n - j0 < NB ? n : j0 + NB;
         multiply(c, s + j0 * n + j0, n, (ck_view){ NULL, s + j0, j0, end - j0, n, 1 },
                  (ck_view){ NULL, s + j0, j0, n - j0, n, 1 }, -1, false);
-        for (int64_t i = j0; i < end; i++) { /* the diagonal block */
+        for (int64_t i = j0; i < end; i++) {
             if (!(s[i * n + i] > 0)) return false;
             s[i * n + i] = sqrt(s[i * n + i]);
-            for (int64_t j = i + 1; j < end; j++) s[i * n + j] /= s[i * n + i];
+            for (int64_t j = i + 1; j < n; j++) s[i * n + j] /= s[i * n + i];
             for (int64_t l = i + 1; l < end; l++)
-                for (int64_t j = l; j < end; j++) s[l * n + j] -= s[i * n + l] * s[i * n + j];
+                for (int64_t j = l; j < n; j++) s[l * n + j] -= s[i * n + l] * s[i * n + j];
         }
-#pragma omp parallel for schedule(dynamic, 1) if (n > 4 * NB)
-        for (int64_t c0 = end; c0 < n; c0 += NB) /* the rest of its rows, NB columns at a time */
-            for (int64_t i = j0, c1 = n - c0 < NB ? n : c0 + NB; i < end; i++) {
-                for (int64_t l = j0; l < i; l++)
-                    for (int64_t j = c0; j < c1; j++) s[i * n + j] -= s[l * n + i] * s[l * n + j];
-                for (int64_t j = c0; j < c1; j++) s[i * n + j] /= s[i * n + i];
-            }
     }
     return true;
 }

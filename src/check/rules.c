@@ -84,13 +84,14 @@ double ck_slope(const ck *c)
 /* ||diag(g) C|| <= mu?  Without C (RMSNorm) it is max |g|.  With C: let l <= mu^2.  If all g_i^2 <= l, yes.  If g_1^2 > l alone
  * and the others are < l, then for sum y_i = 0 Cauchy-Schwarz gives y_1^2 = (sum' y_i)^2 <= sum' (l - g_i^2) y_i^2 * sum'
  * 1/(l - g_i^2), so (g_1^2 - l) sum' 1/(l - g_i^2) <= 1 makes sum g_i^2 y_i^2 <= l |y|^2.  Squares are exact. */
-static bool norm_holds(const ck_view *g, double mu)
+static bool norm_holds(const ck_view *g, bool centred, double mu)
 {
     const double l = ck_below(mu * mu);
     double most = 0, sum = 0;
     int64_t at = 0;
     for (int64_t i = 0; i < g->rows; i++)
         if (!(fabs(ck_at(g, i, 0)) <= most)) most = fabs(ck_at(g, at = i, 0));
+    if (most <= mu || !centred) return most <= mu;
     for (int64_t i = 0; i < g->rows; i++) {
         const double gap = ck_sub_down(l, ck_at(g, i, 0) * ck_at(g, i, 0));
         if (i != at && !(gap > 0)) return false;
@@ -101,8 +102,8 @@ static bool norm_holds(const ck_view *g, double mu)
 
 static void norm_layer(ck_fields *f, ck_node *n, double x, double *lip, double *out)
 {
-    const double d = f->c->r.width, eps = f->c->r.norm_eps, norm = ck_stated(f, "norm"), most = ck_longest(n->w[0]);
-    accept(f, "norm", norm, f->c->r.norm != RMSNORM && norm_holds(&n->w[0], norm) ? norm : most);
+    const double d = f->c->r.width, eps = f->c->r.norm_eps, norm = ck_stated(f, "norm");
+    accept(f, "norm", norm, norm_holds(&n->w[0], f->c->r.norm != RMSNORM, norm) ? norm : ck_longest(n->w[0]));
     if (n->kind == CENTER) {
         *lip = ck_mul((float)(d / (d - 1)), norm);
         *out = ck_add(ck_mul(*lip, x), ck_claim(f, "bias", ck_length(n->b[0])));

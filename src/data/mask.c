@@ -5,8 +5,8 @@
 
 #include "base/rng.h"
 
-void taut_mask_tokens(int32_t *x, int32_t *y, int64_t count, uint64_t key, int64_t first, double rate,
-                      int32_t mask_id, int32_t vocab)
+void taut_mask_tokens(int32_t *x, int32_t *y, int64_t count, uint64_t key, int64_t first, double rate, int32_t mask_id,
+                      int32_t vocab)
 {
     for (int64_t i = 0; i < count; i++) {
         const uint64_t counter = 3 * (uint64_t)(first + i);

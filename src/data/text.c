@@ -15,8 +15,7 @@
 
 static taut_status load_builtin(char **chars, size_t *len, int64_t length, uint64_t seed)
 {
-    if (length < 1)
-        return taut_fail(TAUT_BAD_DATA, "brackets: a text of %" PRId64 " characters is empty", length);
+    if (length < 1) return taut_fail(TAUT_BAD_DATA, "brackets: a text of %" PRId64 " characters is empty", length);
     *len = (size_t)length;
     *chars = taut_malloc(*len);
     if (!*chars) return taut_no_memory("brackets");
@@ -58,8 +57,7 @@ taut_status taut_text_open(taut_text **out, const char *source, const char *toke
     size_t len = 0;
     taut_text *text = taut_calloc(1, sizeof *text);
     if (!text) return taut_no_memory(source);
-    taut_status status = builtin ? load_builtin(&chars, &len, builtin_length, seed)
-                                 : load_file(&chars, &len, source);
+    taut_status status = builtin ? load_builtin(&chars, &len, builtin_length, seed) : load_file(&chars, &len, source);
     if (status) goto done;
     status = choose_vocab(&text->vocab, tokens, given, builtin, chars, len);
     if (!status) status = taut_vocab_encode(&text->ids, &text->len, text->vocab, chars, len);
@@ -98,8 +96,8 @@ taut_status taut_text_check(const taut_text *text, int64_t context)
         const int64_t have = taut_text_split_len(text, i ? TAUT_VALID : TAUT_TRAIN);
         if (have <= context)
             return taut_fail(TAUT_BAD_DATA,
-                             "the text is too short: its %s part has %" PRId64
-                             " tokens, and a context of %" PRId64 " needs at least %" PRId64,
+                             "the text is too short: its %s part has %" PRId64 " tokens, and a context of %" PRId64
+                             " needs at least %" PRId64,
                              i ? "validation" : "training", have, context, context + 1);
     }
     return TAUT_OK;
@@ -112,8 +110,7 @@ void taut_text_sample(const taut_text *text, taut_split split, int64_t context, 
     TAUT_CHECK(context > 0 && starts > 0, "taut_text_check comes before taut_text_sample");
     const size_t size = (size_t)context * sizeof *x;
     for (int64_t i = 0; i < count; i++) {
-        const int32_t *from = split_ids(text, split) +
-                              taut_rng_below(key, (uint64_t)(first + i), (uint64_t)starts);
+        const int32_t *from = split_ids(text, split) + taut_rng_below(key, (uint64_t)(first + i), (uint64_t)starts);
         memcpy(x + i * context, from, size);
         memcpy(y + i * context, from + 1, size);
     }
@@ -126,8 +123,7 @@ int64_t taut_text_windows(const taut_text *text, taut_split split, int64_t conte
     return targets > 0 ? (targets - 1) / context + 1 : 0;
 }
 
-void taut_text_window(const taut_text *text, taut_split split, int64_t context, int64_t index, int32_t *x,
-                      int32_t *y)
+void taut_text_window(const taut_text *text, taut_split split, int64_t context, int64_t index, int32_t *x, int32_t *y)
 {
     TAUT_CHECK(index >= 0 && index < taut_text_windows(text, split, context), "no window of that index");
     const int64_t start = index * context, left = taut_text_split_len(text, split) - 1 - start;

@@ -65,8 +65,7 @@ static taut_status bad_utf8(size_t at)
 
 static taut_status bad_nul(size_t at)
 {
-    return taut_fail(TAUT_BAD_DATA, "byte %zu is NUL, so this is no text; use tokens = bytes for such a file",
-                     at);
+    return taut_fail(TAUT_BAD_DATA, "byte %zu is NUL, so this is no text; use tokens = bytes for such a file", at);
 }
 
 /* Marks the code points of the text in seen; counts the distinct ones. */
@@ -127,15 +126,12 @@ static int32_t id_of(const taut_vocab *v, uint32_t code)
 static taut_status unknown(const char *text, int size, uint32_t code, size_t at)
 {
     if (code < ' ' || code == 127)
-        return taut_fail(TAUT_BAD_DATA, "the character U+%04" PRIX32 " at byte %zu is not in the vocabulary",
-                         code, at);
-    return taut_fail(TAUT_BAD_DATA,
-                     "the character '%.*s' (U+%04" PRIX32 ") at byte %zu is not in the vocabulary", size,
+        return taut_fail(TAUT_BAD_DATA, "the character U+%04" PRIX32 " at byte %zu is not in the vocabulary", code, at);
+    return taut_fail(TAUT_BAD_DATA, "the character '%.*s' (U+%04" PRIX32 ") at byte %zu is not in the vocabulary", size,
                      text, code, at);
 }
 
-static taut_status encode_chars(int32_t *ids, int64_t *count, const taut_vocab *v, const char *text,
-                                size_t len)
+static taut_status encode_chars(int32_t *ids, int64_t *count, const taut_vocab *v, const char *text, size_t len)
 {
     for (size_t at = 0, size; at < len; at += size) {
         uint32_t code;
@@ -149,8 +145,7 @@ static taut_status encode_chars(int32_t *ids, int64_t *count, const taut_vocab *
     return TAUT_OK;
 }
 
-taut_status taut_vocab_encode(int32_t **ids, int64_t *count, const taut_vocab *vocab, const char *text,
-                              size_t len)
+taut_status taut_vocab_encode(int32_t **ids, int64_t *count, const taut_vocab *vocab, const char *text, size_t len)
 {
     *count = 0;
     *ids = len >= SIZE_MAX / sizeof **ids ? NULL : taut_malloc((len + 1) * sizeof **ids);
@@ -176,8 +171,7 @@ int taut_vocab_spell(char dst[4], const taut_vocab *vocab, int32_t id)
     return 1;
 }
 
-taut_status taut_vocab_decode(char **text, size_t *len, const taut_vocab *vocab, const int32_t *ids,
-                              int64_t count)
+taut_status taut_vocab_decode(char **text, size_t *len, const taut_vocab *vocab, const int32_t *ids, int64_t count)
 {
     *len = 0;
     *text = taut_malloc(4 * (size_t)count + 1);
@@ -188,8 +182,7 @@ taut_status taut_vocab_decode(char **text, size_t *len, const taut_vocab *vocab,
             free(*text);
             *text = NULL;
             *len = 0;
-            return taut_fail(TAUT_BAD_DATA,
-                             "token %" PRId32 " at place %" PRId64 " is not in a vocabulary of %" PRId32,
+            return taut_fail(TAUT_BAD_DATA, "token %" PRId32 " at place %" PRId64 " is not in a vocabulary of %" PRId32,
                              ids[i], i, vocab->size);
         }
         *len += (size_t)size;
@@ -260,8 +253,7 @@ taut_status taut_vocab_parse(taut_vocab **out, const char *printed)
     if (strncmp(printed, "chars:", 6) == 0 && parse_ranges(seen, &distinct, printed + 6))
         status = from_seen(out, seen, distinct);
     else
-        status = taut_fail(TAUT_BAD_DATA,
-                           "damaged vocabulary: neither \"bytes\" nor \"chars:\" and code points");
+        status = taut_fail(TAUT_BAD_DATA, "damaged vocabulary: neither \"bytes\" nor \"chars:\" and code points");
     free(seen);
     return status;
 }

@@ -51,8 +51,8 @@ typedef struct taut_kernels {
     double (*dot)(const taut_real *x, const taut_real *y, int64_t len);
 
     /* gemm.c: C (m,n) = alpha op(A) op(B) + beta C; op transposes when ta / tb; beta 0: C not read */
-    void (*gemm)(taut_real *c, const taut_real *a, const taut_real *b, int64_t m, int64_t n, int64_t k,
-                 bool ta, bool tb, double alpha, double beta);
+    void (*gemm)(taut_real *c, const taut_real *a, const taut_real *b, int64_t m, int64_t n, int64_t k, bool ta,
+                 bool tb, double alpha, double beta);
 
     /* rows.c: x and y are (rows, cols); p is (period, cols) and repeats: row r meets p[r % period]
      *     add_rows       y[r][c] = x[r][c] + p[r % period][c]     (y may be x)
@@ -62,13 +62,11 @@ typedef struct taut_kernels {
      *     copy_rows      y[r y_stride + c] = x[r x_stride + c]
      *     mean_tokens    y (n, d) = mean over t of x (n, t, d)
      *     spread_tokens  x (n, t, d) = y (n, d) / t, its adjoint */
-    void (*add_rows)(taut_real *y, const taut_real *x, const taut_real *p, int64_t rows, int64_t cols,
-                     int64_t period);
+    void (*add_rows)(taut_real *y, const taut_real *x, const taut_real *p, int64_t rows, int64_t cols, int64_t period);
     void (*sum_rows)(taut_real *p, const taut_real *y, int64_t rows, int64_t cols, int64_t period);
     void (*mul_rows)(taut_real *y, const taut_real *x, const taut_real *g, int64_t rows, int64_t cols);
     void (*dot_rows)(taut_real *g, const taut_real *x, const taut_real *y, int64_t rows, int64_t cols);
-    void (*copy_rows)(taut_real *y, int64_t y_stride, const taut_real *x, int64_t x_stride, int64_t rows,
-                      int64_t cols);
+    void (*copy_rows)(taut_real *y, int64_t y_stride, const taut_real *x, int64_t x_stride, int64_t rows, int64_t cols);
     void (*mean_tokens)(taut_real *y, const taut_real *x, int64_t n, int64_t t, int64_t d);
     void (*spread_tokens)(taut_real *x, const taut_real *y, int64_t n, int64_t t, int64_t d);
 
@@ -81,36 +79,36 @@ typedef struct taut_kernels {
      * slope slot is both jvp and vjp (y may be t).  centre_rows: y = x - mean (y may be x). */
     void (*normalise)(taut_real *z, taut_real *rstd, const taut_real *x, int64_t rows, int64_t d, bool centre,
                       double eps);
-    void (*normalise_slope)(taut_real *y, const taut_real *t, const taut_real *z, const taut_real *rstd,
-                            int64_t rows, int64_t d, bool centre);
+    void (*normalise_slope)(taut_real *y, const taut_real *t, const taut_real *z, const taut_real *rstd, int64_t rows,
+                            int64_t d, bool centre);
     void (*centre_rows)(taut_real *y, const taut_real *x, int64_t rows, int64_t d);
 
     /* attention.c: tiled, online softmax, O(tq + tk) memory a head */
-    void (*attention)(taut_real *o, taut_real *lse, const taut_real *q, const taut_real *k,
-                      const taut_real *v, const taut_attn *a);
+    void (*attention)(taut_real *o, taut_real *lse, const taut_real *q, const taut_real *k, const taut_real *v,
+                      const taut_attn *a);
     void (*attention_jvp)(taut_real *to, const taut_real *tq, const taut_real *tk, const taut_real *tv,
                           const taut_real *q, const taut_real *k, const taut_real *v, const taut_attn *a);
-    void (*attention_vjp)(taut_real *gq, taut_real *gk, taut_real *gv, const taut_real *go,
-                          const taut_real *o, const taut_real *lse, const taut_real *q, const taut_real *k,
-                          const taut_real *v, const taut_attn *a);
+    void (*attention_vjp)(taut_real *gq, taut_real *gk, taut_real *gv, const taut_real *go, const taut_real *o,
+                          const taut_real *lse, const taut_real *q, const taut_real *k, const taut_real *v,
+                          const taut_attn *a);
 
     /* rope.c: turn the pairs (i, i + dh/2) of every head by sign * position * base^(-2i/dh), position =
      * row % t; sign -1 is the inverse, hence the adjoint of sign +1 (y may be x) */
-    void (*rope)(taut_real *y, const taut_real *x, int64_t rows, int64_t t, int64_t heads, int64_t dh,
-                 double base, double sign);
+    void (*rope)(taut_real *y, const taut_real *x, int64_t rows, int64_t t, int64_t heads, int64_t dh, double base,
+                 double sign);
 
     /* sort.c: groups of g entries sorted, the largest first: y[k] = x[order[k]], order in 0 .. g-1 kept as
      * numbers (g < 2^24); NaN comes first, equal entries keep their order.  permute_groups: y[k] =
      * t[order[k]], the derivative; back: y[order[k]] = t[k], its transpose */
     void (*sort_groups)(taut_real *y, taut_real *order, const taut_real *x, int64_t groups, int64_t g);
-    void (*permute_groups)(taut_real *y, const taut_real *t, const taut_real *order, int64_t groups,
-                           int64_t g, bool back);
+    void (*permute_groups)(taut_real *y, const taut_real *t, const taut_real *order, int64_t groups, int64_t g,
+                           bool back);
 
     /* dominance.c: r_i = 1/(eps + sum_j |G_ij| exp(l_j - l_i)) for a symmetric G (n, n), so that G <=
      * diag(1/r); vjp: gG_ij = -gr_i r_i^2 sign(G_ij) exp(l_j - l_i), gl_k += sum_i gG_ik G_ik - gG_ki G_ki */
     void (*dominance)(taut_real *r, const taut_real *g, const taut_real *l, int64_t n, double eps);
-    void (*dominance_vjp)(taut_real *gg, taut_real *gl, const taut_real *gr, const taut_real *r,
-                          const taut_real *g, const taut_real *l, int64_t n);
+    void (*dominance_vjp)(taut_real *gg, taut_real *gl, const taut_real *gr, const taut_real *r, const taut_real *g,
+                          const taut_real *l, int64_t n);
 
     /* dropout.c: y = x * keep / (1-p), keep_i a coin keyed by (key, i): forward, jvp and vjp alike
      * (y may be x) */
@@ -123,14 +121,12 @@ typedef struct taut_kernels {
     /* cross_entropy.c: returns sum over rows with target >= 0 of -ln softmax(x)[target], adds to *correct
      * the rows whose first largest entry is the target; g (may be NULL, may be x) becomes weight *
      * (softmax(x) - onehot), and 0 on rows with target < 0. */
-    double (*cross_entropy)(taut_real *g, int64_t *correct, const taut_real *x, const int32_t *target,
-                            int64_t rows, int64_t classes, double weight);
+    double (*cross_entropy)(taut_real *g, int64_t *correct, const taut_real *x, const int32_t *target, int64_t rows,
+                            int64_t classes, double weight);
 
     /* optimise.c: m = momentum m + g, w = w (1 - decay) - lr m;  AdamW as above */
-    void (*sgd)(taut_real *w, taut_real *m, const taut_real *g, int64_t len, double lr, double momentum,
-                double decay);
-    void (*adamw)(taut_real *w, taut_real *m, taut_real *v, const taut_real *g, int64_t len,
-                  const taut_adam *);
+    void (*sgd)(taut_real *w, taut_real *m, const taut_real *g, int64_t len, double lr, double momentum, double decay);
+    void (*adamw)(taut_real *w, taut_real *m, taut_real *v, const taut_real *g, int64_t len, const taut_adam *);
 } taut_kernels;
 
 /* "ref", "cpu" (the best build for this processor); NULL for a name nobody has. */

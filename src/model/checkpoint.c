@@ -102,7 +102,7 @@ static taut_status read_spec(taut_model_spec *spec, const char *recipe, const ch
     taut_status s = taut_config_parse(&cfg, recipe, path);
     if (s) return s;
     const taut_status relation = taut_model_spec_read(spec, cfg);
-    s = taut_config_problem(cfg);
+    s = taut_config_finish_section(cfg, "model"); /* a key we do not know may change the function */
     if (!s && relation) s = taut_fail(relation, "%s: %s", path, taut_last_error());
     taut_config_free(cfg);
     return s;

@@ -67,8 +67,8 @@ static taut_module *build(taut_model *m)
     return taut_list_sequence(&l);
 }
 
-taut_status taut_model_create(taut_model **out, const taut_model_spec *spec, int64_t tokens,
-                              const char *recipe, const char *vocab, const taut_kernels *k)
+taut_status taut_model_create(taut_model **out, const taut_model_spec *spec, int64_t tokens, const char *recipe,
+                              const char *vocab, const taut_kernels *k)
 {
     taut_model *m = taut_calloc(1, sizeof *m);
     if (!m) return taut_no_memory("the model");

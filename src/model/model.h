@@ -42,6 +42,5 @@ bool taut_model_finite(const taut_model *); /* no weight is NaN or infinite; wit
 
 /* checkpoint.c: model.safetensors, float32, with recipe and vocabulary in its metadata */
 taut_status taut_model_save(const taut_model *, const char *path) TAUT_MUST_USE;
-taut_status taut_model_open(taut_model **out, const char *path, const taut_kernels *,
-                            bool grads) TAUT_MUST_USE;
+taut_status taut_model_open(taut_model **out, const char *path, const taut_kernels *, bool grads) TAUT_MUST_USE;
 #endif

@@ -4,10 +4,7 @@
 
 #include "base/alloc.h"
 
-static taut_shape batch_shape(const taut_model *m, int64_t n, int64_t t)
-{
-    return (taut_shape){ n, t, m->spec.width };
-}
+static taut_shape batch_shape(const taut_model *m, int64_t n, int64_t t) { return (taut_shape){ n, t, m->spec.width }; }
 
 int64_t taut_pass_len(const taut_model *m, int64_t n, int64_t t, bool backward)
 {
@@ -63,8 +60,8 @@ void taut_pass_forward(taut_pass *p, const int32_t *ids, int64_t n, int64_t t)
 double taut_pass_loss(taut_pass *p, const int32_t *targets, int64_t *correct, double weight, bool backward)
 {
     const taut_shape s = p->logits.shape;
-    return p->m->k->cross_entropy(backward ? p->logits.data : NULL, correct, p->logits.data, targets,
-                                  taut_rows(s), s.d, weight);
+    return p->m->k->cross_entropy(backward ? p->logits.data : NULL, correct, p->logits.data, targets, taut_rows(s), s.d,
+                                  weight);
 }
 
 void taut_pass_backward(taut_pass *p, const int32_t *ids)

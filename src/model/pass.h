@@ -16,8 +16,7 @@ typedef struct taut_pass {
 } taut_pass;
 
 int64_t taut_pass_len(const taut_model *, int64_t n, int64_t t, bool backward); /* elements it will own */
-taut_status taut_pass_create(taut_pass **out, taut_model *, int64_t n, int64_t t,
-                             bool backward) TAUT_MUST_USE;
+taut_status taut_pass_create(taut_pass **out, taut_model *, int64_t n, int64_t t, bool backward) TAUT_MUST_USE;
 void taut_pass_free(taut_pass *);
 
 /* ids is (n, t), n at most what it was made for; the logits are then in pass->logits. */

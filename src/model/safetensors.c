@@ -47,8 +47,7 @@ static int by_begin(const void *a, const void *b)
 {
     const taut_st_tensor *x = a, *y = b;
     if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
-    if (x->end != y->end)
-        return x->end < y->end ? -1 : 1; /* the empty ones first, where they touch nothing */
+    if (x->end != y->end) return x->end < y->end ? -1 : 1; /* the empty ones first, where they touch nothing */
     return strcmp(x->name, y->name);
 }
 
@@ -84,13 +83,12 @@ static taut_status header_check(taut_safetensors *st, uint64_t buffer_len)
         const taut_st_tensor *t = &h->tensors[i];
         if (t->begin != end)
             return taut_fail(TAUT_BAD_FILE, "%s: tensor \"%s\" %s the one before it", st->path,
-                             taut_st_show(show, t->name),
-                             t->begin < end ? "overlaps" : "leaves a hole after");
+                             taut_st_show(show, t->name), t->begin < end ? "overlaps" : "leaves a hole after");
         end = t->end;
     }
     if (end != buffer_len)
-        return taut_fail(TAUT_BAD_FILE, "%s: the tensors take %llu bytes but the file has %llu for them",
-                         st->path, (unsigned long long)end, (unsigned long long)buffer_len);
+        return taut_fail(TAUT_BAD_FILE, "%s: the tensors take %llu bytes but the file has %llu for them", st->path,
+                         (unsigned long long)end, (unsigned long long)buffer_len);
     return TAUT_OK;
 }
 
@@ -102,13 +100,11 @@ static taut_status header_read(taut_safetensors *st, uint64_t file_len)
     if (status) return status;
     const uint64_t len = taut_st_load(prefix, 8);
     if (len > TAUT_ST_HEADER_MAX)
-        return taut_fail(TAUT_BAD_FILE,
-                         "%s: no safetensors file: a header of %llu bytes is over the limit of %d", st->path,
-                         (unsigned long long)len, TAUT_ST_HEADER_MAX);
+        return taut_fail(TAUT_BAD_FILE, "%s: no safetensors file: a header of %llu bytes is over the limit of %d",
+                         st->path, (unsigned long long)len, TAUT_ST_HEADER_MAX);
     if (len > file_len - 8)
-        return taut_fail(TAUT_BAD_FILE,
-                         "%s: cut or no safetensors file: a header of %llu bytes in a file of %llu", st->path,
-                         (unsigned long long)len, (unsigned long long)file_len);
+        return taut_fail(TAUT_BAD_FILE, "%s: cut or no safetensors file: a header of %llu bytes in a file of %llu",
+                         st->path, (unsigned long long)len, (unsigned long long)file_len);
     st->header.text = taut_malloc((size_t)len + 1);
     if (!st->header.text) return taut_no_memory(st->path);
     st->header.text[len] = 0;
@@ -171,22 +167,20 @@ const taut_st_tensor *taut_safetensors_at(const taut_safetensors *st, int index)
 const taut_st_tensor *taut_safetensors_find(const taut_safetensors *st, const char *name)
 {
     const taut_st_tensor wanted = { .name = name }, *key = &wanted;
-    const taut_st_tensor **found = bsearch(&key, st->by_name, (size_t)st->header.count, sizeof *st->by_name,
-                                           by_name);
+    const taut_st_tensor **found = bsearch(&key, st->by_name, (size_t)st->header.count, sizeof *st->by_name, by_name);
     return found ? *found : NULL;
 }
 
 const char *taut_safetensors_meta(const taut_safetensors *st, const char *key)
 {
     const taut_st_meta wanted = { .key = key }, *list = st->header.metas;
-    const taut_st_meta *found = list ? bsearch(&wanted, list, (size_t)st->header.meta_count, sizeof *list,
-                                               by_key)
+    const taut_st_meta *found = list ? bsearch(&wanted, list, (size_t)st->header.meta_count, sizeof *list, by_key)
                                      : NULL;
     return found ? found->value : NULL;
 }
 
-taut_status taut_safetensors_read(const taut_safetensors *st, const taut_st_tensor *tensor, double *dst,
-                                  int64_t first, int64_t count)
+taut_status taut_safetensors_read(const taut_safetensors *st, const taut_st_tensor *tensor, double *dst, int64_t first,
+                                  int64_t count)
 {
     TAUT_CHECK(first >= 0 && count >= 0 && count <= tensor->count && first <= tensor->count - count,
                "elements outside the tensor");
@@ -204,9 +198,8 @@ taut_status taut_safetensors_read(const taut_safetensors *st, const taut_st_tens
         if (status) return status;
         const int64_t done = taut_st_unpack(dst, bytes, part, dtype);
         if (done < part)
-            return taut_fail(TAUT_BAD_FILE,
-                             "%s: element %lld of tensor \"%s\" is no %s that a double can hold", st->path,
-                             (long long)(first + done), taut_st_show(show, tensor->name), dtype->name);
+            return taut_fail(TAUT_BAD_FILE, "%s: element %lld of tensor \"%s\" is no %s that a double can hold",
+                             st->path, (long long)(first + done), taut_st_show(show, tensor->name), dtype->name);
         dst += part;
         first += part;
         count -= part;

@@ -25,13 +25,13 @@ typedef struct taut_safetensors taut_safetensors;
 
 taut_status taut_safetensors_open(taut_safetensors **out, const char *path) TAUT_MUST_USE;
 int taut_safetensors_count(const taut_safetensors *st);
-const taut_st_tensor *taut_safetensors_at(const taut_safetensors *st, int index); /* in order of begin */
+const taut_st_tensor *taut_safetensors_at(const taut_safetensors *st, int index);          /* in order of begin */
 const taut_st_tensor *taut_safetensors_find(const taut_safetensors *st, const char *name); /* or NULL */
 const char *taut_safetensors_meta(const taut_safetensors *st, const char *key);            /* or NULL */
 /* Elements first .. first+count-1.  F64 F32 F16 BF16 BOOL and the integers; an integer that is no double
  * and any other dtype is an error. */
-taut_status taut_safetensors_read(const taut_safetensors *st, const taut_st_tensor *tensor, double *dst,
-                                  int64_t first, int64_t count) TAUT_MUST_USE;
+taut_status taut_safetensors_read(const taut_safetensors *st, const taut_st_tensor *tensor, double *dst, int64_t first,
+                                  int64_t count) TAUT_MUST_USE;
 void taut_safetensors_close(taut_safetensors *st);
 
 typedef struct {
@@ -48,6 +48,6 @@ typedef struct {
 
 /* Atomic: the old file stays until the new one is whole.  Order of entries and metas does not matter.
  * A finite number that F32 cannot hold is an error. */
-taut_status taut_safetensors_write(const char *path, const taut_st_entry *entries, int count,
-                                   const taut_st_meta *metas, int meta_count) TAUT_MUST_USE;
+taut_status taut_safetensors_write(const char *path, const taut_st_entry *entries, int count, const taut_st_meta *metas,
+                                   int meta_count) TAUT_MUST_USE;
 #endif

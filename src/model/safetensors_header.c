@@ -163,8 +163,7 @@ static bool tensor_check(scanner *s, taut_st_tensor *t, const uint64_t *shape)
         return wrong_tensor(s, t->name, "has more bits than 64 bits can count");
     if (bits % 8 != 0) return wrong_tensor(s, t->name, "does not fill whole bytes");
     if (t->begin > t->end) return wrong_tensor(s, t->name, "ends before it begins");
-    if (t->end - t->begin != bits / 8)
-        return wrong_tensor(s, t->name, "has data_offsets that do not fit its shape");
+    if (t->end - t->begin != bits / 8) return wrong_tensor(s, t->name, "has data_offsets that do not fit its shape");
     return true;
 }
 
@@ -191,8 +190,7 @@ static bool tensor(scanner *s, taut_st_tensor *t)
         }
         if (!more(s, '}', &another)) return false;
     }
-    if (!t->dtype || !has_shape || pair != 2)
-        return wrong_tensor(s, t->name, "lacks dtype, shape or data_offsets");
+    if (!t->dtype || !has_shape || pair != 2) return wrong_tensor(s, t->name, "lacks dtype, shape or data_offsets");
     t->begin = offsets[0];
     t->end = offsets[1];
     return tensor_check(s, t, shape);

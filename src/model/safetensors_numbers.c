@@ -7,17 +7,14 @@
 #include "model/safetensors_impl.h"
 
 static const taut_st_dtype dtypes[] = {
-    { "F64", 64, TAUT_ST_FLOAT, 52 },       { "F32", 32, TAUT_ST_FLOAT, 23 },
-    { "F16", 16, TAUT_ST_FLOAT, 10 },       { "BF16", 16, TAUT_ST_FLOAT, 7 },
-    { "I64", 64, TAUT_ST_SIGNED, 0 },       { "I32", 32, TAUT_ST_SIGNED, 0 },
-    { "I16", 16, TAUT_ST_SIGNED, 0 },       { "I8", 8, TAUT_ST_SIGNED, 0 },
-    { "U64", 64, TAUT_ST_UNSIGNED, 0 },     { "U32", 32, TAUT_ST_UNSIGNED, 0 },
-    { "U16", 16, TAUT_ST_UNSIGNED, 0 },     { "U8", 8, TAUT_ST_UNSIGNED, 0 },
-    { "BOOL", 8, TAUT_ST_BOOL, 0 },         { "C64", 64, TAUT_ST_OTHER, 0 },
-    { "F4", 4, TAUT_ST_OTHER, 0 },          { "F6_E2M3", 6, TAUT_ST_OTHER, 0 },
-    { "F6_E3M2", 6, TAUT_ST_OTHER, 0 },     { "F8_E5M2", 8, TAUT_ST_OTHER, 0 },
-    { "F8_E4M3", 8, TAUT_ST_OTHER, 0 },     { "F8_E8M0", 8, TAUT_ST_OTHER, 0 },
-    { "F8_E4M3FNUZ", 8, TAUT_ST_OTHER, 0 }, { "F8_E5M2FNUZ", 8, TAUT_ST_OTHER, 0 },
+    { "F64", 64, TAUT_ST_FLOAT, 52 },       { "F32", 32, TAUT_ST_FLOAT, 23 },   { "F16", 16, TAUT_ST_FLOAT, 10 },
+    { "BF16", 16, TAUT_ST_FLOAT, 7 },       { "I64", 64, TAUT_ST_SIGNED, 0 },   { "I32", 32, TAUT_ST_SIGNED, 0 },
+    { "I16", 16, TAUT_ST_SIGNED, 0 },       { "I8", 8, TAUT_ST_SIGNED, 0 },     { "U64", 64, TAUT_ST_UNSIGNED, 0 },
+    { "U32", 32, TAUT_ST_UNSIGNED, 0 },     { "U16", 16, TAUT_ST_UNSIGNED, 0 }, { "U8", 8, TAUT_ST_UNSIGNED, 0 },
+    { "BOOL", 8, TAUT_ST_BOOL, 0 },         { "C64", 64, TAUT_ST_OTHER, 0 },    { "F4", 4, TAUT_ST_OTHER, 0 },
+    { "F6_E2M3", 6, TAUT_ST_OTHER, 0 },     { "F6_E3M2", 6, TAUT_ST_OTHER, 0 }, { "F8_E5M2", 8, TAUT_ST_OTHER, 0 },
+    { "F8_E4M3", 8, TAUT_ST_OTHER, 0 },     { "F8_E8M0", 8, TAUT_ST_OTHER, 0 }, { "F8_E4M3FNUZ", 8, TAUT_ST_OTHER, 0 },
+    { "F8_E5M2FNUZ", 8, TAUT_ST_OTHER, 0 },
 };
 
 const taut_st_dtype *taut_st_dtype_find(const char *name)
@@ -51,8 +48,7 @@ static inline uint64_t widen(uint64_t raw, int bits, int mantissa)
         memcpy(&wide, &tiny, sizeof wide);
         return sign | wide;
     }
-    const int top = exponent == (1 << exponents) - 1 ? 0x7FF
-                                                     : exponent - bias + 1023; /* inf, NaN or normal */
+    const int top = exponent == (1 << exponents) - 1 ? 0x7FF : exponent - bias + 1023; /* inf, NaN or normal */
     return sign | (uint64_t)top << 52 | part << (52 - mantissa);
 }
 
@@ -61,8 +57,7 @@ static inline bool widen_integer(double *dst, uint64_t raw, const taut_st_dtype 
 {
     if (dtype->kind == TAUT_ST_SIGNED) {
         const int rest = 64 - dtype->bits;
-        const int64_t value = (int64_t)(raw << rest) >>
-                              rest; /* gcc and clang both promise the sign is kept */
+        const int64_t value = (int64_t)(raw << rest) >> rest; /* gcc and clang both promise the sign is kept */
         *dst = (double)value;
         return *dst < 0x1p63 && (int64_t)*dst == value;
     }

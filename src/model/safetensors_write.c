@@ -68,8 +68,7 @@ static int64_t entry_count(const taut_st_entry *e)
     int64_t count = 1;
     TAUT_CHECK(e->rank >= 0 && e->rank <= TAUT_ST_RANK, "a tensor has at most 8 dimensions");
     for (int i = 0; i < e->rank; i++)
-        TAUT_CHECK(e->shape[i] >= 0 && !__builtin_mul_overflow(count, e->shape[i], &count),
-                   "a tensor's size");
+        TAUT_CHECK(e->shape[i] >= 0 && !__builtin_mul_overflow(count, e->shape[i], &count), "a tensor's size");
     return count;
 }
 
@@ -109,8 +108,7 @@ static void add_entry(builder *b, const taut_st_entry *e, uint64_t *offset)
 }
 
 /* The length of the header and the header, ready for the file. */
-static void build(builder *b, const taut_st_entry **entries, int count, const taut_st_meta **metas,
-                  int meta_count)
+static void build(builder *b, const taut_st_entry **entries, int count, const taut_st_meta **metas, int meta_count)
 {
     uint64_t offset = 0;
     add(b, "\0\0\0\0\0\0\0\0{", 9);
@@ -134,14 +132,13 @@ static void build(builder *b, const taut_st_entry **entries, int count, const ta
 static bool is_utf8(const char *s) { return taut_utf8_check(s, strlen(s)) == strlen(s); }
 
 /* Content that a strict reader would refuse.  The lists are sorted by name and key. */
-static taut_status check(const char *path, const taut_st_entry **entries, int count,
-                         const taut_st_meta **metas, int meta_count)
+static taut_status check(const char *path, const taut_st_entry **entries, int count, const taut_st_meta **metas,
+                         int meta_count)
 {
     char show[80];
     for (int i = 0; i < count; i++) {
         const taut_st_entry *e = entries[i];
-        TAUT_CHECK(strcmp(e->dtype, "F32") == 0 || strcmp(e->dtype, "F64") == 0,
-                   "only F32 and F64 are written");
+        TAUT_CHECK(strcmp(e->dtype, "F32") == 0 || strcmp(e->dtype, "F64") == 0, "only F32 and F64 are written");
         const bool twice = strcmp(e->name, "__metadata__") == 0 ||
                            (i > 0 && strcmp(e->name, entries[i - 1]->name) == 0);
         if (twice || !is_utf8(e->name))
@@ -169,8 +166,7 @@ static taut_status put_numbers(taut_writer *w, const char *path, const taut_st_e
         e->fetch(e->arg, numbers, first, part);
         const int64_t done = taut_st_pack(bytes, numbers, part, dtype);
         if (done < part)
-            return taut_fail(TAUT_BAD_DATA,
-                             "%s: element %" PRId64 " of tensor \"%s\" is %g, too large for F32", path,
+            return taut_fail(TAUT_BAD_DATA, "%s: element %" PRId64 " of tensor \"%s\" is %g, too large for F32", path,
                              first + done, taut_st_show(show, e->name), numbers[done]);
         const taut_status status = taut_writer_put(w, bytes, (size_t)part * (size_t)dtype->bits / 8);
         if (status) return status;
@@ -178,8 +174,8 @@ static taut_status put_numbers(taut_writer *w, const char *path, const taut_st_e
     return TAUT_OK;
 }
 
-static taut_status write_sorted(const char *path, const taut_st_entry **entries, int count,
-                                const taut_st_meta **metas, int meta_count)
+static taut_status write_sorted(const char *path, const taut_st_entry **entries, int count, const taut_st_meta **metas,
+                                int meta_count)
 {
     builder header = { 0 };
     taut_writer w;
@@ -203,8 +199,8 @@ static taut_status write_sorted(const char *path, const taut_st_entry **entries,
     return status;
 }
 
-taut_status taut_safetensors_write(const char *path, const taut_st_entry *entries, int count,
-                                   const taut_st_meta *metas, int meta_count)
+taut_status taut_safetensors_write(const char *path, const taut_st_entry *entries, int count, const taut_st_meta *metas,
+                                   int meta_count)
 {
     const taut_st_entry **e = taut_malloc((size_t)count * sizeof *e);
     const taut_st_meta **m = taut_malloc((size_t)meta_count * sizeof *m);

@@ -51,15 +51,9 @@ static kept kept_at(const attention *s, const taut_run *run, taut_point at)
         t.xq = taut_take_tensor(&at.trace, sq);
         t.xk = taut_take_tensor(&at.trace, sk);
     }
-    t.attn = (taut_attn){ sq.n,
-                          a->heads,
-                          sq.t,
-                          sk.t,
-                          a->width / a->heads,
-                          a->scale,
-                          a->causal,
-                          a->alibi,
-                          a->queries ? NULL : run->lengths };
+    t.attn = (taut_attn){
+        sq.n, a->heads, sq.t, sk.t, a->width / a->heads, a->scale, a->causal, a->alibi, a->queries ? NULL : run->lengths
+    };
     return t;
 }
 
@@ -88,11 +82,9 @@ static void join(const taut_kernels *k, taut_tensor x, taut_tensor xq, taut_tens
 }
 
 /* y = W x, or with `bias` y = W x + b */
-static void project(const attention *s, const taut_kernels *k, taut_tensor y, const affine *a, taut_tensor x,
-                    bool bias)
+static void project(const attention *s, const taut_kernels *k, taut_tensor y, const affine *a, taut_tensor x, bool bias)
 {
-    k->gemm(y.data, x.data, a->weight.value, taut_rows(x.shape), s->spec.width, s->spec.width, false, true, 1,
-            0);
+    k->gemm(y.data, x.data, a->weight.value, taut_rows(x.shape), s->spec.width, s->spec.width, false, true, 1, 0);
     if (bias && s->spec.bias) k->add_rows(y.data, y.data, a->bias.value, taut_rows(y.shape), y.shape.d, 1);
 }
 
@@ -100,8 +92,7 @@ static void turn(const attention *s, const taut_kernels *k, taut_tensor x, doubl
 {
     const taut_attention_spec *a = &s->spec;
     if (a->rope)
-        k->rope(x.data, x.data, taut_rows(x.shape), x.shape.t, a->heads, a->width / a->heads, a->rope_base,
-                sign);
+        k->rope(x.data, x.data, taut_rows(x.shape), x.shape.t, a->heads, a->width / a->heads, a->rope_base, sign);
 }
 
 static void output(const attention *s, const taut_kernels *k, taut_tensor y, taut_tensor o)
@@ -185,8 +176,7 @@ static void attention_vjp(const taut_module *m, taut_run *run, taut_tensor gx, t
         k->gemm(s->o.weight.grad, gy.data, t.o.data, w, w, rows, true, false, s->spec.out, 1);
         if (s->spec.bias) k->sum_rows(s->o.bias.grad, gy.data, rows, w, 1);
     }
-    k->attention_vjp(d.q.data, d.k.data, d.v.data, d.o.data, t.o.data, t.lse, t.q.data, t.k.data, t.v.data,
-                     &t.attn);
+    k->attention_vjp(d.q.data, d.k.data, d.v.data, d.o.data, t.o.data, t.lse, t.q.data, t.k.data, t.v.data, &t.attn);
     turn(s, k, d.q, -1);
     turn(s, k, d.k, -1);
     project_back(s, run, d.xq, false, d.q, &s->q, t.xq);
@@ -261,8 +251,7 @@ taut_module *taut_attention(const taut_attention_spec *spec)
 {
     const int64_t d = spec->width;
     TAUT_CHECK(spec->heads > 0 && d % spec->heads == 0, "attention: width must be a multiple of heads");
-    TAUT_CHECK(!spec->rope || d / spec->heads % 2 == 0,
-               "attention: RoPE turns pairs, heads must have an even width");
+    TAUT_CHECK(!spec->rope || d / spec->heads % 2 == 0, "attention: RoPE turns pairs, heads must have an even width");
     attention *s = taut_calloc(1, sizeof *s);
     if (!s) return NULL;
     *s = (attention){ { &attention_ops },

@@ -22,8 +22,7 @@ static taut_plan centernorm_plan(const taut_module *m, taut_shape in)
 }
 
 /* y = r C x */
-static void centre(const centernorm *s, const taut_kernels *k, taut_real *y, const taut_real *x,
-                   taut_shape in)
+static void centre(const centernorm *s, const taut_kernels *k, taut_real *y, const taut_real *x, taut_shape in)
 {
     k->centre_rows(y, x, taut_rows(in), in.d);
     k->axpby(y, s->ratio, y, 0, taut_len(in));
@@ -93,9 +92,7 @@ taut_module *taut_centernorm(int64_t d)
     centernorm *s = taut_calloc(1, sizeof *s);
     if (!s) return NULL;
     s->base.ops = &centernorm_ops;
-    s->gain = (taut_param){
-        .name = "weight", .rows = 1, .cols = d, .role = TAUT_VECTOR, .init = TAUT_INIT_ONE
-    };
+    s->gain = (taut_param){ .name = "weight", .rows = 1, .cols = d, .role = TAUT_VECTOR, .init = TAUT_INIT_ONE };
     s->bias = (taut_param){ .name = "bias", .rows = 1, .cols = d, .role = TAUT_VECTOR };
     s->ratio = as_float((double)d / (double)(d - 1));
     return &s->base;

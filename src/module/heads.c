@@ -18,8 +18,7 @@ static taut_plan heads_plan(const taut_module *m, taut_shape in)
     int64_t widest = 0;
     for (int i = 0; i < c->count; i++) {
         const taut_plan child = taut_plan_of(c->module[i], in);
-        TAUT_CHECK(i == 0 || (child.out.n == p.out.n && child.out.t == p.out.t),
-                   "heads: token counts differ");
+        TAUT_CHECK(i == 0 || (child.out.n == p.out.n && child.out.t == p.out.t), "heads: token counts differ");
         p.out = (taut_shape){ child.out.n, child.out.t, p.out.d + child.out.d };
         p.trace += child.trace;
         if (child.scratch > p.scratch) p.scratch = child.scratch;
@@ -30,8 +29,7 @@ static taut_plan heads_plan(const taut_module *m, taut_shape in)
 }
 
 /* Runs child after child into scratch and lays the results side by side: forward (tx unused) or jvp. */
-static void heads_apply(const taut_module *m, taut_run *run, taut_tensor y, const taut_tensor *tx,
-                        taut_point at)
+static void heads_apply(const taut_module *m, taut_run *run, taut_tensor y, const taut_tensor *tx, taut_point at)
 {
     const taut_children *c = &((const heads *)m)->of;
     int64_t column = 0;
@@ -44,8 +42,7 @@ static void heads_apply(const taut_module *m, taut_run *run, taut_tensor y, cons
             taut_jvp(c->module[i], run, part, *tx, here);
         else
             taut_forward(c->module[i], run, part, here);
-        run->k->copy_rows(taut_at(run->k, y.data, column), y.shape.d, part.data, p.out.d, taut_rows(p.out),
-                          p.out.d);
+        run->k->copy_rows(taut_at(run->k, y.data, column), y.shape.d, part.data, p.out.d, taut_rows(p.out), p.out.d);
         column += p.out.d;
         run->scratch = mark;
     }
@@ -71,8 +68,7 @@ static void heads_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_
         const taut_point here = { at.x, taut_take_span(&at.trace, p.trace) };
         const taut_tensor part = taut_take_tensor(&run->scratch, p.out);
         const taut_tensor g = i ? taut_take_tensor(&run->scratch, gx.shape) : gx;
-        run->k->copy_rows(part.data, p.out.d, taut_at(run->k, gy.data, column), gy.shape.d, taut_rows(p.out),
-                          p.out.d);
+        run->k->copy_rows(part.data, p.out.d, taut_at(run->k, gy.data, column), gy.shape.d, taut_rows(p.out), p.out.d);
         taut_vjp(c->module[i], run, g, part, here);
         if (i) run->k->axpby(gx.data, 1, g.data, 1, taut_len(gx.shape));
         column += p.out.d;

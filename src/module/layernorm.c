@@ -76,7 +76,8 @@ static taut_bound layernorm_bound(const taut_module *m, taut_region in)
     const taut_up norm = ledger_note(in.ledger, "norm", up_diag_centre_norm(gain, d, s->centre));
     const taut_up real = up_normlayer_radius(norm, shift, d, s->eps, in.size);
     const taut_up round = up_round_normlayer(gain, shift, d, s->eps, in.size);
-    taut_bound b = { s->eps > 0 ? up_normlayer_global(norm, s->eps) : UP_NONE, in }; /* eps = 0: 0/0 at a constant token */
+    taut_bound b = { s->eps > 0 ? up_normlayer_global(norm, s->eps) : UP_NONE,
+                     in }; /* eps = 0: 0/0 at a constant token */
     b.out = region_after(in, real, round);
     /* whatever the rounding, a computed z is no longer than sqrt(d) (1 + 2^-20), centred or not */
     b.out.size = up_max(real, up_min(b.out.size, up_round_size(gain, shift, d)));
@@ -106,9 +107,7 @@ static taut_module *create(int64_t d, double eps, bool centre)
     layernorm *s = taut_calloc(1, sizeof *s);
     if (!s) return NULL;
     s->base.ops = &layernorm_ops;
-    s->gain = (taut_param){
-        .name = "weight", .rows = 1, .cols = d, .role = TAUT_VECTOR, .init = TAUT_INIT_ONE
-    };
+    s->gain = (taut_param){ .name = "weight", .rows = 1, .cols = d, .role = TAUT_VECTOR, .init = TAUT_INIT_ONE };
     s->bias = (taut_param){ .name = "bias", .rows = 1, .cols = d, .role = TAUT_VECTOR };
     s->centre = centre;
     s->eps = as_float(eps);

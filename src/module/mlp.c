@@ -17,10 +17,7 @@ typedef struct {
     double factor;
 } mlp;
 
-static taut_shape hidden_shape(const mlp *s, taut_shape in)
-{
-    return (taut_shape){ in.n, in.t, s->w_in.rows };
-}
+static taut_shape hidden_shape(const mlp *s, taut_shape in) { return (taut_shape){ in.n, in.t, s->w_in.rows }; }
 
 static taut_plan mlp_plan(const taut_module *m, taut_shape in)
 {
@@ -31,8 +28,8 @@ static taut_plan mlp_plan(const taut_module *m, taut_shape in)
 }
 
 /* y = W x (+ b) */
-static void affine(const mlp *s, const taut_kernels *k, taut_tensor y, const taut_param *w,
-                   const taut_param *b, taut_tensor x)
+static void affine(const mlp *s, const taut_kernels *k, taut_tensor y, const taut_param *w, const taut_param *b,
+                   taut_tensor x)
 {
     k->gemm(y.data, x.data, w->value, taut_rows(x.shape), w->rows, w->cols, false, true, 1, 0);
     if (b && s->bias) k->add_rows(y.data, y.data, b->value, taut_rows(y.shape), y.shape.d, 1);
@@ -68,8 +65,8 @@ static void mlp_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut_te
 }
 
 /* gx = W^T gy, and the gradients of W and b */
-static void affine_back(const mlp *s, const taut_run *run, taut_tensor gx, taut_tensor gy,
-                        const taut_param *w, const taut_param *b, taut_tensor x)
+static void affine_back(const mlp *s, const taut_run *run, taut_tensor gx, taut_tensor gy, const taut_param *w,
+                        const taut_param *b, taut_tensor x)
 {
     const int64_t rows = taut_rows(gy.shape);
     run->k->gemm(gx.data, gy.data, w->value, rows, w->cols, w->rows, false, false, 1, 0);
@@ -151,18 +148,14 @@ taut_module *taut_mlp(const taut_mlp_spec *spec)
     mlp *s = taut_calloc(1, sizeof *s);
     if (!s) return NULL;
     const taut_init out_init = spec->out_gain == 0 ? TAUT_INIT_ZERO : spec->init;
-    *s = (mlp){
-        .base = { &mlp_ops }, .bias = spec->bias, .curve = spec->curve, .factor = as_float(spec->factor)
-    };
+    *s = (mlp){ .base = { &mlp_ops }, .bias = spec->bias, .curve = spec->curve, .factor = as_float(spec->factor) };
     s->w_in = (taut_param){
         .name = "in.weight", .rows = spec->hidden, .cols = spec->width, .init = spec->init, .gain = spec->gain
     };
     s->b_in = (taut_param){ .name = "in.bias", .rows = 1, .cols = spec->hidden, .role = TAUT_VECTOR };
-    s->w_out = (taut_param){ .name = "out.weight",
-                             .rows = spec->out,
-                             .cols = spec->hidden,
-                             .init = out_init,
-                             .gain = spec->out_gain };
+    s->w_out = (taut_param){
+        .name = "out.weight", .rows = spec->out, .cols = spec->hidden, .init = out_init, .gain = spec->out_gain
+    };
     s->b_out = (taut_param){ .name = "out.bias", .rows = 1, .cols = spec->out, .role = TAUT_VECTOR };
     return &s->base;
 }

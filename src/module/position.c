@@ -35,8 +35,7 @@ static void position_vjp(const taut_module *m, taut_run *run, taut_tensor gx, ta
 {
     const position *s = (const position *)m;
     position_jvp(m, run, gx, gy, at);
-    if (run->param_grads)
-        run->k->sum_rows(s->table.grad, gy.data, taut_rows(gy.shape), gy.shape.d, gy.shape.t);
+    if (run->param_grads) run->k->sum_rows(s->table.grad, gy.data, taut_rows(gy.shape), gy.shape.d, gy.shape.t);
 }
 
 static taut_bound position_bound(const taut_module *m, taut_region in)
@@ -67,11 +66,8 @@ taut_module *taut_position(int64_t tokens, int64_t d, double gain)
     position *s = taut_calloc(1, sizeof *s);
     if (!s) return NULL;
     s->base.ops = &position_ops;
-    s->table = (taut_param){ .name = "weight",
-                             .rows = tokens,
-                             .cols = d,
-                             .role = TAUT_TABLE,
-                             .init = TAUT_INIT_NORMAL,
-                             .gain = gain };
+    s->table = (taut_param){
+        .name = "weight", .rows = tokens, .cols = d, .role = TAUT_TABLE, .init = TAUT_INIT_NORMAL, .gain = gain
+    };
     return &s->base;
 }

@@ -27,8 +27,8 @@ static void scale_forward(const taut_module *m, taut_run *run, taut_tensor y, ta
 static taut_bound scale_bound(const taut_module *m, taut_region in)
 {
     const taut_up factor = up_exact(((const scale *)m)->factor);
-    return (taut_bound){ factor, region_after(in, up_mul(factor, in.size),
-                                              up_round_sum(up_mul(factor, in.size), UP_ZERO)) };
+    return (taut_bound){ factor,
+                         region_after(in, up_mul(factor, in.size), up_round_sum(up_mul(factor, in.size), UP_ZERO)) };
 }
 
 static const taut_module_ops scale_ops = {

@@ -44,8 +44,7 @@ static void sequence_forward(const taut_module *m, taut_run *run, taut_tensor y,
     for (int i = 0; i < c->count; i++) {
         const taut_point here = next_point(c->module[i], x, &at.trace);
         const bool last = i + 1 == c->count;
-        const taut_tensor out = last ? y
-                                     : taut_take_tensor(&at.trace, taut_plan_of(c->module[i], x.shape).out);
+        const taut_tensor out = last ? y : taut_take_tensor(&at.trace, taut_plan_of(c->module[i], x.shape).out);
         taut_forward(c->module[i], run, out, here);
         x = out;
     }
@@ -82,8 +81,7 @@ static void sequence_jvp(const taut_module *m, taut_run *run, taut_tensor ty, ta
     const taut_children *c = &((const sequence *)m)->of;
     const walk w = walk_begin(c, run, at);
     for (int i = 0; i < c->count; i++) {
-        const taut_tensor out = i + 1 == c->count ? ty
-                                                  : (taut_tensor){ w.buffer[i % 2], w.point[i + 1].x.shape };
+        const taut_tensor out = i + 1 == c->count ? ty : (taut_tensor){ w.buffer[i % 2], w.point[i + 1].x.shape };
         taut_jvp(c->module[i], run, out, tx, w.point[i]);
         tx = out;
     }
@@ -127,10 +125,7 @@ static taut_bound sequence_bound_mixed(const taut_module *m, taut_region in, dou
     return taut_bound_triangle(sequence_bound(m, in), in, keep, mix);
 }
 
-static void sequence_params(taut_module *m, taut_visitor *v)
-{
-    taut_children_params(&((sequence *)m)->of, v);
-}
+static void sequence_params(taut_module *m, taut_visitor *v) { taut_children_params(&((sequence *)m)->of, v); }
 
 static void sequence_free(taut_module *m)
 {

@@ -25,10 +25,7 @@ static inline int64_t taut_len(taut_shape s) { return s.n * s.t * s.d; }
 
 static inline int64_t taut_rows(taut_shape s) { return s.n * s.t; }
 
-static inline bool taut_same_shape(taut_shape a, taut_shape b)
-{
-    return a.n == b.n && a.t == b.t && a.d == b.d;
-}
+static inline bool taut_same_shape(taut_shape a, taut_shape b) { return a.n == b.n && a.t == b.t && a.d == b.d; }
 
 /* Cut the first `len` elements off the front of a span. */
 static inline taut_real *taut_take(taut_span *s, int64_t len)

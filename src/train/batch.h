@@ -14,8 +14,8 @@ typedef struct {
 /* Tokens the embedding needs: the vocabulary, and one more for an encoder's mask. */
 int64_t taut_batch_tokens(const taut_model_spec *, const taut_vocab *);
 
-taut_status taut_batch_create(taut_batch *, const taut_text *, const taut_model_spec *, double mask_rate,
-                              uint64_t seed, int64_t largest) TAUT_MUST_USE;
+taut_status taut_batch_create(taut_batch *, const taut_text *, const taut_model_spec *, double mask_rate, uint64_t seed,
+                              int64_t largest) TAUT_MUST_USE;
 void taut_batch_free(taut_batch *);
 
 /* Both fill x and y and return how many targets there are.

@@ -44,6 +44,9 @@ static taut_status begin(run *r)
     if (o->resume) {
         s = taut_state_load(&t->clock, t->optimiser, in_run(r, path, "state.safetensors"));
         r->saved = t->clock.step;
+        if (!s && t->clock.step > t->recipe.train.steps)
+            return taut_fail(TAUT_BAD_CONFIG, "%s: %lld steps are done already, more than train.steps = %lld", path,
+                             (long long)t->clock.step, (long long)t->recipe.train.steps);
         /* killed between the two files of a checkpoint, the model is older than the state */
         if (!s) s = taut_trainer_save(t, in_run(r, path, "model.safetensors"));
     } else {
@@ -193,13 +196,19 @@ static taut_status loop(run *r, taut_train_summary *out)
 /* Asked before the recipe is read: nothing of an existing run is touched by a mistake. */
 static taut_status check_folder(const run *r)
 {
+    static const char *const names[] = { "state.safetensors", "model.safetensors", "recipe.ini", "log.jsonl",
+                                         "summary.json" };
     char path[4096];
     const taut_train_options *o = r->options;
-    const bool there = taut_file_exists(in_run(r, path, "state.safetensors"));
-    if (o->resume && !there) return taut_fail(TAUT_BAD_FILE, "%s: nothing to resume, there is no checkpoint", path);
-    if (!o->resume && there && !o->overwrite)
-        return taut_fail(TAUT_BAD_FILE, "%s already holds a run: go on with --resume, or start anew with --overwrite",
-                         o->run);
+    if (o->resume)
+        return taut_file_exists(in_run(r, path, names[0]))
+                   ? TAUT_OK
+                   : taut_fail(TAUT_BAD_FILE, "%s: nothing to resume, there is no checkpoint", path);
+    for (int i = 0; !o->overwrite && i < 5; i++)
+        if (taut_file_exists(in_run(r, path, names[i])))
+            return taut_fail(TAUT_BAD_FILE,
+                             "%s already holds a run (%s): go on with --resume, or start anew with --overwrite", o->run,
+                             names[i]);
     return TAUT_OK;
 }
 
@@ -207,6 +216,7 @@ taut_status taut_train(taut_train_summary *out, taut_config *cfg, const taut_ker
                        const taut_train_options *options)
 {
     run r = { .options = options, .saved = -1 };
+    if (!*options->run) return taut_fail(TAUT_BAD_FILE, "the run's folder has no name");
     if (strlen(options->run) > 4000) return taut_fail(TAUT_BAD_FILE, "the name of the run's folder is too long");
     taut_status s = check_folder(&r);
     if (!s) s = taut_trainer_open(&r.trainer, cfg, k);

@@ -21,9 +21,8 @@ static void bad_calls(taut_net *net)
  * do; here only the weaker statement that the bound is a number and the logits are finite. */
 int main(void)
 {
-    static const char *const small[] = { "model.width=16",   "model.depth=1",   "model.heads=2",
-                                         "model.context=16", "model.norm=none", "train.steps=3",
-                                         "train.batch=2" };
+    static const char *const small[] = { "model.width=16",  "model.depth=1", "model.heads=2", "model.context=16",
+                                         "model.norm=none", "train.steps=3", "train.batch=2" };
     char folder[] = "/tmp/taut_api_XXXXXX", path[64];
     taut_result r;
     taut_net *net = NULL;
@@ -41,13 +40,11 @@ int main(void)
     CHECK(taut_net_logits(net, logits, ids, 2, 3) == TAUT_OK, "logits");
     for (int64_t i = 0; i < 6 * taut_net_tokens(net); i++) CHECK(isfinite(logits[i]), "finite logits");
     CHECK(taut_file_bound(&bound[0], path, TAUT_TOKENS) == TAUT_OK && bound[0] > 0, "a bound");
-    CHECK(taut_file_bound(&bound[1], path, TAUT_FLAT) == TAUT_OK && isfinite(bound[1]),
-          "finite without norms");
+    CHECK(taut_file_bound(&bound[1], path, TAUT_FLAT) == TAUT_OK && isfinite(bound[1]), "finite without norms");
     bad_calls(net);
     free(logits);
     taut_net_free(net);
-    const char *const files[] = { "model.safetensors", "state.safetensors", "recipe.ini", "log.jsonl",
-                                  "summary.json" };
+    const char *const files[] = { "model.safetensors", "state.safetensors", "recipe.ini", "log.jsonl", "summary.json" };
     for (int i = 0; i < 5; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, files[i]);
         CHECK(remove(path) == 0, "every file of a run is there");

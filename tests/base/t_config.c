@@ -47,21 +47,17 @@ static const char *problem(const char *text, const char *set)
 static void expect(const char *text, const char *set, const char *line)
 {
     const char *got = problem(text, set);
-    if (strcmp(got, line) != 0 && fails++ < 20)
-        fprintf(stderr, "FAIL wanted: %s\n     got:    %s\n", line, got);
+    if (strcmp(got, line) != 0 && fails++ < 20) fprintf(stderr, "FAIL wanted: %s\n     got:    %s\n", line, got);
 }
 
 static void problems(void)
 {
     expect("", NULL, "");
-    expect("\xEF\xBB\xBF[train]\n; a\n# b\n  steps = 5 ; c\n\tlr=1/6 # d\r\n\n[model]\ntied = no\n", NULL,
-           "");
+    expect("\xEF\xBB\xBF[train]\n; a\n# b\n  steps = 5 ; c\n\tlr=1/6 # d\r\n\n[model]\ntied = no\n", NULL, "");
     expect("[train]\nsteps = abc\n", NULL,
            "tiny.ini: train.steps = \"abc\" is not a whole number from 1 to 1000000000");
-    expect("[train]\nsteps = 0\n", NULL,
-           "tiny.ini: train.steps = \"0\" is not a whole number from 1 to 1000000000");
-    expect("[train]\nsteps =\n", NULL,
-           "tiny.ini: train.steps = \"\" is not a whole number from 1 to 1000000000");
+    expect("[train]\nsteps = 0\n", NULL, "tiny.ini: train.steps = \"0\" is not a whole number from 1 to 1000000000");
+    expect("[train]\nsteps =\n", NULL, "tiny.ini: train.steps = \"\" is not a whole number from 1 to 1000000000");
     expect("[train]\nsteps = 10 20\n", NULL,
            "tiny.ini: train.steps = \"10 20\" is not a whole number from 1 to 1000000000");
     expect("[train]\nlr = nan\n", NULL, "tiny.ini: train.lr = \"nan\" is not a number from 0 to 10");
@@ -76,8 +72,7 @@ static void problems(void)
     expect("[model]\nsteps = 5\n", NULL, "tiny.ini: unknown key model.steps (did you mean train.steps?)");
     expect("[x]\ny = 5\n", NULL, "tiny.ini: unknown key x.y");
     expect("[train]\nsteps = 5\nlr = 1\nsteps = 5\n", NULL, "tiny.ini: line 4: train.steps is given twice");
-    expect("[train]\nsteps = 5\n[model]\n[train]\nsteps = 5\n", NULL,
-           "tiny.ini: line 5: train.steps is given twice");
+    expect("[train]\nsteps = 5\n[model]\n[train]\nsteps = 5\n", NULL, "tiny.ini: line 5: train.steps is given twice");
     expect("\nsteps = 5\n", NULL, "tiny.ini: line 2: \"steps\" stands outside any [section]");
     expect("[train]\n\nsteps 5\n", NULL, "tiny.ini: line 3 is neither \"key = value\" nor \"[section]\"");
     expect("[train\nsteps = 5\n", NULL, "tiny.ini: line 1 is neither \"key = value\" nor \"[section]\"");
@@ -108,20 +103,17 @@ static void defaults(void)
 {
     taut_config *cfg;
     CHECK(!taut_config_parse(&cfg, "", "d.ini"), "parse");
-    CHECK(taut_config_int(cfg, "a.b", 5, 0, 9) == 5 && taut_config_int(cfg, "a.b", 5, 0, 9) == 5,
-          "asked twice");
+    CHECK(taut_config_int(cfg, "a.b", 5, 0, 9) == 5 && taut_config_int(cfg, "a.b", 5, 0, 9) == 5, "asked twice");
     CHECK(!taut_config_text(cfg, "a.none", NULL), "no default");
     CHECK(!taut_config_finish(cfg), "the same default twice is fine");
     CHECK(taut_config_int(cfg, "a.b", 6, 0, 9) == 6 && taut_config_finish(cfg), "two defaults are not");
     CHECK(strstr(taut_last_error(), "two defaults"), taut_last_error());
     taut_config_free(cfg);
     CHECK(!taut_config_parse(&cfg, "", "d.ini"), "parse");
-    CHECK(taut_config_int(cfg, "a.b", 0, 1, 9) == 0 && taut_config_finish(cfg),
-          "a default outside its range");
+    CHECK(taut_config_int(cfg, "a.b", 0, 1, 9) == 0 && taut_config_finish(cfg), "a default outside its range");
     taut_config_free(cfg);
     CHECK(!taut_config_parse(&cfg, "", "d.ini"), "parse");
-    CHECK(isnan(taut_config_real(cfg, "a.b", NAN, -INFINITY, INFINITY)) && taut_config_finish(cfg),
-          "a NaN default");
+    CHECK(isnan(taut_config_real(cfg, "a.b", NAN, -INFINITY, INFINITY)) && taut_config_finish(cfg), "a NaN default");
     taut_config_free(cfg);
 }
 
@@ -144,8 +136,8 @@ static void round_trip(void)
         CHECK(!taut_config_finish(second), taut_last_error());
         char *again = taut_config_print(second);
         CHECK(strcmp(printed, again) == 0, "prints the same");
-        CHECK(a.steps == b.steps && a.lr == b.lr && a.eps == b.eps && a.tied == b.tied &&
-                  a.optimiser == b.optimiser && strcmp(a.data, b.data) == 0,
+        CHECK(a.steps == b.steps && a.lr == b.lr && a.eps == b.eps && a.tied == b.tied && a.optimiser == b.optimiser &&
+                  strcmp(a.data, b.data) == 0,
               "answers the same");
         CHECK(b.eps == 8.0 / 255, "defaults survive to the bit");
         free(printed);
@@ -158,9 +150,8 @@ static void round_trip(void)
     if (taut_config_parse(&cfg, "[train]\nlr = 1/4\n", "a")) abort();
     ask(&a, cfg);
     char *printed = taut_config_print(cfg);
-    CHECK(strcmp(printed,
-                 "[train]\nsteps = 1000\nlr = 0.25\noptimiser = adamw\n\n[model]\ntied = true\n\n[data]\n"
-                 "source = brackets\n\n[attack]\neps = 0.03137254901960784\n") == 0,
+    CHECK(strcmp(printed, "[train]\nsteps = 1000\nlr = 0.25\noptimiser = adamw\n\n[model]\ntied = true\n\n[data]\n"
+                          "source = brackets\n\n[attack]\neps = 0.03137254901960784\n") == 0,
           printed);
     free(printed);
     taut_config_free(cfg);

@@ -13,8 +13,7 @@ static void reading(void)
 {
     char *text;
     size_t len;
-    CHECK(!taut_file_read(&text, &len, temp_put("a", "x\0y", 3)) && len == 3 && memcmp(text, "x\0y", 4) == 0,
-          "NUL");
+    CHECK(!taut_file_read(&text, &len, temp_put("a", "x\0y", 3)) && len == 3 && memcmp(text, "x\0y", 4) == 0, "NUL");
     free(text);
     CHECK(!taut_file_read(&text, &len, temp_put("a", "", 0)) && len == 0 && *text == 0, "empty");
     free(text);
@@ -32,8 +31,7 @@ static void folders(void)
     CHECK(!taut_dir_make(deep) && taut_file_exists(deep), "with parents");
     CHECK(!taut_dir_make(deep) && !taut_dir_make("/") && !taut_dir_make("."), "there already");
     const char *file = temp_text("file", "x");
-    CHECK(taut_dir_make(file) == TAUT_BAD_FILE && strstr(taut_last_error(), "is no folder"),
-          taut_last_error());
+    CHECK(taut_dir_make(file) == TAUT_BAD_FILE && strstr(taut_last_error(), "is no folder"), taut_last_error());
     CHECK(taut_dir_make(temp_path("file/g")) == TAUT_BAD_FILE, "a file in the way");
     CHECK(!taut_file_exists(temp_path("file/g")), "not made");
 }
@@ -58,8 +56,7 @@ static void writing(void)
     free(big);
     struct stat info;
     CHECK(stat(path, &info) == 0 && (info.st_mode & 0777) == 0640, "keeps the mode");
-    CHECK(taut_writer_put(&w, "x", 1) == TAUT_BAD_FILE && taut_writer_commit(&w) == TAUT_BAD_FILE,
-          "over is over");
+    CHECK(taut_writer_put(&w, "x", 1) == TAUT_BAD_FILE && taut_writer_commit(&w) == TAUT_BAD_FILE, "over is over");
     taut_writer_abort(&w);
 
     CHECK(!taut_file_write(path, "new", 3) && temp_is(path, "new"), "write");
@@ -67,8 +64,7 @@ static void writing(void)
     taut_writer_abort(&w);
     CHECK(temp_is(path, "new") && temp_count() == before - 1, "abort leaves nothing");
     CHECK(symlink("w", temp_path("link")) == 0 && !taut_file_write(temp_path("link"), "via", 3), "a link");
-    CHECK(temp_is(path, "via") && lstat(temp_path("link"), &info) == 0 && S_ISLNK(info.st_mode),
-          "is followed");
+    CHECK(temp_is(path, "via") && lstat(temp_path("link"), &info) == 0 && S_ISLNK(info.st_mode), "is followed");
     CHECK(taut_file_write("/dev/null", "x", 1) == TAUT_BAD_FILE, "a device is not replaced");
     CHECK(stat("/dev/null", &info) == 0 && S_ISCHR(info.st_mode), "a device is not replaced");
     CHECK(taut_file_write(temp_dir, "x", 1) == TAUT_BAD_FILE, "nor a folder");
@@ -97,8 +93,8 @@ static void full_disk(void)
     CHECK(!strstr(taut_last_error(), "old file") && !taut_file_exists(temp_path("other")), taut_last_error());
     taut_writer w;
     CHECK(!taut_writer_begin(&w, path), "begin");
-    CHECK(taut_writer_put(&w, big, sizeof big) == TAUT_BAD_FILE &&
-              taut_writer_put(&w, big, 1) == TAUT_BAD_FILE && taut_writer_commit(&w) == TAUT_BAD_FILE,
+    CHECK(taut_writer_put(&w, big, sizeof big) == TAUT_BAD_FILE && taut_writer_put(&w, big, 1) == TAUT_BAD_FILE &&
+              taut_writer_commit(&w) == TAUT_BAD_FILE,
           "once failed, always failed");
     taut_writer_abort(&w);
     CHECK(temp_is(path, "old") && temp_count() == count, "the old file stays, the temporary goes");

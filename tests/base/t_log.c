@@ -26,25 +26,21 @@ static void append(const char *path, int64_t keep, int from, int to)
 static void resuming(const char *path)
 {
     append(path, 5, 1, 3); /* resuming without a file is starting */
-    CHECK(temp_is(path, "{\"step\":1,\"loss\":0.5}\n{\"step\":2,\"loss\":0.5}\n{\"step\":3,\"loss\":0.5}\n"),
-          "lines");
+    CHECK(temp_is(path, "{\"step\":1,\"loss\":0.5}\n{\"step\":2,\"loss\":0.5}\n{\"step\":3,\"loss\":0.5}\n"), "lines");
     append(path, 2, 3, 3);
-    CHECK(temp_is(path, "{\"step\":1,\"loss\":0.5}\n{\"step\":2,\"loss\":0.5}\n{\"step\":3,\"loss\":0.5}\n"),
-          "resume");
+    CHECK(temp_is(path, "{\"step\":1,\"loss\":0.5}\n{\"step\":2,\"loss\":0.5}\n{\"step\":3,\"loss\":0.5}\n"), "resume");
     append(path, -1, 1, 1);
     CHECK(temp_is(path, "{\"step\":1,\"loss\":0.5}\n"), "fresh");
 
-    temp_text(
-        "log.jsonl",
-        "{\"run\":\"a\"}\n{\"step\":1}\r\n\n{\"step\":9}\n{\"step\":2}{\"step\":3}\n[1]\n{\"step\":\"x\"}\n"
-        "{\"step\":2.5}\n{\"step\":2,\"loss\":0.");
+    temp_text("log.jsonl",
+              "{\"run\":\"a\"}\n{\"step\":1}\r\n\n{\"step\":9}\n{\"step\":2}{\"step\":3}\n[1]\n{\"step\":\"x\"}\n"
+              "{\"step\":2.5}\n{\"step\":2,\"loss\":0.");
     append(path, 3, 3, 3);
     CHECK(temp_is(path, "{\"run\":\"a\"}\n{\"step\":1}\r\n{\"step\":2.5}\n{\"step\":3,\"loss\":0.5}\n"),
           "the future and whatever is no whole object go");
     temp_put("log.jsonl", "{\"step\":1}\n\0\0\0\0", 15);
     append(path, 3, 3, 3);
-    CHECK(temp_is(path, "{\"step\":1}\n{\"step\":3,\"loss\":0.5}\n"),
-          "blocks of zeros, as after a power cut");
+    CHECK(temp_is(path, "{\"step\":1}\n{\"step\":3,\"loss\":0.5}\n"), "blocks of zeros, as after a power cut");
     char *deep = calloc(1, 1 << 20);
     memset(deep, '[', (1 << 20) - 1);
     temp_text("log.jsonl", deep);

@@ -2,8 +2,7 @@
 #include "base/nearest.h"
 #include "harness.h"
 
-static const char *const list[] = { "train.steps", "train.batch", "train.lr", "model.width",
-                                    "adamw",       "muon",        "sgd" };
+static const char *const list[] = { "train.steps", "train.batch", "train.lr", "model.width", "adamw", "muon", "sgd" };
 
 static const char *near(const char *word)
 {
@@ -26,8 +25,7 @@ int main(void)
     CHECK(!taut_nearest("a", list, 0), "an empty list");
 
     char word[300];
-    for (case_no = 0; case_no < effort(2000);
-         case_no++) { /* any bytes, any length: an answer from the list */
+    for (case_no = 0; case_no < effort(2000); case_no++) { /* any bytes, any length: an answer from the list */
         const int64_t len = rng_int(0, 299);
         for (int64_t i = 0; i < len; i++) word[i] = (char)rng_int(1, 255);
         word[len] = 0;

@@ -7,12 +7,10 @@
 
 static void integers(void)
 {
-    static const char *const bad[] = {
-        "", "-", "+1", " 1", "1 ", "1.0", "1e3", "0x10", "9223372036854775808", "--1", "1a", "1_0", "inf"
-    };
+    static const char *const bad[] = { "",    "-",  "+1",  " 1", "1 ", "1.0", "1e3", "0x10", "9223372036854775808",
+                                       "--1", "1a", "1_0", "inf" };
     int64_t v = 7;
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        CHECK(!taut_number_int(&v, bad[i]) && v == 7, bad[i]);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) CHECK(!taut_number_int(&v, bad[i]) && v == 7, bad[i]);
     CHECK(taut_number_int(&v, "-9223372036854775808") && v == INT64_MIN, "the least");
     CHECK(taut_number_int(&v, "9223372036854775807") && v == INT64_MAX, "the greatest");
     CHECK(taut_number_int(&v, "007") && v == 7, "zeros in front");
@@ -25,8 +23,7 @@ static void reals(void)
                                        "1/2/3", "e5",  "1e",   "+",    ".",        "-1e999", "1e308/1e-308",
                                        "abc",   "1f",  "1 /2", "0/0" };
     double v = 7;
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        CHECK(!taut_number_real(&v, bad[i]) && v == 7, bad[i]);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) CHECK(!taut_number_real(&v, bad[i]) && v == 7, bad[i]);
     CHECK(taut_number_real(&v, "8/255") && v == 8.0 / 255, "8/255");
     CHECK(taut_number_real(&v, "-1/6") && v == -1.0 / 6, "-1/6");
     CHECK(taut_number_real(&v, "1e-3") && v == 1e-3, "1e-3");

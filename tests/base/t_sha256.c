@@ -27,8 +27,7 @@ int main(void)
     }
     memset(million, 'a', sizeof million);
     digest(hex, million, sizeof million, 4096);
-    CHECK(strcmp(hex, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0") == 0,
-          "a million a");
+    CHECK(strcmp(hex, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0") == 0, "a million a");
     for (size_t len = 0; len < 200; len++) {
         digest(hex, million, len, 1);
         digest(other, million, len, 64);

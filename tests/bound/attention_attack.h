@@ -7,10 +7,7 @@ typedef struct {
     double tokens, flat, growth;
 } found;
 
-static inline double gauss(void)
-{
-    return sqrt(-2 * log(1 - rng_unit())) * cos(6.283185307179586 * rng_unit());
-}
+static inline double gauss(void) { return sqrt(-2 * log(1 - rng_unit())) * cos(6.283185307179586 * rng_unit()); }
 
 /* Rows orthonormal as far as there are columns; rows beyond that repeat the game. */
 static inline void orthogonal(double *w, int64_t rows, int64_t cols)
@@ -51,8 +48,7 @@ static inline double size_of(void) { return pow(10, -2 + 3 * rng_unit()); }
 static inline void make_biases(net *a, double size)
 {
     const int64_t n = a->w.heads * a->w.dh;
-    for (int64_t i = 0; i < n; i++)
-        a->bq[i] = size * gauss(), a->bk[i] = size * gauss(), a->bv[i] = size * gauss();
+    for (int64_t i = 0; i < n; i++) a->bq[i] = size * gauss(), a->bk[i] = size * gauss(), a->bv[i] = size * gauss();
     for (int64_t i = 0; i < a->w.width; i++) a->bo[i] = size * gauss();
     a->w.bq = rng_int(0, 2) ? a->bq : NULL, a->w.bk = rng_int(0, 2) ? a->bk : NULL;
     a->w.bv = rng_int(0, 2) ? a->bv : NULL, a->w.bo = rng_int(0, 2) ? a->bo : NULL;
@@ -90,8 +86,7 @@ static inline void random_input(double *x, const net *a, double xq, double xk)
 {
     const int kind = (int)rng_int(0, 3);
     for (int64_t t = 0; t < input_tokens(a); t++, x += a->w.width) {
-        const double radius = (t < a->w.tq || !a->w.cross ? xq : xk) * (kind == 0 ? rng_unit() : 1) *
-                              (1 - 1e-14);
+        const double radius = (t < a->w.tq || !a->w.cross ? xq : xk) * (kind == 0 ? rng_unit() : 1) * (1 - 1e-14);
         for (int64_t c = 0; c < a->w.width; c++) x[c] = gauss();
         if (kind == 1 && t > 0) memcpy(x, x - a->w.width, (size_t)a->w.width * sizeof *x); /* clusters */
         const double size = norm(x, a->w.width) * (kind == 1 && t > 0 && rng_int(0, 1) ? -1 : 1);
@@ -127,8 +122,7 @@ static inline void keep(found *best, found f, taut_attention_bound b)
 static inline void project_in(double *x, const net *a, double xq, double xk)
 {
     for (int64_t t = 0; t < input_tokens(a); t++, x += a->w.width) {
-        const double size = norm(x, a->w.width),
-                     radius = (t < a->w.tq || !a->w.cross ? xq : xk) * (1 - 1e-14);
+        const double size = norm(x, a->w.width), radius = (t < a->w.tq || !a->w.cross ? xq : xk) * (1 - 1e-14);
         for (int64_t c = 0; size > radius && c < a->w.width; c++) x[c] *= radius / size;
     }
 }

@@ -5,12 +5,7 @@
 #include "bound/attention.h"
 #include "harness.h"
 
-enum {
-    MAX_T = 6,
-    MAX_D = 16,
-    MAX_I = 24,
-    MAX_X = 2 * MAX_T * MAX_D
-}; /* tokens, width, heads*dh, input size */
+enum { MAX_T = 6, MAX_D = 16, MAX_I = 24, MAX_X = 2 * MAX_T * MAX_D }; /* tokens, width, heads*dh, input size */
 
 typedef struct {
     taut_attention_weights w;
@@ -22,29 +17,24 @@ typedef struct {
 
 /* The input is the queries' tokens, then (cross-attention) the keys'. */
 static inline int64_t input_tokens(const net *a) { return a->w.cross ? a->w.tq + a->w.tk : a->w.tk; }
-static inline const double *keys_of(const net *a, const double *x)
-{
-    return a->w.cross ? x + a->w.tq * a->w.width : x;
-}
+static inline const double *keys_of(const net *a, const double *x) { return a->w.cross ? x + a->w.tq * a->w.width : x; }
 
 /* y_t = W x_t (+ b) for t tokens, then each head turned by its position's matrix. */
-static inline void project(double *y, const net *a, const double *w, const double *b, const double *x,
-                           int64_t t, int turned)
+static inline void project(double *y, const net *a, const double *w, const double *b, const double *x, int64_t t,
+                           int turned)
 {
     const int64_t d = a->w.width, n = a->w.heads * a->w.dh, dh = a->w.dh;
     double raw[MAX_I];
     for (int64_t i = 0; i < t; i++, x += d, y += n) {
         for (int64_t r = 0; r < n; r++) raw[r] = dot(w + r * d, x, d) + (b ? b[r] : 0);
         for (int64_t r = 0; r < n; r++)
-            y[r] = a->w.rope && turned >= 0
-                       ? dot(a->turn[turned * MAX_T + i] + (r % dh) * dh, raw + r / dh * dh, dh)
-                       : raw[r];
+            y[r] = a->w.rope && turned >= 0 ? dot(a->turn[turned * MAX_T + i] + (r % dh) * dh, raw + r / dh * dh, dh)
+                                            : raw[r];
     }
 }
 
 /* The probabilities of query i in head h; all 0 when it sees nothing. */
-static inline void probabilities(double *p, const net *a, const double *q, const double *k, int64_t i,
-                                 int64_t h)
+static inline void probabilities(double *p, const net *a, const double *q, const double *k, int64_t i, int64_t h)
 {
     const int64_t n = a->w.heads * a->w.dh, at = i + a->w.tk - a->w.tq;
     double most = -INFINITY, sum = 0;
@@ -72,8 +62,7 @@ static inline void output(double *y, const net *a, const double *o, bool bias)
     const int64_t n = a->w.heads * a->w.dh;
     for (int64_t i = 0; i < a->w.tq; i++)
         for (int64_t r = 0; r < a->w.width; r++)
-            y[i * a->w.width + r] = a->w.out * dot(a->wo + r * n, o + i * n, n) +
-                                    (bias && a->w.bo ? a->bo[r] : 0);
+            y[i * a->w.width + r] = a->w.out * dot(a->wo + r * n, o + i * n, n) + (bias && a->w.bo ? a->bo[r] : 0);
 }
 
 static inline void net_forward(double *y, const net *a, const double *x)
@@ -98,10 +87,8 @@ static inline void net_jvp(double *ty, const net *a, const double *x, const doub
     double dq[MAX_T * MAX_I], dk[MAX_T * MAX_I], dv[MAX_T * MAX_I], o[MAX_I], kbar[MAX_I];
     const int64_t n = a->w.heads * a->w.dh, dh = a->w.dh;
     project(q, a, a->wq, a->w.bq, x, a->w.tq, 0), project(dq, a, a->wq, NULL, tx, a->w.tq, 0);
-    project(k, a, a->wk, a->w.bk, keys_of(a, x), a->w.tk, 1),
-        project(dk, a, a->wk, NULL, keys_of(a, tx), a->w.tk, 1);
-    project(v, a, a->wv, NULL, keys_of(a, x), a->w.tk, -1),
-        project(dv, a, a->wv, NULL, keys_of(a, tx), a->w.tk, -1);
+    project(k, a, a->wk, a->w.bk, keys_of(a, x), a->w.tk, 1), project(dk, a, a->wk, NULL, keys_of(a, tx), a->w.tk, 1);
+    project(v, a, a->wv, NULL, keys_of(a, x), a->w.tk, -1), project(dv, a, a->wv, NULL, keys_of(a, tx), a->w.tk, -1);
     for (int64_t i = 0; i < a->w.tq; i++)
         for (int64_t h = 0; h < a->w.heads; h++) {
             double *row = to + i * n + h * dh;
@@ -113,8 +100,7 @@ static inline void net_jvp(double *ty, const net *a, const double *x, const doub
                 double t = 0;
                 for (int64_t c = 0; c < dh; c++)
                     t += dq[i * n + h * dh + c] * (k[at + c] - kbar[c]) + q[i * n + h * dh + c] * dk[at + c];
-                for (int64_t c = 0; c < dh; c++)
-                    row[c] += p[j] * (dv[at + c] + a->w.scale * t * (v[at + c] - o[c]));
+                for (int64_t c = 0; c < dh; c++) row[c] += p[j] * (dv[at + c] + a->w.scale * t * (v[at + c] - o[c]));
             }
         }
     output(ty, a, to, false);

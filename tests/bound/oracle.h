@@ -53,8 +53,7 @@ static inline double witness(const double *w, int64_t rows, int64_t cols, const 
 }
 
 /* Turns columns p and q of u (rows x cols) and of v (cols x cols) until they are orthogonal in u. */
-static inline bool jacobi_turn(long double *u, long double *v, int64_t rows, int64_t cols, int64_t p,
-                               int64_t q)
+static inline bool jacobi_turn(long double *u, long double *v, int64_t rows, int64_t cols, int64_t p, int64_t q)
 {
     long double a = 0, b = 0, c = 0;
     for (int64_t i = 0; i < rows; i++) {

@@ -76,8 +76,7 @@ static void check_oracle(void)
     net_forward(lo, &a, moved);
     double size = 1;
     for (int64_t r = 0; r < rows; r++) size = fmax(size, fabs(hi[r]) + fabs(y[r]));
-    for (int64_t r = 0; r < rows; r++)
-        CHECK_NEAR(y[r], (hi[r] - lo[r]) / (2 * h), 2e-4 * size * (1 + size), "jvp");
+    for (int64_t r = 0; r < rows; r++) CHECK_NEAR(y[r], (hi[r] - lo[r]) / (2 * h), 2e-4 * size * (1 + size), "jvp");
 }
 
 static void eye(double *w, int64_t n)
@@ -262,10 +261,8 @@ static void check_radii(void)
     net a;
     plain(&a, 2, 1, 3, 1);
     const taut_up one = { 1 }, half = { 0.5 };
-    CHECK(up_attention(&a.w, half, one, NULL).tokens.v == up_attention(&a.w, one, one, NULL).tokens.v,
-          "self");
-    CHECK(up_attention(&a.w, one, half, NULL).tokens.v == up_attention(&a.w, one, one, NULL).tokens.v,
-          "self");
+    CHECK(up_attention(&a.w, half, one, NULL).tokens.v == up_attention(&a.w, one, one, NULL).tokens.v, "self");
+    CHECK(up_attention(&a.w, one, half, NULL).tokens.v == up_attention(&a.w, one, one, NULL).tokens.v, "self");
     a.w.cross = true;
     CHECK_NEAR(up_attention(&a.w, half, one, NULL).tokens.v, sqrt(1.25) + 1, 1e-9, "cross: keys wide");
     CHECK_NEAR(up_attention(&a.w, one, half, NULL).tokens.v, sqrt(1.25) + 0.25, 1e-9, "cross: queries wide");
@@ -367,11 +364,10 @@ int main(void)
     for (case_no = 0; case_no < ascents; case_no++) check_climb();
     check_known();
     flint_cleanup();
-    return test_end(
-        "attention",
-        "%d nets x 3, %d ascents, %d climbs; found/bound tokens %.4f %.4f flat %.4f %.4f growth %.4f; "
-        "climbed tokens %.3f (RoPE %.3f) flat %.3f (RoPE %.3f); sharp %.3f",
-        cases, ascents * 4, ascents, worst.tokens, worst_ascent.tokens, worst.flat, worst_ascent.flat,
-        fmax(worst.growth, worst_ascent.growth), climbed[0][1], climbed[1][1], climbed[0][0], climbed[1][0],
-        sharpest);
+    return test_end("attention",
+                    "%d nets x 3, %d ascents, %d climbs; found/bound tokens %.4f %.4f flat %.4f %.4f growth %.4f; "
+                    "climbed tokens %.3f (RoPE %.3f) flat %.3f (RoPE %.3f); sharp %.3f",
+                    cases, ascents * 4, ascents, worst.tokens, worst_ascent.tokens, worst.flat, worst_ascent.flat,
+                    fmax(worst.growth, worst_ascent.growth), climbed[0][1], climbed[1][1], climbed[0][0], climbed[1][0],
+                    sharpest);
 }

@@ -25,8 +25,7 @@ static double share(const taut_attention_weights *w, taut_spread h, int64_t leng
     return sees(w, length, i, j) ? 1 / sum : 0;
 }
 
-static double collected(const taut_attention_weights *w, const taut_spread *h, int heads, int64_t length,
-                        int64_t j)
+static double collected(const taut_attention_weights *w, const taut_spread *h, int heads, int64_t length, int64_t j)
 {
     double sum = 0;
     for (int64_t i = 0; i < w->tq; i++) {
@@ -44,8 +43,7 @@ static void check_one(void)
     const int heads = (int)rng_int(1, 3), alibi = (int)rng_int(0, 1);
     w.keys_min = rng_int(0, 1) ? w.tk : rng_int(0, w.tk);
     for (int k = 0; k < heads; k++)
-        h[k] = (taut_spread){ { rng_int(0, 2) ? 3 * rng_unit() : 0 },
-                              alibi ? up_alibi_slope(k, 8) : UP_ZERO };
+        h[k] = (taut_spread){ { rng_int(0, 2) ? 3 * rng_unit() : 0 }, alibi ? up_alibi_slope(k, 8) : UP_ZERO };
     const double c = up_count(&w, h, heads).v;
     CHECK_LE(c, (double)w.tq + 1e-9, "never more than the queries");
     for (int64_t length = w.keys_min; length <= w.tk; length++)

@@ -151,8 +151,7 @@ static void prove(const char *name, taut_slopes s, arb_curve slope, arb_curve si
 {
     const double near = 0.25, tiny = 0x1p-80, end = 12;
     arb_t root, a, b, c, d, zero, last, y;
-    arb_init(root), arb_init(a), arb_init(b), arb_init(c), arb_init(d), arb_init(zero), arb_init(last),
-        arb_init(y);
+    arb_init(root), arb_init(a), arb_init(b), arb_init(c), arb_init(d), arb_init(zero), arb_init(last), arb_init(y);
     find_root(root, sign);
     at_offset(a, root, -near), at_offset(b, root, -tiny), at_offset(c, root, tiny), at_offset(d, root, near);
     arb_set_d(last, end);
@@ -210,8 +209,7 @@ static void check_secants(int f, taut_slopes s)
     CHECK_LE(s.hi - 1e-3, most, "hi is attained");
     CHECK_LE(least, s.lo + 1e-3, "lo is attained");
     const double mid = slopes_mid(s), half = up_slopes_half(s).v;
-    CHECK(mid - half <= s.lo && s.hi <= mid + half && half <= (s.hi - s.lo) / 2 + 1e-15,
-          "middle and half width");
+    CHECK(mid - half <= s.lo && s.hi <= mid + half && half <= (s.hi - s.lo) / 2 + 1e-15, "middle and half width");
     CHECK(up_slopes_lip(s).v == fmax(fabs(s.lo), fabs(s.hi)), "the Lipschitz constant");
 }
 
@@ -222,8 +220,7 @@ int main(void)
     prove("gelu tanh", slopes_gelu_tanh(), gelu_tanh_slope, gelu_tanh_sign);
     prove("silu", slopes_silu(), silu_slope, silu_sign);
     prove_tails();
-    const taut_slopes all[] = { slopes_gelu(), slopes_gelu_tanh(), slopes_relu(), slopes_silu(),
-                                slopes_tanh() };
+    const taut_slopes all[] = { slopes_gelu(), slopes_gelu_tanh(), slopes_relu(), slopes_silu(), slopes_tanh() };
     for (int f = 0; f < 5; f++) check_secants(f, all[f]);
     CHECK(all[2].lo == 0 && all[2].hi == 1 && all[4].lo == 0 && all[4].hi == 1, "relu and tanh");
     CHECK_NEAR(all[0].hi / 1.1289, 1.00000367187984, 1e-14, "T1 erf");

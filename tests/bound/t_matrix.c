@@ -91,8 +91,7 @@ static void check_product(bool off)
     for (int64_t i = 0; i < m; i++)
         for (int64_t j = 0; j < n; j++)
             for (int64_t l = 0; l < k; l++)
-                arb_addmul(at(&c, i, j), ta ? at(&a, l, i) : at(&a, i, l), tb ? at(&b, j, l) : at(&b, l, j),
-                           BITS);
+                arb_addmul(at(&c, i, j), ta ? at(&a, l, i) : at(&a, i, l), tb ? at(&b, j, l) : at(&b, l, j), BITS);
     CHECK(c.b.v && c.b.rows == m && c.b.cols == n, "product's shape");
     if (c.b.v) check_inside(&c, "product");
     drop(&a), drop(&b), drop(&c);
@@ -133,11 +132,9 @@ static void check_blocks(bool off)
 {
     const int64_t m = rng_int(1, 5), n = rng_int(1, 5), extra = rng_int(1, 4);
     pair a = random_pair(m, n, off), b = random_pair(m, extra, off), c = random_pair(extra, n, off);
-    pair h = shadow(ball_hcat((taut_ball[]){ a.b, b.b }, 2)),
-         v = shadow(ball_vcat((taut_ball[]){ a.b, c.b }, 2));
+    pair h = shadow(ball_hcat((taut_ball[]){ a.b, b.b }, 2)), v = shadow(ball_vcat((taut_ball[]){ a.b, c.b }, 2));
     for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j < n + extra; j++)
-            arb_set(at(&h, i, j), j < n ? at(&a, i, j) : at(&b, i, j - n));
+        for (int64_t j = 0; j < n + extra; j++) arb_set(at(&h, i, j), j < n ? at(&a, i, j) : at(&b, i, j - n));
     for (int64_t i = 0; i < m + extra; i++)
         for (int64_t j = 0; j < n; j++) arb_set(at(&v, i, j), i < m ? at(&a, i, j) : at(&c, i - m, j));
     check_inside(&h, "side by side"), check_inside(&v, "one below the other");
@@ -169,17 +166,14 @@ static void check_cancelling(void)
 
 static void check_corners(void)
 {
-    const double bad[] = { 1, NAN, 3, 4 }, big[] = { 1e300, 1e300, 1, 1 }, zero[4] = { 0 },
-                 ones[] = { 1, 1, 1, 1 };
-    taut_ball n = ball_of(bad, 2, 2), b = ball_of(big, 2, 2), z = ball_of(zero, 2, 2),
-              o = ball_of(ones, 2, 2);
+    const double bad[] = { 1, NAN, 3, 4 }, big[] = { 1e300, 1e300, 1, 1 }, zero[4] = { 0 }, ones[] = { 1, 1, 1, 1 };
+    taut_ball n = ball_of(bad, 2, 2), b = ball_of(big, 2, 2), z = ball_of(zero, 2, 2), o = ball_of(ones, 2, 2);
     taut_ball nb = ball_mul(&n, false, &b, false), bb = ball_mul(&b, false, &b, true),
               zo = ball_mul(&z, false, &o, false);
     taut_ball id = ball_identity(3, 2), sum = ball_add(&n, &o), cat = ball_hcat((taut_ball[]){ o, nb }, 2);
     CHECK(!n.v && !nb.v && !bb.v && !sum.v && !cat.v, "what is not finite is void");
     CHECK(up_ball_norm(&nb).v == INFINITY && up_ball_norm(&bb).v == INFINITY, "and has no bound");
-    CHECK(ball_is_zero(&zo) && up_ball_norm(&zo).v == 0 && !ball_is_zero(&o) && !ball_is_zero(&n),
-          "exact zero");
+    CHECK(ball_is_zero(&zo) && up_ball_norm(&zo).v == 0 && !ball_is_zero(&o) && !ball_is_zero(&n), "exact zero");
     CHECK_LE(3, up_ball_norm(&id).v, "identity");
     CHECK_LE(up_ball_norm(&id).v, 3 * (1 + 1e-13), "identity");
     taut_ball *all[] = { &n, &b, &z, &o, &nb, &bb, &zo, &id, &sum, &cat };
@@ -187,8 +181,7 @@ static void check_corners(void)
     taut_alloc_fail_at(1);
     taut_ball none = ball_of(ones, 2, 2);
     taut_alloc_fail_at(0);
-    CHECK(!none.v && up_ball_norm(&none).v == INFINITY && up_ball_frobenius(&none).v == INFINITY,
-          "no memory");
+    CHECK(!none.v && up_ball_norm(&none).v == INFINITY && up_ball_frobenius(&none).v == INFINITY, "no memory");
     taut_ball more = ball_scale(&none, 2);
     CHECK(!more.v, "void stays void");
 }

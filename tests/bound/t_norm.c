@@ -209,6 +209,5 @@ int main(void)
     if (effort(1) > 1) check_large(768, 3072);
     free(w);
     flint_cleanup();
-    return test_end("norm", "%d matrices, worst found/bound = %.17g, loosest bound +%.1e", cases, worst,
-                    loosest);
+    return test_end("norm", "%d matrices, worst found/bound = %.17g, loosest bound +%.1e", cases, worst, loosest);
 }

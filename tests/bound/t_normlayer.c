@@ -72,8 +72,7 @@ static void step_near(double *to, const double *from, const double *x, int64_t d
 }
 
 /* Random ascent of the secant; `pinned` keeps a at x. */
-static double attack(const double *x, const double *g, int64_t d, bool centre, double eps, double r,
-                     bool pinned)
+static double attack(const double *x, const double *g, int64_t d, bool centre, double eps, double r, bool pinned)
 {
     double a[MAX], b[MAX], ta[MAX], tb[MAX], best = 0, scale = fmin(r, 1 + norm(x, d));
     memcpy(a, x, sizeof a), memcpy(b, x, sizeof b);
@@ -126,14 +125,12 @@ static void check_one(void)
     }
     const double global = up_normlayer_global(n, eps).v, ball = up_normlayer_ball(n, d, eps, size, radius).v;
     const double pointed = up_normlayer_pointed(n, d, eps, size, radius).v, tol = 1 + 1e-9;
-    const double found = attack(x, g, d, centre, eps, INFINITY, false),
-                 inside = attack(x, g, d, centre, eps, r, false);
+    const double found = attack(x, g, d, centre, eps, INFINITY, false), inside = attack(x, g, d, centre, eps, r, false);
     const double pinned = attack(x, g, d, centre, eps, r, true);
     CHECK_LE(found, global * tol, "global");
     CHECK_LE(inside, ball * tol, "ball");
     CHECK_LE(pinned, pointed * tol, "pointed");
-    if (n.v > 0)
-        worst_global = fmax(worst_global, found / global), worst_ball = fmax(worst_ball, inside / ball);
+    if (n.v > 0) worst_global = fmax(worst_global, found / global), worst_ball = fmax(worst_ball, inside / ball);
     if (n.v > 0) worst_pointed = fmax(worst_pointed, pinned / pointed);
     long double y[MAX];
     double out[MAX];
@@ -160,10 +157,8 @@ static void check_corners(void)
     const double g[] = { 2, -2, 1 }, one[] = { 5 }, zero[3] = { 0 }, bad[] = { 1, NAN, 1 },
                  big[] = { 1e300, 1e-300, 1e300 };
     CHECK(up_diag_centre_norm(g, 3, true).v == 2, "two largest alike");
-    CHECK(up_diag_centre_norm(g, 3, false).v == 2 && up_diag_centre_norm(NULL, 3, true).v == 1,
-          "no centring, no gain");
-    CHECK(up_diag_centre_norm(one, 1, true).v == 0 && up_diag_centre_norm(NULL, 1, true).v == 0,
-          "one feature");
+    CHECK(up_diag_centre_norm(g, 3, false).v == 2 && up_diag_centre_norm(NULL, 3, true).v == 1, "no centring, no gain");
+    CHECK(up_diag_centre_norm(one, 1, true).v == 0 && up_diag_centre_norm(NULL, 1, true).v == 0, "one feature");
     CHECK(up_diag_centre_norm(zero, 3, true).v == 0, "zero gain");
     CHECK(up_diag_centre_norm(bad, 3, true).v == INFINITY && up_diag_centre_norm(bad, 3, false).v == INFINITY,
           "NaN gain");
@@ -175,8 +170,7 @@ static void check_corners(void)
           "nor has a bad eps");
     CHECK(up_normlayer_ball((taut_up){ 1 }, 3, 0, (taut_lo){ 1 }, (taut_up){ 2 }).v == INFINITY,
           "ball over the centre");
-    CHECK_NEAR(up_normlayer_ball((taut_up){ 1 }, 4, 0, (taut_lo){ 3 }, (taut_up){ 1 }).v, 1, 1e-14,
-               "ball, eps 0");
+    CHECK_NEAR(up_normlayer_ball((taut_up){ 1 }, 4, 0, (taut_lo){ 3 }, (taut_up){ 1 }).v, 1, 1e-14, "ball, eps 0");
     CHECK(up_normlayer_radius((taut_up){ 1 }, NULL, 4, 1e-5, UP_ZERO).v == 0, "nothing in, nothing out");
     CHECK_NEAR(up_normlayer_radius((taut_up){ 1 }, NULL, 4, 1e-5, UP_NONE).v, 2, 1e-14, "at most sqrt d");
     CHECK(lo_centred_norm(bad, 3, true).v == 0, "NaN token");
@@ -197,7 +191,6 @@ int main(void)
     flint_cleanup();
     CHECK_LE(1 - 1e-12, worst_norm, "||diag(g) C|| is sharp");
     CHECK_LE(0.9, fmin(worst_global, fmin(worst_ball, worst_pointed)), "the constants are attained");
-    return test_end("normlayer",
-                    "%d layers, found/bound: global %.6f ball %.6f pointed %.6f, norm sharp to %.1e", cases,
-                    worst_global, worst_ball, worst_pointed, 1 - worst_norm);
+    return test_end("normlayer", "%d layers, found/bound: global %.6f ball %.6f pointed %.6f, norm sharp to %.1e",
+                    cases, worst_global, worst_ball, worst_pointed, 1 - worst_norm);
 }

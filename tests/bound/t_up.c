@@ -11,9 +11,8 @@
 
 static double any_double(int span) /* wide exponents, and the corners on purpose */
 {
-    static const double corner[] = { 0,           1,           DBL_MIN, DBL_MAX,     DBL_TRUE_MIN,
-                                     1 - 0x1p-53, 1 + 0x1p-52, 0x1p-30, 0x1.8p-1074, 3 * 0x1p-1074,
-                                     0x1p1000,    0x1p-1022 };
+    static const double corner[] = { 0,           1,       DBL_MIN,     DBL_MAX,       DBL_TRUE_MIN, 1 - 0x1p-53,
+                                     1 + 0x1p-52, 0x1p-30, 0x1.8p-1074, 3 * 0x1p-1074, 0x1p1000,     0x1p-1022 };
     if (rng_int(0, 7) == 0) return corner[rng_int(0, 11)];
     return ldexp(0.5 + rng_unit() / 2, (int)rng_int(-span, span < 1000 ? span : 1000));
 }
@@ -89,8 +88,7 @@ static void check_corners(void)
     CHECK(up_div(UP_ZERO, (taut_lo){ 0 }).v == INFINITY, "0 / 0 is +inf");
     CHECK(up_add(inf, UP_ZERO).v == INFINITY && up_sqrt(inf).v == INFINITY, "+inf stays");
     CHECK(up_min(inf, (taut_up){ 2 }).v == 2 && up_max(inf, (taut_up){ 2 }).v == INFINITY, "min and max");
-    CHECK(up_mul(UP_ZERO, (taut_up){ 3 }).v == 0 && up_add(UP_ZERO, (taut_up){ 3 }).v == 3,
-          "zero stays exact");
+    CHECK(up_mul(UP_ZERO, (taut_up){ 3 }).v == 0 && up_add(UP_ZERO, (taut_up){ 3 }).v == 3, "zero stays exact");
     CHECK(up_sqrt(UP_ZERO).v == 0 && up_hypot(UP_ZERO, (taut_up){ 3 }).v == 3, "zero stays exact");
     CHECK(lo_exact(NAN).v == 0 && lo_div((taut_lo){ 0 }, UP_ZERO).v == 0, "NaN from below is 0");
     CHECK(lo_sub((taut_lo){ INFINITY }, inf).v == 0, "inf - inf from below is 0");
@@ -120,8 +118,7 @@ int main(void)
     CHECK(!arithmetic_is_ieee(), "another rounding mode is noticed");
     fesetround(FE_TONEAREST);
     CHECK(up_exp(NAN).v == INFINITY && lo_exp(NAN).v == 0, "exp of NaN");
-    CHECK(up_exp(-INFINITY).v >= 0 && lo_exp(-INFINITY).v == 0 && up_exp(1e300).v == INFINITY,
-          "exp at the ends");
+    CHECK(up_exp(-INFINITY).v >= 0 && lo_exp(-INFINITY).v == 0 && up_exp(1e300).v == INFINITY, "exp at the ends");
     CHECK(up_exp(0).v >= 1 && lo_exp(0).v <= 1 && lo_exp(0).v >= 1 - 0x1p-50, "exp(0) is 1");
     return test_end("up", "%d pairs", effort(200000));
 }

@@ -55,8 +55,7 @@ int main(void)
         CHECK(i == 0 || alphabet[i] > alphabet[i - 1], "in order");
     }
     taut_brackets_fill(other, 777, seed);
-    CHECK(memcmp(text, other, 777) == 0 && other[777] == 0,
-          "a shorter text is the beginning, and no more is written");
+    CHECK(memcmp(text, other, 777) == 0 && other[777] == 0, "a shorter text is the beginning, and no more is written");
     taut_brackets_fill(other, LEN, seed + 1);
     CHECK(memcmp(text, other, 1000) != 0, "another seed, another text");
     taut_brackets_fill(other, 0, seed);

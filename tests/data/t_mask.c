@@ -43,6 +43,5 @@ int main(void)
     for (int i = 0; i < COUNT; i++) CHECK(y[i] == -1 && x[i] == x2[i], "rate 0 asks for nothing");
     taut_mask_tokens(x, y, COUNT, key, 0, 1, MASK, VOCAB);
     for (int i = 0; i < COUNT; i++) CHECK(y[i] == x2[i], "rate 1 asks for everything");
-    return test_end("mask", "%.2f %% chosen, %.2f %% of them masked", 100.0 * chosen / COUNT,
-                    100.0 * masked / chosen);
+    return test_end("mask", "%.2f %% chosen, %.2f %% of them masked", 100.0 * chosen / COUNT, 100.0 * masked / chosen);
 }

@@ -6,8 +6,7 @@
 #include "harness.h"
 #include "temp.h"
 
-static void refused(const char *source, const char *tokens, const taut_vocab *given, taut_status want,
-                    const char *why)
+static void refused(const char *source, const char *tokens, const taut_vocab *given, taut_status want, const char *why)
 {
     taut_text *text;
     const taut_status status = taut_text_open(&text, source, tokens, 0.1, given, 1000, 1);
@@ -18,10 +17,8 @@ static void refused(const char *source, const char *tokens, const taut_vocab *gi
 static void opening(void)
 {
     taut_text *text;
-    CHECK(!taut_text_open(&text, temp_text("a.txt", "0123456789abc"), "chars", 0.1, NULL, 0, 1),
-          taut_last_error());
-    CHECK(text->len == 13 && text->train_len == 11 && taut_text_split_len(text, TAUT_VALID) == 2,
-          "int(0.9 * 13) = 11");
+    CHECK(!taut_text_open(&text, temp_text("a.txt", "0123456789abc"), "chars", 0.1, NULL, 0, 1), taut_last_error());
+    CHECK(text->len == 13 && text->train_len == 11 && taut_text_split_len(text, TAUT_VALID) == 2, "int(0.9 * 13) = 11");
     CHECK(text->ids[0] == 0 && text->ids[12] == 12 && taut_vocab_size(text->vocab) == 13, "ids");
     refused(temp_text("b.txt", "0x"), "bytes", text->vocab, TAUT_BAD_DATA,
             "b.txt: the character 'x' (U+0078) at byte 1");
@@ -34,12 +31,9 @@ static void opening(void)
     refused(temp_dir, "chars", NULL, TAUT_BAD_FILE, "folder");
     refused("no-such-text", "chars", NULL, TAUT_BAD_DATA, "no-such-text: not found here");
     refused(temp_path("a.txt"), "words", NULL, TAUT_BAD_CONFIG, "neither bytes nor chars");
-    CHECK(taut_text_open(&text, "brackets", "chars", 0.1, NULL, 0, 1) == TAUT_BAD_DATA,
-          "a built-in text of nothing");
-    CHECK(taut_text_open(&text, "brackets", "chars", NAN, NULL, 10, 1) == TAUT_BAD_CONFIG,
-          "a fraction that is none");
-    CHECK(taut_text_open(&text, "brackets", "chars", 1.5, NULL, 10, 1) == TAUT_BAD_CONFIG,
-          "a fraction over 1");
+    CHECK(taut_text_open(&text, "brackets", "chars", 0.1, NULL, 0, 1) == TAUT_BAD_DATA, "a built-in text of nothing");
+    CHECK(taut_text_open(&text, "brackets", "chars", NAN, NULL, 10, 1) == TAUT_BAD_CONFIG, "a fraction that is none");
+    CHECK(taut_text_open(&text, "brackets", "chars", 1.5, NULL, 10, 1) == TAUT_BAD_CONFIG, "a fraction over 1");
     CHECK(!taut_text_open(&text, temp_path("nul"), "bytes", 1, NULL, 0, 1), "bytes take anything");
     CHECK(text->len == 3 && text->train_len == 0 && taut_vocab_size(text->vocab) == 256, "all validation");
     taut_text_free(text);
@@ -63,8 +57,7 @@ static void short_texts(void)
                  "the text is too short: its validation part has 10 tokens, and a context of 10 needs "
                  "at least 11") == 0,
           taut_last_error());
-    CHECK(taut_text_check(text, 90) == TAUT_BAD_DATA && strstr(taut_last_error(), "training part has 90"),
-          "training");
+    CHECK(taut_text_check(text, 90) == TAUT_BAD_DATA && strstr(taut_last_error(), "training part has 90"), "training");
     taut_text_free(text);
 }
 
@@ -73,8 +66,7 @@ static void samples(void)
     taut_text *text;
     enum { CONTEXT = 8, COUNT = 3000 };
     CHECK(!taut_text_open(&text, "brackets", "chars", 0.1, NULL, 1000, 2), taut_last_error());
-    for (int64_t i = 0; i < text->len; i++)
-        text->ids[i] = (int32_t)i; /* so that an example says where it is from */
+    for (int64_t i = 0; i < text->len; i++) text->ids[i] = (int32_t)i; /* so that an example says where it is from */
     static int32_t x[COUNT * CONTEXT], y[COUNT * CONTEXT], x1[CONTEXT], y1[CONTEXT];
     for (int split = 0; split < 2; split++) {
         const int64_t base = split ? 900 : 0, len = split ? 100 : 900;
@@ -86,11 +78,9 @@ static void samples(void)
             starts += !seen[start]++;
             CHECK(start >= base && start + CONTEXT < base + len, "inside the split");
             for (int k = 0; k < CONTEXT; k++)
-                CHECK(x[i * CONTEXT + k] == start + k && y[i * CONTEXT + k] == start + k + 1,
-                      "y is x shifted");
+                CHECK(x[i * CONTEXT + k] == start + k && y[i * CONTEXT + k] == start + k + 1, "y is x shifted");
         }
-        CHECK(split ? starts == 92 : starts > 800,
-              "every start occurs"); /* 892 starts, 3000 draws: 861 expected */
+        CHECK(split ? starts == 92 : starts > 800, "every start occurs"); /* 892 starts, 3000 draws: 861 expected */
         CHECK(!split || (seen[900] && seen[991]), "the first and the last");
         for (int i = 0; i < 20; i++) {
             const int64_t at = rng_int(0, COUNT - 1);
@@ -137,8 +127,7 @@ static void memory(void)
         long n = 0;
         do {
             taut_alloc_fail_at(++n);
-            status = taut_text_open(&text, kind == 2 ? "brackets" : path, kind ? "chars" : "bytes", 0.1, NULL,
-                                    100, 1);
+            status = taut_text_open(&text, kind == 2 ? "brackets" : path, kind ? "chars" : "bytes", 0.1, NULL, 100, 1);
             taut_alloc_fail_at(0);
             CHECK((!status || status == TAUT_NO_MEMORY) && !status == !!text, taut_last_error());
         } while (status && n < 100);

@@ -24,8 +24,7 @@ static void bytes(void)
     taut_vocab *v;
     char all[256];
     for (int i = 0; i < 256; i++) all[i] = (char)(unsigned char)i;
-    CHECK(!taut_vocab_bytes(&v) && taut_vocab_size(v) == 256 && strcmp(taut_vocab_kind(v), "bytes") == 0,
-          "bytes");
+    CHECK(!taut_vocab_bytes(&v) && taut_vocab_size(v) == 256 && strcmp(taut_vocab_kind(v), "bytes") == 0, "bytes");
     round_trip(v, all, 256);
     round_trip(v, "", 0);
     char *printed = taut_vocab_print(v);
@@ -61,8 +60,7 @@ static void chars(void)
     refused(v, "he\0", 3, "byte 2 is NUL, so this is no text; use tokens = bytes for such a file");
     char *back, spelled[4];
     size_t len;
-    CHECK(taut_vocab_decode(&back, &len, v, (int32_t[]){ 0, 12 }, 2) == TAUT_BAD_DATA && !back,
-          "an id too large");
+    CHECK(taut_vocab_decode(&back, &len, v, (int32_t[]){ 0, 12 }, 2) == TAUT_BAD_DATA && !back, "an id too large");
     CHECK(taut_vocab_decode(&back, &len, v, (int32_t[]){ -1 }, 1) == TAUT_BAD_DATA && !back, "an id below 0");
     CHECK(taut_vocab_spell(spelled, v, 12) == 0 && taut_vocab_spell(spelled, v, 11) == 4, "spell");
     char *printed = taut_vocab_print(v);
@@ -149,8 +147,7 @@ static void random_texts(void)
         CHECK(!taut_vocab_chars(&v, text, len), taut_last_error());
         round_trip(v, text, len);
         char *printed = taut_vocab_print(v);
-        CHECK(!taut_vocab_parse(&again, printed) && taut_vocab_size(again) == taut_vocab_size(v),
-              "print and parse");
+        CHECK(!taut_vocab_parse(&again, printed) && taut_vocab_size(again) == taut_vocab_size(v), "print and parse");
         round_trip(again, text, len);
         free(printed);
         taut_vocab_free(again);

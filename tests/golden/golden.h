@@ -37,8 +37,7 @@ static inline void golden_must(taut_status s)
     exit(1);
 }
 
-static inline const taut_st_tensor *golden_find(const taut_safetensors *st, const char *prefix,
-                                                const char *name)
+static inline const taut_st_tensor *golden_find(const taut_safetensors *st, const char *prefix, const char *name)
 {
     char full[512];
     snprintf(full, sizeof full, "%s%s", prefix, name);
@@ -47,13 +46,12 @@ static inline const taut_st_tensor *golden_find(const taut_safetensors *st, cons
     return t;
 }
 
-static inline double *golden_read(const taut_safetensors *st, const char *prefix, const char *name,
-                                  int64_t count)
+static inline double *golden_read(const taut_safetensors *st, const char *prefix, const char *name, int64_t count)
 {
     const taut_st_tensor *t = golden_find(st, prefix, name);
     if (t->count != count)
-        golden_must(taut_fail(TAUT_BAD_FILE, "%s%s: %lld numbers, not %lld", prefix, name,
-                              (long long)t->count, (long long)count));
+        golden_must(taut_fail(TAUT_BAD_FILE, "%s%s: %lld numbers, not %lld", prefix, name, (long long)t->count,
+                              (long long)count));
     double *x = doubles(count);
     golden_must(taut_safetensors_read(st, t, x, 0, count));
     return x;
@@ -253,7 +251,7 @@ static inline int golden_test(const char *name, const char *path)
     test_begin();
     const golden_error ref = golden_compare(path, "ref", (golden_error){ 1e-10, 1e-9 });
     const golden_error cpu = golden_compare(path, "cpu", (golden_error){ 2e-5, 1e-4 });
-    return test_end(name, "against PyTorch: ref %.1e, training %.1e; cpu %.1e, training %.1e", ref.once,
-                    ref.training, cpu.once, cpu.training);
+    return test_end(name, "against PyTorch: ref %.1e, training %.1e; cpu %.1e, training %.1e", ref.once, ref.training,
+                    cpu.once, cpu.training);
 }
 #endif

@@ -36,8 +36,7 @@ int main(void)
     CHECK(taut_safetensors_count(st) == 12, "three matrices and three polynomials of each");
     for (int i = 0; i < 2; i++)
         for (int s = 0; s < 3; s++)
-            for (int p = 0; p < 3; p++)
-                golden_judge(&worst[i], compare(st, k[i], shapes[s], p), tol[i], shapes[s]);
+            for (int p = 0; p < 3; p++) golden_judge(&worst[i], compare(st, k[i], shapes[s], p), tol[i], shapes[s]);
     taut_safetensors_close(st);
     return test_end("golden_muon", "against an SVD: ref %.1e, cpu %.1e", worst[0], worst[1]);
 }

@@ -78,10 +78,9 @@ static void round_trip(void)
     char *a = temp_get(path, &len), *b = temp_get(again, &len2);
     CHECK(len == len2 && memcmp(a, b, len) == 0, "the same content gives the same bytes");
     CHECK(((unsigned char)a[0] | (unsigned char)a[1] << 8) % 8 == 0, "the header fills 8 bytes");
-    CHECK(strstr(a + 8,
-                 "{\"__metadata__\":{\"a\":\"\",\"b\\n\\\"\\\\\\u0001\xC3\xA9\":\"v\\t/"
-                 "\",\"format\":\"pt\"},\"d\":{"
-                 "\"dtype\":\"F64\",\"shape\":[5,10,100],\"data_offsets\":[0,40000]},\"a\":{") == a + 8,
+    CHECK(strstr(a + 8, "{\"__metadata__\":{\"a\":\"\",\"b\\n\\\"\\\\\\u0001\xC3\xA9\":\"v\\t/"
+                        "\",\"format\":\"pt\"},\"d\":{"
+                        "\"dtype\":\"F64\",\"shape\":[5,10,100],\"data_offsets\":[0,40000]},\"a\":{") == a + 8,
           a + 8);
     free(a);
     free(b);
@@ -96,13 +95,10 @@ static void round_trip(void)
     }
     CHECK(!taut_safetensors_meta(st, "none") && !taut_safetensors_find(st, "none"), "absent is NULL");
     double *got = doubles(N);
-    const taut_st_tensor *w = taut_safetensors_find(st, "w\n\"q\\\xC3\xA9"),
-                         *d = taut_safetensors_find(st, "d");
-    CHECK(w && w->rank == 2 && w->shape[0] == 50 && w->shape[1] == 100 && w->count == N &&
-              strcmp(w->dtype, "F32") == 0,
+    const taut_st_tensor *w = taut_safetensors_find(st, "w\n\"q\\\xC3\xA9"), *d = taut_safetensors_find(st, "d");
+    CHECK(w && w->rank == 2 && w->shape[0] == 50 && w->shape[1] == 100 && w->count == N && strcmp(w->dtype, "F32") == 0,
           "description");
-    CHECK(!taut_safetensors_read(st, w, got, 0, N) && memcmp(got, floats, sizeof floats) == 0,
-          "F32 to the bit");
+    CHECK(!taut_safetensors_read(st, w, got, 0, N) && memcmp(got, floats, sizeof floats) == 0, "F32 to the bit");
     CHECK(!taut_safetensors_read(st, d, got, 0, N) && memcmp(got, doubles_in, sizeof doubles_in) == 0,
           "F64 to the bit");
     for (case_no = 0; case_no < effort(200); case_no++) {
@@ -118,8 +114,7 @@ static void round_trip(void)
 }
 
 /* One tensor of a dtype at an odd offset, its raw bytes, and the numbers they are. */
-static void dtype_case(const char *dtype, int size, const uint64_t *raw, const double *want, int count,
-                       const char *why)
+static void dtype_case(const char *dtype, int size, const uint64_t *raw, const double *want, int count, const char *why)
 {
     unsigned char file[512];
     char header[200];
@@ -146,11 +141,9 @@ static void dtypes(void)
 {
     dtype_case("F16", 2, (uint64_t[]){ 0x3C00, 0xC000, 0x0001, 0x8000, 0x7BFF, 0x7C00, 0x03FF, 0x0400 },
                (double[]){ 1, -2, 0x1p-24, -0.0, 65504, INFINITY, 1023 * 0x1p-24, 0x1p-14 }, 8, NULL);
-    dtype_case("F16", 2, (uint64_t[]){ 0xFE01 }, (double[]){ from_bits(UINT64_C(0xFFF8040000000000)) }, 1,
-               NULL);
+    dtype_case("F16", 2, (uint64_t[]){ 0xFE01 }, (double[]){ from_bits(UINT64_C(0xFFF8040000000000)) }, 1, NULL);
     dtype_case("BF16", 2, (uint64_t[]){ 0x3F80, 0x4049, 0x0001, 0xFF80, 0x7F81 },
-               (double[]){ 1, 3.140625, 0x1p-133, -INFINITY, from_bits(UINT64_C(0x7FF0200000000000)) }, 5,
-               NULL);
+               (double[]){ 1, 3.140625, 0x1p-133, -INFINITY, from_bits(UINT64_C(0x7FF0200000000000)) }, 5, NULL);
     dtype_case("I8", 1, (uint64_t[]){ 0x80, 0x7F, 0xFF }, (double[]){ -128, 127, -1 }, 3, NULL);
     dtype_case("U8", 1, (uint64_t[]){ 0x80, 0xFF }, (double[]){ 128, 255 }, 2, NULL);
     dtype_case("I16", 2, (uint64_t[]){ 0x8000, 0x7FFF }, (double[]){ -32768, 32767 }, 2, NULL);
@@ -162,8 +155,7 @@ static void dtypes(void)
     dtype_case("U64", 8, (uint64_t[]){ UINT64_C(1) << 63 }, (double[]){ 0x1p63 }, 1, NULL);
     dtype_case("BOOL", 1, (uint64_t[]){ 0, 1 }, (double[]){ 0, 1 }, 2, NULL);
     dtype_case("BOOL", 1, (uint64_t[]){ 1, 2 }, NULL, 2, "element 1 of tensor \"b\" is no BOOL");
-    dtype_case("I64", 8, (uint64_t[]){ (UINT64_C(1) << 53) + 1 }, NULL, 1,
-               "element 0 of tensor \"b\" is no I64");
+    dtype_case("I64", 8, (uint64_t[]){ (UINT64_C(1) << 53) + 1 }, NULL, 1, "element 0 of tensor \"b\" is no I64");
     dtype_case("I64", 8, (uint64_t[]){ INT64_MAX }, NULL, 1, "is no I64");
     dtype_case("U64", 8, (uint64_t[]){ UINT64_MAX }, NULL, 1, "is no U64");
     dtype_case("F8_E4M3", 1, (uint64_t[]){ 0 }, NULL, 1, "tensor \"b\" is F8_E4M3, which taut does not read");
@@ -199,14 +191,12 @@ static void refused_writes(void)
     const char *path = temp_text("w", "old");
     const int count = temp_count();
     double big[2] = { 1, 1e300 };
-    const taut_st_entry e = { "a", "F32", 1, { 2 }, fetch, floats },
-                        f = { "a", "F64", 1, { 2 }, fetch, floats };
+    const taut_st_entry e = { "a", "F32", 1, { 2 }, fetch, floats }, f = { "a", "F64", 1, { 2 }, fetch, floats };
     const taut_st_entry huge = { "big", "F32", 1, { 2 }, fetch, big },
                         latin = { "\xE9", "F32", 0, { 0 }, fetch, floats };
     const taut_st_entry meta = { "__metadata__", "F32", 0, { 0 }, fetch, floats };
     const taut_st_meta m = { "a", "b" }, bad = { "a", "\xFF" };
-    CHECK(taut_safetensors_write(path, (taut_st_entry[]){ e, f }, 2, NULL, 0) == TAUT_BAD_DATA,
-          "a name twice");
+    CHECK(taut_safetensors_write(path, (taut_st_entry[]){ e, f }, 2, NULL, 0) == TAUT_BAD_DATA, "a name twice");
     CHECK(taut_safetensors_write(path, &huge, 1, NULL, 0) == TAUT_BAD_DATA, "too large for F32");
     CHECK(strstr(taut_last_error(), "element 1 of tensor \"big\" is 1e+300"), taut_last_error());
     CHECK(taut_safetensors_write(path, &latin, 1, NULL, 0) == TAUT_BAD_DATA, "not UTF-8");
@@ -218,13 +208,11 @@ static void refused_writes(void)
     signal(SIGXFSZ, SIG_IGN);
     getrlimit(RLIMIT_FSIZE, &before);
     setrlimit(RLIMIT_FSIZE, &small);
-    CHECK(write_good(path) == TAUT_BAD_FILE && strstr(taut_last_error(), "the old file is kept"),
-          taut_last_error());
+    CHECK(write_good(path) == TAUT_BAD_FILE && strstr(taut_last_error(), "the old file is kept"), taut_last_error());
     setrlimit(RLIMIT_FSIZE, &before);
     CHECK(temp_is(path, "old") && temp_count() == count, "the old file stays, nothing else is left");
     taut_safetensors *st = NULL;
-    CHECK(!taut_safetensors_write(path, NULL, 0, NULL, 0) && !taut_safetensors_open(&st, path),
-          "nothing at all");
+    CHECK(!taut_safetensors_write(path, NULL, 0, NULL, 0) && !taut_safetensors_open(&st, path), "nothing at all");
     CHECK(st && taut_safetensors_count(st) == 0 && !taut_safetensors_find(st, "a"), "nothing at all");
     taut_safetensors_close(st);
 }
@@ -235,8 +223,7 @@ static void cut_under_us(void)
     double got[4];
     const char *path = temp_path("good.safetensors");
     CHECK(!taut_safetensors_open(&st, path) && truncate(path, 100) == 0, "open, then cut");
-    CHECK(taut_safetensors_read(st, taut_safetensors_find(st, "d"), got, 0, 4) == TAUT_BAD_FILE,
-          "an error, no signal");
+    CHECK(taut_safetensors_read(st, taut_safetensors_find(st, "d"), got, 0, 4) == TAUT_BAD_FILE, "an error, no signal");
     taut_safetensors_close(st);
 }
 

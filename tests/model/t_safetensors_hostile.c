@@ -30,8 +30,7 @@ static void refused(const char *header, size_t data_len, const char *why)
 {
     const char *got = verdict(header, strlen(header), data_len);
     if (!strstr(got, why) || strchr(got, '\n') || !*got) {
-        if (fails++ < 20)
-            fprintf(stderr, "FAIL %.100s\n     wanted: %s\n     got:    %s\n", header, why, got);
+        if (fails++ < 20) fprintf(stderr, "FAIL %.100s\n     wanted: %s\n     got:    %s\n", header, why, got);
     }
 }
 
@@ -53,22 +52,20 @@ static void good_files(void)
     taken("{\"a\":" T("2,3", "0,24") "}", 24);
     taken("{\"a\":" T("0", "0,0") "}", 0);
     taken("{\"a\":" T("0,9223372036854775807", "0,0") "}", 0);
-    taken("{\"b\":" T("1", "4,8") ",\"z\":" T("0", "4,4") ",\"a\":" T("1", "0,4") ",\"e\":" T("0", "8,8") "}",
-          8);
+    taken("{\"b\":" T("1", "4,8") ",\"z\":" T("0", "4,4") ",\"a\":" T("1", "0,4") ",\"e\":" T("0", "8,8") "}", 8);
     taken("{ \"\" : { \"shape\" : [ 1 ] ,\t\"data_offsets\" : [ 0 , 4 ] , \"dtype\" : \"F32\" } }", 4);
     taken("{\"\\u00e9\\ud83d\\ude00\\n\\\"\":" T("1", "0,4") "}", 4);
     taken("{\"a\":{\"dtype\":\"F4\",\"shape\":[2],\"data_offsets\":[0,1]}}", 1);
     taken("{\"a\":{\"dtype\":\"F6_E2M3\",\"shape\":[4],\"data_offsets\":[0,3]}}", 3);
     taken("{\"a\":" T("1,1,1,1,1,1,1,1", "0,4") "}", 4);
-    static const char *const all[] = { "BOOL",    "U8",          "I8",          "F8_E5M2", "F8_E4M3",
-                                       "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ", "I16",     "U16",
-                                       "F16",     "BF16",        "I32",         "U32",     "F32",
-                                       "C64",     "F64",         "I64",         "U64" };
+    static const char *const all[] = { "BOOL",        "U8",  "I8",  "F8_E5M2", "F8_E4M3", "F8_E8M0", "F8_E4M3FNUZ",
+                                       "F8_E5M2FNUZ", "I16", "U16", "F16",     "BF16",    "I32",     "U32",
+                                       "F32",         "C64", "F64", "I64",     "U64" };
     for (int i = 0; i < 19; i++) {
         char header[200];
         const int size = i < 8 ? 1 : i < 12 ? 2 : i < 15 ? 4 : 8;
-        snprintf(header, sizeof header, "{\"a\":{\"dtype\":\"%s\",\"shape\":[3],\"data_offsets\":[0,%d]}}",
-                 all[i], 3 * size);
+        snprintf(header, sizeof header, "{\"a\":{\"dtype\":\"%s\",\"shape\":[3],\"data_offsets\":[0,%d]}}", all[i],
+                 3 * size);
         taken(header, (size_t)(3 * size));
     }
 }
@@ -131,10 +128,8 @@ static void bad_tensors(void)
     refused("{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,4]}}", 4, "lacks");
     refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[1]}}", 4, "lacks");
     refused("{\"a\":{}}", 0, "no '\"'");
-    refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"shape\":[1],\"data_offsets\":[0,4]}}", 4,
-            "repeated field");
-    refused("{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4,
-            "repeated field");
+    refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "repeated field");
+    refused("{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "repeated field");
     refused("{\"a\":{\"dtype\":\"F32\",\"x\":0,\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "unknown");
     refused("{\"a\":" T("-1", "0,4") "}", 4, "no whole number");
     refused("{\"a\":" T("1.0", "0,4") "}", 4, "no whole number");
@@ -176,17 +171,13 @@ static void bad_ranges(void)
     static const unsigned char tiny[7];
     CHECK(taut_safetensors_open(&st, temp_put("t", tiny, 7)) == TAUT_BAD_FILE, "under 8 bytes");
     CHECK(taut_safetensors_open(&st, temp_put("t", tiny, 0)) == TAUT_BAD_FILE, "an empty file");
-    CHECK(taut_safetensors_open(&st, temp_put("t", "\x01\xE1\xF5\x05\0\0\0\0{}", 10)) == TAUT_BAD_FILE,
-          "100,000,001");
+    CHECK(taut_safetensors_open(&st, temp_put("t", "\x01\xE1\xF5\x05\0\0\0\0{}", 10)) == TAUT_BAD_FILE, "100,000,001");
     CHECK(strstr(taut_last_error(), "over the limit"), taut_last_error());
-    CHECK(taut_safetensors_open(&st, temp_put("t", "\0\xE1\xF5\x05\0\0\0\0{}", 10)) == TAUT_BAD_FILE,
-          "100,000,000");
+    CHECK(taut_safetensors_open(&st, temp_put("t", "\0\xE1\xF5\x05\0\0\0\0{}", 10)) == TAUT_BAD_FILE, "100,000,000");
     CHECK(strstr(taut_last_error(), "cut or no safetensors"), taut_last_error());
-    CHECK(taut_safetensors_open(&st, temp_put("t", "\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF{}", 10)) ==
-              TAUT_BAD_FILE,
+    CHECK(taut_safetensors_open(&st, temp_put("t", "\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF{}", 10)) == TAUT_BAD_FILE,
           "2^64-1");
-    CHECK(taut_safetensors_open(&st, temp_dir) == TAUT_BAD_FILE && strstr(taut_last_error(), "folder"),
-          "a folder");
+    CHECK(taut_safetensors_open(&st, temp_dir) == TAUT_BAD_FILE && strstr(taut_last_error(), "folder"), "a folder");
     CHECK(taut_safetensors_open(&st, temp_path("none")) == TAUT_BAD_FILE, "a missing file");
     CHECK(taut_safetensors_open(&st, "/dev/zero") == TAUT_BAD_FILE, "a device");
 }
@@ -224,8 +215,7 @@ static void consistent(taut_safetensors *st, uint64_t file_len)
         CHECK(t->begin == at && t->end >= t->begin && t->end <= file_len - 8, "ranges");
         CHECK(taut_safetensors_find(st, t->name) == t, "found by its name");
         at = t->end;
-        if (t->count <= 64 && taut_safetensors_read(st, t, got, 0, t->count))
-            CHECK(*taut_last_error(), "has a line");
+        if (t->count <= 64 && taut_safetensors_read(st, t, got, 0, t->count)) CHECK(*taut_last_error(), "has a line");
     }
 }
 
@@ -243,8 +233,7 @@ static int flips(void)
         memcpy(bad, good, len);
         for (int64_t k = rng_int(1, 3); k > 0; k--) {
             const size_t at = (size_t)rng_int(0, (int64_t)(rng_int(0, 9) ? header : len) - 1);
-            bad[at] = rng_int(0, 1) ? (char)(bad[at] ^ 1 << rng_int(0, 7))
-                                    : pieces[rng_int(0, sizeof pieces - 2)];
+            bad[at] = rng_int(0, 1) ? (char)(bad[at] ^ 1 << rng_int(0, 7)) : pieces[rng_int(0, sizeof pieces - 2)];
         }
         if (rng_int(0, 3) == 0) now = (size_t)rng_int(0, (int64_t)(rng_int(0, 1) ? header : len));
         if (rng_int(0, 9) == 0) now = len + (size_t)rng_int(1, 16);
@@ -272,6 +261,5 @@ int main(void)
     bad_tensors();
     bad_ranges();
     const int taken_files = flips();
-    return test_end("hostile", "%d of %d damaged safetensors were still consistent", taken_files,
-                    effort(10000));
+    return test_end("hostile", "%d of %d damaged safetensors were still consistent", taken_files, effort(10000));
 }

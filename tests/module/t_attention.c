@@ -45,16 +45,11 @@ static void heads_agree(void)
 {
     enum { D = 4, H = 2, T = 3 };
     law many;
-    law_begin(&many,
-              taut_attention(&(taut_attention_spec){ .width = D,
-                                                     .heads = H,
-                                                     .scale = 0.6,
-                                                     .out = 1,
-                                                     .causal = true,
-                                                     .bias = true,
-                                                     .gain = 1,
-                                                     .out_gain = 1 }),
-              (taut_shape){ 2, T, D }, NULL);
+    law_begin(
+        &many,
+        taut_attention(&(taut_attention_spec){
+            .width = D, .heads = H, .scale = 0.6, .out = 1, .causal = true, .bias = true, .gain = 1, .out_gain = 1 }),
+        (taut_shape){ 2, T, D }, NULL);
     double sum[2 * T * D] = { 0 };
     for (int h = 0; h < H; h++) {
         law one;
@@ -97,8 +92,8 @@ static void set(law *l, int p, const double *values)
 
 static void vector_t3(void)
 {
-    static const double x[] = { 1, 0, 0, 1, 1, 1 }, wq[] = { 1, 2, 0, 1 }, wk[] = { 1, 0, 1, 1 },
-                        wv[] = { 2, 0, 1, 1 }, id[] = { 1, 0, 0, 1 };
+    static const double x[] = { 1, 0, 0, 1, 1, 1 }, wq[] = { 1, 2, 0, 1 }, wk[] = { 1, 0, 1, 1 }, wv[] = { 2, 0, 1, 1 },
+                        id[] = { 1, 0, 0, 1 };
     for (int causal = 0; causal < 2; causal++) {
         law l;
         law_begin(&l,
@@ -110,8 +105,7 @@ static void vector_t3(void)
         law_forward(&l, l.y); /* the scale is a float here: 3e-8 from 1/sqrt 2 */
         if (!causal) CHECK_NEAR(l.y[4], 1.92384136, 1e-7, "T3 output");
         if (!causal) CHECK_NEAR(l.y[5], 1.64425749, 1e-7, "T3 output");
-        CHECK_NEAR(slope_at(&l, TAUT_NORM_FLAT, 500), causal ? 3.455425946673 : 3.264101461264, 2e-7,
-                   "T3 ||J||");
+        CHECK_NEAR(slope_at(&l, TAUT_NORM_FLAT, 500), causal ? 3.455425946673 : 3.264101461264, 2e-7, "T3 ||J||");
         const double bound = law_ask(&l, TAUT_NORM_FLAT, sqrt(2)).lip.v;
         if (!causal) CHECK_NEAR(bound, 29.618030, 2e-5, "T3 global bound");
         law_end(&l);
@@ -154,8 +148,7 @@ static void tightness(void)
     l.x[1] = sqrt(2);
     for (int j = 1; j < T; j++) l.x[j * D] = j % 2 ? sqrt(2) : -sqrt(2);
     law_forward(&l, l.y);
-    const double bound = law_ask(&l, TAUT_NORM_TOKENS, sqrt(2)).lip.v,
-                 found = slope_at(&l, TAUT_NORM_TOKENS, 300);
+    const double bound = law_ask(&l, TAUT_NORM_TOKENS, sqrt(2)).lip.v, found = slope_at(&l, TAUT_NORM_TOKENS, 300);
     CHECK_NEAR(bound, 1 + sqrt(2), 1e-7, "bound of unit weights");
     CHECK_LE(found, bound * (1 + 1e-12), "witness: sound");
     CHECK_LE(0.95 * bound, found, "witness: nearly attained");

@@ -34,8 +34,7 @@ static taut_module *any_tree(taut_shape in)
 static void witnesses(void)
 {
     const char *const names[] = { "a", "b" };
-    taut_module *const row[] = { taut_scale(2), taut_scale(-3) }, *const side[] = { taut_scale(3),
-                                                                                    taut_scale(4) };
+    taut_module *const row[] = { taut_scale(2), taut_scale(-3) }, *const side[] = { taut_scale(3), taut_scale(4) };
     const struct {
         taut_module *m;
         double lip;

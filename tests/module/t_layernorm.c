@@ -24,8 +24,7 @@ static void witness(bool layer)
 
 static void vector_t7(void)
 {
-    static const double x[] = { 1, 2, 4 }, g[] = { 1, -2, .5 },
-                        want[] = { -1.06904153, .53452077, .66815096 };
+    static const double x[] = { 1, 2, 4 }, g[] = { 1, -2, .5 }, want[] = { -1.06904153, .53452077, .66815096 };
     law l;
     law_begin(&l, taut_layernorm(3, 1e-5), (taut_shape){ 1, 1, 3 }, NULL);
     memcpy(l.x, x, sizeof x);

@@ -1,10 +1,7 @@
 /* Linear, alone and tied to a table.  Witness: the top singular vector of a diagonal W attains ||W||. */
 #include "laws.h"
 
-static taut_module *make(taut_shape in)
-{
-    return taut_linear(rng_int(1, 6), in.d, rng_int(0, 1), TAUT_INIT_NORMAL, 1);
-}
+static taut_module *make(taut_shape in) { return taut_linear(rng_int(1, 6), in.d, rng_int(0, 1), TAUT_INIT_NORMAL, 1); }
 
 static void witness(void)
 {
@@ -40,8 +37,7 @@ static void tied(void)
     memset(grad, 0, sizeof grad);
     l.v[0] = 0, l.v[1] = 1, l.v[2] = 0;
     law_vjp(&l);
-    for (int i = 0; i < 6; i++)
-        CHECK_NEAR(grad[i], i / 2 == 1 ? l.x[i % 2] : 0, 0, "tied: gradient in the table");
+    for (int i = 0; i < 6; i++) CHECK_NEAR(grad[i], i / 2 == 1 ? l.x[i % 2] : 0, 0, "tied: gradient in the table");
     law_end(&l);
 }
 
