@@ -92,41 +92,41 @@ static void weights(attention *a, family *m, const cJSON *json)
     m->out = ck_gram_new(c, a->d), m->logit = ck_gram_new(c, a->d), m->query = ck_gram_new(c, a->d);
 }
 
-/* The largest possible sum over queries of one key's share; terms of the denominators are rounded down. */
+/* The largest possible sum over queries of one key's share; terms of the denominators are rounded down, libm is trusted
+ * to 4 ulp.  sum[i] = q + q^2 + ..., one term for each other key that is seen; without ALiBi q = 1. */
 static double count_most(attention *a, bool causal, bool alibi)
 {
-    double total = 0, *sum = ck_room(a->c, 3 * a->count, sizeof *sum), *power = sum + a->count, *q = power + a->count;
-    for (int64_t i = 0; i < a->count; i++) {
-        const double slope = exp2(-8 * (double)(a->index[i] + 1) / a->c->r.heads) * (1 + 2e-15); /* libm: 4 ulp */
-        q[i] = alibi ? exp(-slope) * (1 - 2e-15) : 1;
-        power[i] = 1;
-    }
-    for (int64_t row = 0, seen = 1; row < a->c->out->tokens; row++) {
-        double least = a->count ? INFINITY : 0;
+    double total = 0, *sum = ck_room(a->c, 2 * a->count, sizeof *sum), *power = sum + a->count;
+    for (int64_t i = 0; i < a->count; i++) power[i] = 1;
+    for (int64_t row = 0, seen = 1; row < a->c->out->tokens && a->count; row++) {
+        double least = INFINITY;
         for (; seen < (causal ? row + 1 : a->c->out->tokens); seen++)
             for (int64_t i = 0; i < a->count; i++) {
-                power[i] = alibi ? fmax(ck_below(power[i] * q[i]), 0) : 1;
-                sum[i] = alibi ? fmax(ck_below(sum[i] + power[i]), 0) : sum[i] + 1;
+                const double slope = exp2(-8 * (double)(a->index[i] + 1) / a->c->r.heads) * (1 + 2e-15);
+                power[i] = ck_below(power[i] * (alibi ? exp(-slope) * (1 - 2e-15) : 1));
+                sum[i] = ck_below(sum[i] + power[i]);
             }
         for (int64_t i = 0; i < a->count; i++) {
-            const double low = exp(-a->most[i]) * (1 - 4e-15);
-            least = fmin(least, low > 1e-300 ? low * sum[i] * (1 - 4e-15) : 0);
+            const double low = exp(-a->most[i]) * sum[i] * (1 - 4e-15);
+            least = fmin(least, low > 1e-290 ? low : 0);
         }
         total = ck_add(total, ck_div(1, ck_below(1 + least)));
     }
     return total;
 }
 
-/* The heads in order, then the families; a head that is left out must have M_h = 0, each term of W_O^h W_V^h. */
-static void parts(attention *a, const cJSON *of)
+/* The heads in order, then the families; a head that is left out must have M_h = 0, each term of W_O^h W_V^h, unless
+ * nothing is claimed. */
+static void parts(attention *a, const cJSON *node)
 {
     ck *c = a->c;
-    const cJSON *json = of ? of->child : NULL, *first = json;
+    const cJSON *of = ck_get(node, "of"), *json = of ? of->child : NULL, *first = json;
+    const bool silent = cJSON_IsString(ck_get(node, "lip")) && cJSON_IsString(ck_get(node, "out")); /* both "inf" */
     for (int64_t h = 0; h < (int64_t)c->r.heads; h++) {
         const bool there = cJSON_GetNumberValue(ck_get(json, "index")) == (double)h;
         a->index[a->count] = h;
         const ck_view v = part(a, a->n->w[2], a->count), o = part(a, ck_turn(a->n->w[3]), a->count);
-        for (int64_t k = 0; k < a->dh && !there; k++)
+        for (int64_t k = 0; k < a->dh && !there && !silent; k++)
             if (ck_length(ck_rows(v, k, 1)) > 0 && ck_length(ck_rows(o, k, 1)) > 0)
                 ck_fail(c, "%s (attention): head %lld is missing or out of order", a->n->path, (long long)h);
         if (there) a->count++, json = json->next;
@@ -145,7 +145,8 @@ void ck_attention(ck_fields *f, ck_node *n, double x, double *lip, double *out)
     a.dh = a.d / (int64_t)c->r.heads;
     a.most = ck_room(c, (int64_t)c->r.heads, sizeof *a.most);
     a.index = ck_room(c, (int64_t)c->r.heads, sizeof *a.index);
-    parts(&a, ck_take(f, "of"));
+    ck_take(f, "of");
+    parts(&a, f->json);
     const double none = a.count ? INFINITY : 0, factor = c->r.attention_out, s = c->scale;
     double mean = none, both = none, in_part = none, queries = none, count = 1;
     for (int m = 0; m < a.families; m++) {

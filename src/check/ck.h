@@ -26,7 +26,7 @@ typedef union {
     struct {
         double arch, width, depth, heads, context, mlp, norm, norm_place, norm_eps, embed_norm, positions, rope_base,
             bias, tied, head_bias, activation, activation_factor, residual, residual_alpha, dropout, attention_factor,
-            attention_scale, attention_out, logit_scale, init, init_std, zero_out;
+            attention_out, attention_scale, logit_scale, init, init_std, zero_out;
     };
 } ck_recipe;
 enum { LAYERNORM, RMSNORM, CENTERNORM, NO_NORM };

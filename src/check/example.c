@@ -167,7 +167,7 @@ static double forward(ck *c, const ck_node *n, tokens *x)
 }
 
 /* Is token p proved to stay ahead of all others within the radius?  With no radius: is it at least not refuted? */
-static void margins(ck *c, const double *z, double rho, int64_t p, double radius)
+static void margins(ck *c, const double *z, double rho, int64_t p, double radius, double margin)
 {
     const ck_view w = c->head->w[0], b = c->head->b[0];
     const double gamma = ck_gamma((double)w.cols + 8);
@@ -179,11 +179,12 @@ static void margins(ck *c, const double *z, double rho, int64_t p, double radius
         }
         apart = ck_mul(ck_sqrt(apart), 1 + gamma);
         const double off = ck_add(ck_mul(gamma, size), ck_mul(apart, rho)), least = ck_sub_down(gap, off);
-        const double needs = ck_mul(apart, ck_mul(radius, c->body->lip));
-        if (j != p && (radius > 0 ? !(least > 0 && needs <= least) : gap < -off))
-            ck_fail(
-                c, "example %lld: radius %.17g, but token %lld is only proved ahead of %lld by %.9g, which allows %.9g",
-                (long long)c->out->examples, radius, (long long)p, (long long)j, least, least / (apart * c->body->lip));
+        const double needs = ck_mul(apart, ck_mul(radius, c->body->lip)), ahead = ck_add(gap, off) * (1 + 1e-9);
+        if (j != p &&
+            (!(radius > 0 ? least > 0 && needs <= least : ahead >= 0) || margin > (float)c->r.logit_scale * ahead))
+            ck_fail(c, "example %lld: radius %.17g, but token %lld is ahead of %lld by %.9g only, which allows %.9g",
+                    (long long)c->out->examples, radius, (long long)p, (long long)j, least,
+                    least / (apart * c->body->lip));
     }
 }
 
@@ -194,7 +195,7 @@ void ck_example(ck *c, const cJSON *json)
     const cJSON *ids = ck_take(&f, "ids"), *id = cJSON_IsArray(ids) ? ids->child : NULL;
     const double radius = ck_stated(&f, "radius"), target = ck_stated(&f, "target"),
                  predicted = ck_stated(&f, "predicted");
-    const double vocab = (double)c->embed.rows;
+    const double margin = ck_stated(&f, "margin"), vocab = (double)c->embed.rows;
     tokens x = { ck_room(c, c->out->tokens * c->embed.cols, sizeof(double)), 0, 0, c->out->tokens, c->embed.cols };
     bool sound = cJSON_GetArraySize(ids) == x.t && target < vocab && target == floor(target) && predicted < vocab &&
                  predicted == floor(predicted) && radius <= c->out->room &&
@@ -204,13 +205,12 @@ void ck_example(ck *c, const cJSON *json)
         sound = token >= 0 && token < vocab && token == floor(token);
         for (int64_t i = 0; i < x.d && sound; i++) x.v[t * x.d + i] = ck_at(&c->embed, (int64_t)token, i);
     }
-    ck_take(&f, "margin");
     if (!sound)
         ck_fail(c, "example %lld: ids, tokens, radius, room and verdict do not fit", (long long)c->out->examples);
     ck_close(&f);
     x.most = longest(&x);
     const double rho = forward(c, c->body, &x);
-    margins(c, x.v + (x.t - 1) * x.d, rho, (int64_t)predicted, radius);
+    margins(c, x.v + (x.t - 1) * x.d, rho, (int64_t)predicted, radius, margin);
     c->out->examples++;
     c->out->certified += radius > 0;
     ck_give_back(c, mark);

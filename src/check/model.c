@@ -12,12 +12,13 @@
 enum { KEYS = sizeof(ck_recipe) / sizeof(double) };
 /* Keys and their words; # is a number >= 0, + a whole number >= 1. */
 static const char keys[] =
-    " arch=gpt|encoder width=+ depth=+ heads=+ context=+ mlp=+ norm=layernorm|rmsnorm|centernorm|none "
-    "norm_place=pre|post"
-    " norm_eps=# embed_norm=false|true positions=learned|rope|alibi|none rope_base=# bias=false|true tied=false|true"
-    " head_bias=false|true activation=gelu|gelu_tanh|relu|silu|tanh activation_factor=# residual=plain|convex"
-    " residual_alpha=# dropout=# attention_factor=# attention_scale=inv_sqrt_head|inv_head|inv_width attention_out=#"
-    " logit_scale=# init=normal|orthogonal|spectral init_std=# zero_out=false|true ";
+    " arch=gpt|encoder width=+ depth=+ heads=+ context=+ mlp=+ norm=layernorm|rmsnorm|centernorm|none"
+    " norm_place=pre|post norm_eps=# embed_norm=false|true positions=learned|rope|alibi|none rope_base=# "
+    "bias=false|true"
+    " tied=false|true head_bias=false|true activation=gelu|gelu_tanh|relu|silu|tanh activation_factor=#"
+    " residual=plain|convex residual_alpha=# dropout=# attention_factor=# attention_out=#"
+    " attention_scale=inv_sqrt_head|inv_head|inv_width logit_scale=# init=normal|orthogonal|spectral init_std=#"
+    " zero_out=false|true ";
 
 /* The place of a word in "a|b|c ", or a number as JSON writes it; NaN: neither. */
 static double value_of(const char *text, const char *words)
@@ -76,6 +77,8 @@ static void read_recipe(ck *c, char *text)
         ck_fail(c, "recipe: its numbers do not fit each other");
 }
 
+static double item(const cJSON *list, int i) { return cJSON_GetNumberValue(cJSON_GetArrayItem(list, i)); }
+
 /* The tensor called path.sub+name, rows by cols, or a vector of that many; rows -1: as many as there are. */
 static ck_view tensor(ck *c, const char *path, const char *sub, const char *name, int64_t rows, int64_t cols)
 {
@@ -84,16 +87,13 @@ static ck_view tensor(ck *c, const char *path, const char *sub, const char *name
     const cJSON *t = ck_get(c->header, full), *shape = ck_get(t, "shape"), *at = ck_get(t, "data_offsets");
     const char *dtype = cJSON_GetStringValue(ck_get(t, "dtype"));
     const int rank = cJSON_GetArraySize(shape);
-    const double lead = cJSON_GetNumberValue(cJSON_GetArrayItem(shape, 0));
-    const double begin = cJSON_GetNumberValue(cJSON_GetArrayItem(at, 0)),
-                 end = cJSON_GetNumberValue(cJSON_GetArrayItem(at, 1));
+    const double lead = item(shape, 0), begin = item(at, 0), end = item(at, 1);
     if (rows < 0) rows = lead >= 1 && lead <= 0x1p31 ? (int64_t)lead : 0;
     const double count = (double)rows * (double)cols;
-    const bool vector = rank == 1 && (rows == 1 || cols == 1) && lead == count;
-    if (!dtype || strcmp(dtype, "F32") != 0 || !(begin >= 0 && fmod(begin, 4) == 0 && end <= (double)c->size) ||
-        end - begin != 4 * count ||
-        !(vector ||
-          (rank == 2 && lead == (double)rows && cJSON_GetNumberValue(cJSON_GetArrayItem(shape, 1)) == (double)cols)))
+    const bool vector = rank == 1 && lead == count && (rows == 1 || cols == 1);
+    const bool matrix = rank == 2 && lead == (double)rows && item(shape, 1) == (double)cols;
+    if (!dtype || strcmp(dtype, "F32") != 0 || !(vector || matrix) || end - begin != 4 * count ||
+        !(begin >= 0 && fmod(begin, 4) == 0 && end <= (double)c->size))
         ck_fail(c, "model file: %s is not there as F32 numbers, %lld by %lld", full, (long long)rows, (long long)cols);
     const ck_view v = { (const float *)(const void *)(c->file + (size_t)begin), NULL, rows, cols, cols, 1 };
     for (int64_t i = 0; i < rows * cols && !*c->bad; i++)
@@ -162,11 +162,9 @@ static void build(ck *c)
         add_branch(c, block, MLP, "norm2");
     }
     add_norm(c, body, "norm", c->r.norm_place == 0);
-    if (c->r.arch) {
-        load(c, add(c, body, LINEAR, "transform"), 0, "", d, d, c->r.bias);
-        add(c, body, POINTWISE, "transform_act");
-        add_norm(c, body, "transform_norm", true);
-    }
+    if (c->r.arch) load(c, add(c, body, LINEAR, "transform"), 0, "", d, d, c->r.bias);
+    if (c->r.arch) add(c, body, POINTWISE, "transform_act");
+    add_norm(c, body, "transform_norm", c->r.arch);
     c->head = add(c, c->root, LINEAR, "head");
     c->head->w[0] = c->r.tied ? c->embed : tensor(c, "head", "", "weight", c->embed.rows, (int64_t)d);
     if (c->r.head_bias) c->head->b[0] = tensor(c, "head", "", "bias", 1, c->embed.rows);

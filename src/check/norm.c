@@ -16,7 +16,6 @@
  * 5. Range.  Entries are float32 numbers or products of two, times weights or powers of two within 2^+-200, so squares
  *    are within 2^+-1000: no overflow.  What underflows in R is below 2^-1050 for each term, far below that 1 %.
  * NaN and infinity: the trace is then not finite, so tau is not, and no pivot test lets a NaN pass. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "check/ck.h"
@@ -37,15 +36,13 @@ ck_view ck_rows(ck_view v, int64_t first, int64_t rows)
     return (ck_view){ v.f ? v.f + at : NULL, v.d ? v.d + at : NULL, rows, v.cols, v.down, v.right };
 }
 
+static double squared(double x) { return x != 0 && fabs(x) < 1e-140 ? 1e-280 : x * x; } /* underflows to no less */
 double ck_length(ck_view v)
 {
     double sum = 0;
     for (int64_t i = 0; i < v.rows; i++) {
         double row = 0;
-        for (int64_t j = 0; j < v.cols; j++) {
-            const double x = fabs(ck_at(&v, i, j));
-            row += x > 0 && x < 1e-140 ? 1e-280 : x * x; /* no square underflows */
-        }
+        for (int64_t j = 0; j < v.cols; j++) row += squared(ck_at(&v, i, j));
         sum += row;
     }
     return ck_sqrt(ck_mul(sum, 1 + 2 * ck_gamma((double)(v.rows + v.cols + 2))));
@@ -109,8 +106,7 @@ double ck_product(ck *c, double *p, ck_view a, ck_view b)
 ck_gram *ck_gram_new(ck *c, int64_t n)
 {
     ck_gram *g = ck_room(c, 1, sizeof *g);
-    g->g = ck_room(c, n * n, sizeof(double));
-    g->n = n;
+    *g = (ck_gram){ .g = ck_room(c, n * n, sizeof(double)), .n = n };
     return g;
 }
 

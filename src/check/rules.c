@@ -81,16 +81,16 @@ double ck_slope(const ck *c)
     return h == 1 ? 1 : ck_next(h); /* the decimals are the true maxima to 17 digits */
 }
 
-/* ||diag(g) C|| <= mu?  Without C (RMSNorm) it is max |g|.  With C: let l <= mu^2.  If all g_i^2 <= l, yes.  If g_1^2 > l alone
- * and the others are < l, then for sum y_i = 0 Cauchy-Schwarz gives y_1^2 = (sum' y_i)^2 <= sum' (l - g_i^2) y_i^2 * sum'
- * 1/(l - g_i^2), so (g_1^2 - l) sum' 1/(l - g_i^2) <= 1 makes sum g_i^2 y_i^2 <= l |y|^2.  Squares are exact. */
+/* ||diag(g) C|| <= mu?  Without C (RMSNorm) it is max |g|.  With C: let l <= mu^2.  If all g_i^2 <= l, yes.  If g_1^2 > l
+ * alone and the others are < l, then for sum y_i = 0 Cauchy-Schwarz gives y_1^2 = (sum' y_i)^2 <= sum' (l - g_i^2) y_i^2 *
+ * sum' 1/(l - g_i^2), so (g_1^2 - l) sum' 1/(l - g_i^2) <= 1 makes sum g_i^2 y_i^2 <= l |y|^2.  Squares are exact. */
 static bool norm_holds(const ck_view *g, bool centred, double mu)
 {
     const double l = ck_below(mu * mu);
     double most = 0, sum = 0;
     int64_t at = 0;
     for (int64_t i = 0; i < g->rows; i++)
-        if (!(fabs(ck_at(g, i, 0)) <= most)) most = fabs(ck_at(g, at = i, 0));
+        if (!(fabs(ck_at(g, i, 0)) <= most) && !isnan(most)) most = fabs(ck_at(g, at = i, 0));
     if (most <= mu || !centred) return most <= mu;
     for (int64_t i = 0; i < g->rows; i++) {
         const double gap = ck_sub_down(l, ck_at(g, i, 0) * ck_at(g, i, 0));
@@ -162,10 +162,9 @@ static void mlp(ck_fields *f, ck_node *n, double x, double *lip, double *out)
 /* Does it answer for the mix around it?  An mlp may if it is the only part of the sequence inside, dropout apart. */
 static bool answers_for_mix(ck_fields *f, const ck_node *n)
 {
-    const ck_node *up = n->parent;
-    for (const ck_node *k = up && n->kind == MLP ? up->first : NULL; k; k = k->next)
+    const ck_node *up = n->kind == MLP ? n->parent->parent : n->parent;
+    for (const ck_node *k = n->kind == MLP ? n->parent->first : NULL; k; k = k->next)
         if (k != n && k->kind != DROP) return false;
-    if (n->kind == MLP) up = up->parent;
     const char *scope = cJSON_GetStringValue(ck_get(f->json, "scope"));
     return (n->kind == MLP || n->kind == SEQUENCE) && up && up->kind == MIX && scope && strcmp(scope, "mix") == 0 &&
            ++f->taken;
@@ -217,21 +216,16 @@ void ck_confirm(ck *c, ck_node *n, const cJSON *json, double x)
                                          "dropout",  "layernorm", "centernorm", "mlp",      "attention" };
     const struct ck_block *mark = c->blocks;
     ck_fields f = ck_open(c, n, json, rules[n->kind], rules[n->kind]);
-    double lip, out;
+    double lip = INFINITY, out = INFINITY;
     if (strcmp(ck_word(&f, "name"), n->name) != 0)
         ck_fail(c, "%s (%s): it must be called '%s'", n->path, f.part, n->name);
     n->in = x;
     n->mixed = answers_for_mix(&f, n);
-    if (n->kind == SEQUENCE || n->kind == MIX)
-        chain(&f, n, x, &lip, &out);
-    else if (n->kind == NORM || n->kind == CENTER)
-        norm_layer(&f, n, x, &lip, &out);
-    else if (n->kind == MLP)
-        mlp(&f, n, x, &lip, &out);
-    else if (n->kind == ATTENTION)
-        ck_attention(&f, n, x, &lip, &out);
-    else
-        simple(&f, n, x, &lip, &out);
+    if (n->kind <= MIX) chain(&f, n, x, &lip, &out);
+    if (n->kind >= LINEAR && n->kind <= DROP) simple(&f, n, x, &lip, &out);
+    if (n->kind == NORM || n->kind == CENTER) norm_layer(&f, n, x, &lip, &out);
+    if (n->kind == MLP) mlp(&f, n, x, &lip, &out);
+    if (n->kind == ATTENTION) ck_attention(&f, n, x, &lip, &out);
     n->lip = ck_claim(&f, "lip", lip);
     n->out = ck_claim(&f, "out", out);
     ck_close(&f);

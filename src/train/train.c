@@ -196,15 +196,15 @@ static taut_status loop(run *r, taut_train_summary *out)
 /* Asked before the recipe is read: nothing of an existing run is touched by a mistake. */
 static taut_status check_folder(const run *r)
 {
-    static const char *const names[] = { "state.safetensors", "model.safetensors", "recipe.ini", "log.jsonl",
-                                         "summary.json" };
+    static const char *const names[] = { "state.safetensors",
+                                         "model.safetensors" }; /* without either, nothing is lost */
     char path[4096];
     const taut_train_options *o = r->options;
     if (o->resume)
         return taut_file_exists(in_run(r, path, names[0]))
                    ? TAUT_OK
                    : taut_fail(TAUT_BAD_FILE, "%s: nothing to resume, there is no checkpoint", path);
-    for (int i = 0; !o->overwrite && i < 5; i++)
+    for (int i = 0; !o->overwrite && i < 2; i++)
         if (taut_file_exists(in_run(r, path, names[i])))
             return taut_fail(TAUT_BAD_FILE,
                              "%s already holds a run (%s): go on with --resume, or start anew with --overwrite", o->run,

@@ -279,6 +279,41 @@ static void check_mean(void)
     CHECK_LE(up_cosine(&a.w, (taut_up){ 1e-3 }, NULL).growth.v, 0.15, "and are short near 0");
 }
 
+/* Two heads of width 1, coordinates (v, a, b, w).  Head 1 reads a, head 2 reads b; the tokens (+-v, 0, small, 0) are at
+ * the steep point of head 1 and out of head 2's sight, the tokens (+-v, small, 0, 0) the other way round, and the last
+ * token asks both and is seen by neither.  So each head moves along its own keys, and their norms add. */
+static void check_own_keys(void)
+{
+    net a;
+    const double v = 0.99, small = 0.1;
+    double x[MAX_X] = { v, 0, small, 0, -v, 0, small, 0, v, small, 0, 0, -v, small, 0, 0, 0, 0, 0, 1 };
+    double e[MAX_X] = { 0, 1, 0, 0, 0, -1, 0, 0, 0, 0, 1, 0, 0, 0, -1, 0 }, y[MAX_X];
+    plain(&a, 4, 4, 5);
+    a.w.heads = 2, a.w.dh = 1, a.w.tau = 12, a.w.eps = 1e-6;
+    const double key[] = { 0, 1, 0, 0.1, 0, 0, 1, 0.1 }, query[] = { 0, 0, 0, -0.1, 0, 0, 0, -0.1 },
+                 value[] = { 1, 0, 0, 0, 1, 0, 0, 0 }, out[] = { 1, 0, 0, 1, 0, 0, 0, 0 };
+    memcpy(a.wk, key, sizeof key), memcpy(a.wq, query, sizeof query);
+    memcpy(a.wv, value, sizeof value), memcpy(a.wo, out, sizeof out);
+    for (int t = 0; t < MAX_T; t++) a.turn[t][0] = 1;
+    net_run(NULL, y, &a, x, e);
+    const double found = norm(y + 16, 4), bound = up_cosine(&a.w, (taut_up){ 1 }, NULL).tokens.v;
+    CHECK_LE(found, bound, "heads with keys of their own");
+    CHECK_LE(0.95 * bound, found, "nearly attained");
+    CHECK_LE(1.3 * 12e3, found, "and beyond what stacked keys would allow");
+}
+
+/* Only keys count (q is a constant): flat is sqrt(C) times tokens, C = n / (1 + (n-1) exp(-2 tau p_q p_k)). */
+static void check_count(void)
+{
+    net a;
+    plain(&a, 2, 1, 5);
+    memset(a.wq, 0, sizeof a.wq);
+    a.w.bq = a.bq, a.bq[0] = 0.3, a.w.tau = 0.7, a.w.eps = 0.16;
+    const taut_attention_bound b = up_cosine(&a.w, (taut_up){ 0.3 }, NULL);
+    const double c = b.flat.v / b.tokens.v * (b.flat.v / b.tokens.v);
+    CHECK_NEAR(c, 5 / (1 + 4 * exp(-2 * 0.7 * 0.6 * 0.6)), 1e-9, "how much one key collects");
+}
+
 static void check_corners(void)
 {
     net a;
@@ -332,6 +367,8 @@ int main(void)
     for (case_no = 0; case_no < climbs; case_no++) check_climb(60);
     check_published();
     check_mean();
+    check_own_keys();
+    check_count();
     check_corners();
     check_memory(false);
     check_memory(true);

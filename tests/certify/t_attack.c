@@ -1,10 +1,9 @@
-/* Whole networks under attack.  Random recipes (gpt and encoder, every norm, position, activation, block and residual), with
- * random, orthogonal and adversarially climbed weights.  Gradient ascent over inputs in the region and over directions,
- * in both norms, and over the weights themselves, never finds a slope, a pair or a token that the bound excludes:
- * neither taut_model_bound's nor that of a certificate of the stored file.
- *
- * The ascent: for unit u and v the gradient in x of <v, J(x) u> is the derivative of J(x)^T v along u, and the gradient
- * in a weight is that of the weight's gradient of <v, f(x)> along u: two vjps each. */
+/* Whole networks under attack.  Random recipes (gpt and encoder, every norm, position, activation, block and
+ * residual), with random, orthogonal and adversarially climbed weights.  Gradient ascent over inputs in the region
+ * and over directions, in both norms, and over the weights themselves, never finds a slope, a pair or a token that
+ * the bound excludes: neither taut_model_bound's nor that of a certificate of the stored file.  The ascent: for
+ * unit u and v the gradient in x of <v, J(x) u> is the derivative of J(x)^T v along u, and the gradient in a
+ * weight is that of the weight's gradient of <v, f(x)> along u: two vjps each. */
 #include "certify/certify.h"
 #include "laws.h"
 #include "taut.h"

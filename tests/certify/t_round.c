@@ -1,6 +1,6 @@
-/* Rounding.  The same network written down a second time, from docs/certificate.md alone, in long double and plain loops:
- * what the ref kernels compute in double is never further from it than the certificate's `round`, and it is the same
- * function (so the oracle also checks which function a certificate is about). */
+/* Rounding.  The same network written down a second time, from docs/certificate.md alone, in long double and plain
+ * loops: what the ref kernels compute in double is never further from it than the certificate's `round`, and it is
+ * the same function (so the oracle also checks which function a certificate is about). */
 #include "certify/certify.h"
 #include "laws.h"
 #include "model/pass.h"

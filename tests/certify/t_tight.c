@@ -1,7 +1,8 @@
-/* Tightness of the attention bound, H = 1, 2, 4, 8 heads of width 4, weights of norm 1, tokens of RMS 1 (l2 norm X):
- * token 0 asks along axis 2 (W_Q swaps 1 and 2) and sits on axis 1; m tokens at X E0 and m at -X E0 weigh the same.  With
- * a = |scale| X^2 it moves by nearly (sqrt(1 + a^2) + a) when token 0 moves along E0 and the others along E0 cos +- E2
- * sin, tan = a.  The bound is sqrt(H + a^2) + a.  Alone, and in the convex residual of a Lipschitz transformer. */
+/* Tightness of the attention bound, H = 1, 2, 4, 8 heads of width 4, weights of norm 1, tokens of RMS 1 (l2 norm
+ * X): token 0 asks along axis 2 (W_Q swaps 1 and 2) and sits on axis 1; m tokens at X E0 and m at -X E0 weigh the
+ * same.  With a = |scale| X^2 it moves by nearly (sqrt(1 + a^2) + a) when token 0 moves along E0 and the others
+ * along E0 cos +- E2 sin, tan = a.  The bound is sqrt(H + a^2) + a.  Alone, and in the convex residual of a
+ * Lipschitz transformer. */
 #include "laws.h"
 #include "taut.h"
 

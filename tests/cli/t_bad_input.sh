@@ -41,7 +41,7 @@ refuse "unknown kernels" "did you mean cpu" train --out "$fresh" --kernels cpy
 refuse "unknown figure" "did you mean attention" "$TAUT" bench atention
 refuse "no figure" "missing" "$TAUT" bench
 refuse "half an override" "section.key=value" train --out "$fresh" --set train.steps
-refuse "bad seed" "train.seed" train --out "$fresh" --seed minus
+refuse "bad seed" "--seed" train --out "$fresh" --seed minus
 refuse "a name with a newline" "no?such" "$TAUT" info "no
 such"
 check "none of these made a folder" [ ! -e "$fresh" ]

@@ -1,6 +1,6 @@
-/* Statements of "How Smooth Is Attention?" that fail, each with its counterexample: Theorem E.3 (biases), Theorem C.3
- * (local), Theorem 4.4 (masked mean field), the remark on RMSNorm in 2.3, and the number that E.1 calls the norm.  l2 over
- * all tokens (norm flat), one head, scale 1.  docs/errata.md has the text. */
+/* Statements of "How Smooth Is Attention?" that fail, each with its counterexample: Theorem E.3 (biases), Theorem
+ * C.3 (local), Theorem 4.4 (masked mean field), the remark on RMSNorm in 2.3, and the number that E.1 calls the
+ * norm.  l2 over all tokens (norm flat), one head, scale 1.  docs/errata.md has the text. */
 #include "laws.h"
 #include "taut.h"
 
@@ -39,8 +39,8 @@ static double steepest(law *l, int steps)
     return slope_flat(l, steps);
 }
 
-/* One feature, A = -3, 403 tokens at -1 and one at 1.  Scaling K by c and Q by 1/c changes nothing in the network, but the
- * printed bound falls to 35.4. */
+/* One feature, A = -3, 403 tokens at -1 and one at 1.  Scaling K by c and Q by 1/c changes nothing in the network,
+ * but the printed bound falls to 35.4. */
 static void biases_scaled(void)
 {
     enum { N = 404 };

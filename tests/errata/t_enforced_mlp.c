@@ -1,5 +1,6 @@
-/* The perceptron of "Training Transformers with Enforced Lipschitz Bounds": its block constant is divided by 1.1289 although
- * the activation already is, and 1.1289 is below the steepest slope of both forms of GELU.  Also vector T1. */
+/* The perceptron of "Training Transformers with Enforced Lipschitz Bounds": its block constant is divided by
+ * 1.1289 although the activation already is, and 1.1289 is below the steepest slope of both forms of GELU.  Also
+ * vector T1. */
 #include "bound/curve.h"
 #include "laws.h"
 

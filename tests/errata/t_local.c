@@ -1,6 +1,7 @@
-/* Local bounds as printed in "Pay Attention to Attention Distribution": Theorem 1 (quoted from Specformer) fails for short
- * inputs, and Remark 1 takes a value at one point for a bound around it.  l2 over all tokens, one head, scale 1.  And the
- * interval rule for softmax of a verification library, whose guard against 0/0 moves the upper bound down. */
+/* Local bounds as printed in "Pay Attention to Attention Distribution": Theorem 1 (quoted from Specformer) fails
+ * for short inputs, and Remark 1 takes a value at one point for a bound around it.  l2 over all tokens, one head,
+ * scale 1.  And the interval rule for softmax of a verification library, whose guard against 0/0 moves the upper
+ * bound down. */
 #include "bound/scalar.h"
 #include "laws.h"
 

@@ -1,5 +1,5 @@
-/* Radii from margins: margin / L is not a certified radius (two logits can move against each other: sqrt 2 L), and for a
- * network computed with an error e the margin loses 4 e, not 2 e. */
+/* Radii from margins: margin / L is not a certified radius (two logits can move against each other: sqrt 2 L), and
+ * for a network computed with an error e the margin loses 4 e, not 2 e. */
 #include <math.h>
 
 #include "harness.h"

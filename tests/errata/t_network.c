@@ -1,7 +1,7 @@
-/* Vector T9: whole networks as "Training Transformers with Enforced Lipschitz Bounds" builds them (N blocks, convex residual
- * 1/(2N), 4 heads, scale 1/d_head, output 1/3, GELU/1.1289, no norm layers), every weight of RMS norm `cap`, every token of
- * RMS at most 1.  Weights and input are the witness of many heads, layer by layer, the perceptron at its steepest; the slope
- * is above what the authors' code and Theorem D.1 answer and below ours. */
+/* Vector T9: whole networks as "Training Transformers with Enforced Lipschitz Bounds" builds them (N blocks,
+ * convex residual 1/(2N), 4 heads, scale 1/d_head, output 1/3, GELU/1.1289, no norm layers), every weight of RMS
+ * norm `cap`, every token of RMS at most 1.  Weights and input are the witness of many heads, layer by layer, the
+ * perceptron at its steepest; the slope is above what the authors' code and Theorem D.1 answer and below ours. */
 #include "laws.h"
 #include "taut.h"
 
@@ -54,8 +54,8 @@ static taut_module *network(int depth)
     return taut_sequence(2 * depth, name, child);
 }
 
-/* W_Q swaps 1 and 2, the others are the identity.  Perceptron: units 0 and 1 read +-axis 0 and, with weight `lean`, axis 1,
- * and write axis 0; every other axis has a unit of its own. */
+/* W_Q swaps 1 and 2, the others are the identity.  Perceptron: units 0 and 1 read +-axis 0 and, with weight
+ * `lean`, axis 1, and write axis 0; every other axis has a unit of its own. */
 static void set_block(law *l, int block, double cap, double lean)
 {
     for (int p = 0; p < 4; p++)

@@ -1,5 +1,5 @@
-/* Power iteration as a bound of a matrix's norm: it is always below the truth, so a weight divided by it is still too large.
- * Two iterations (a published recipe), 30, and one iteration plus a flat 1e-3 (a library's normaliser). */
+/* Power iteration as a bound of a matrix's norm: it is always below the truth, so a weight divided by it is still
+ * too large. Two iterations (a published recipe), 30, and one iteration plus a flat 1e-3 (a library's normaliser). */
 #include "bound/norm.h"
 #include "harness.h"
 

@@ -1,6 +1,7 @@
-/* Caps on singular values by polynomials ("Training Transformers with Enforced Lipschitz Bounds"), on singular values alone:
- * Theorem 3.1 / B.1 (soft cap) fails for large steps, one of its conditions is reversed, and the table called hard cap is
- * not a cap.  Vector T5.  A weight's norm is therefore always proved from the weight itself, never taken from a cap. */
+/* Caps on singular values by polynomials ("Training Transformers with Enforced Lipschitz Bounds"), on singular
+ * values alone: Theorem 3.1 / B.1 (soft cap) fails for large steps, one of its conditions is reversed, and the
+ * table called hard cap is not a cap.  Vector T5.  A weight's norm is therefore always proved from the weight
+ * itself, never taken from a cap. */
 #include "harness.h"
 
 /* p2(p1(x)), p1 = x - a x^3, p2 = x + a x^3 */

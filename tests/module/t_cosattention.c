@@ -107,6 +107,30 @@ static void witness(void)
     printf("witness %.4f of %.4f; ", found, bound);
 }
 
+/* Far below sqrt(eps) n is linear, and this is attention with the scale tau / eps: keys and queries add up.  Two
+ * clusters across the query's direction, a = tau X^2 / eps = 10: the bound is 1 + 2 a, sqrt(1 + a^2) + a is near. */
+static void linear_range(void)
+{
+    enum { D = 2, M = 30, T = 2 * M + 1 };
+    static const double id[] = { 1, 0, 0, 1 }, turn[] = { 0, 1, -1, 0 };
+    law l;
+    law_begin(&l,
+              taut_cosattention(&(taut_cosattention_spec){ .width = D, .heads = 1, .tau = 1e5, .eps = 1e4, .out = 1 }),
+              (taut_shape){ 1, T, D }, NULL);
+    set(&l, 0, turn), set(&l, 1, id), set(&l, 2, id), set(&l, 3, id);
+    memset(l.x, 0, (size_t)l.nx * 8);
+    l.x[1] = 1;
+    for (int j = 1; j < T; j++) l.x[j * D] = j % 2 ? 1 : -1;
+    law_forward(&l, l.y);
+    double found = 0;
+    for (int k = 0; k < 10; k++) found = fmax(found, slope_at(&l, TAUT_NORM_TOKENS, 300));
+    const double bound = law_ask(&l, TAUT_NORM_TOKENS, 1).lip.v;
+    CHECK_NEAR(bound, 21, 0.01, "keys and queries add up");
+    CHECK_LE(found, bound, "sound");
+    CHECK_LE(0.9 * bound, found, "nearly attained");
+    law_end(&l);
+}
+
 static void corners(void)
 {
     taut_cosattention_spec spec = { .width = 4, .heads = 2, .tau = 12, .eps = 0, .out = 1 };
@@ -135,6 +159,7 @@ int main(void)
     definition(false);
     definition(true);
     witness();
+    linear_range();
     corners();
     return test_end("cosattention", "worst slope / bound = %.6f", law_worst);
 }

@@ -67,7 +67,7 @@ static void check_residual(bool sll)
     for (int64_t i = 0; i < s.hidden * s.width; i++)
         ((double *)l.seen[0]->value)[i] *= size * (sll && rng_int(0, 3) == 0 ? 1e-3 : 1);
     double *last = (double *)l.seen[l.params - 1]->value;
-    for (int64_t i = 0; i < (sll ? s.hidden : 1); i++) last[i] *= sll ? 5 : size * size;
+    for (int64_t i = 0; i < (sll ? s.hidden : 1); i++) last[i] *= sll ? 5 : size * size * (rng_int(0, 2) ? 1 : 1e-8);
     real want[24];
     for (int64_t i = 0; i < in.t; i++) layer(want + i * in.d, &l, &s, l.x + i * in.d, sll);
     judge(&l, want, sll);
@@ -120,6 +120,10 @@ static void check_cosine(void)
         const double size = p % 2 && rng_int(0, 1) ? 0 : pow(10, rng_pm());
         for (int64_t i = 0; i < l.seen[p]->rows * l.seen[p]->cols; i++) ((double *)l.seen[p]->value)[i] *= size;
     }
+    if (rng_int(0, 1)) /* the first token's q and k cancel, where n is steepest */
+        for (int p = 0; p < 4; p += 2)
+            for (int64_t r = 0; r < in.d; r++)
+                ((double *)l.seen[p + 1]->value)[r] = -dot(taut_ref_values(l.seen[p]) + r * in.d, l.x, in.d);
     real want[24];
     for (int64_t i = 0; i < in.t; i++) {
         for (int64_t r = 0; r < in.d; r++) want[i * in.d + r] = taut_ref_values(l.seen[7])[r];
