@@ -45,9 +45,10 @@ static double median(double *x, int n)
 static double sgemm_gflops(void)
 {
     const size_t len = (size_t)GEMM * GEMM;
-    float *a = taut_malloc_aligned(3 * len * sizeof *a), *b = a + len, *c = b + len;
+    float *a = taut_malloc_aligned(3 * len * sizeof *a);
     double best = INFINITY;
     if (!a) return NAN;
+    float *b = a + len, *c = b + len;
     for (size_t i = 0; i < 2 * len; i++) a[i] = (float)(i % 7) - 3;
     openblas_set_num_threads(taut_threads());
     for (int i = 0; i < 6; i++) {

@@ -30,11 +30,11 @@ static void balance(const taut_mlp_weights *w, double *exponent)
 /* T = I unless balancing makes the product smaller. */
 static void scale_units(const taut_mlp_weights *w, const taut_ball *in, const taut_ball *out, taut_mlp_numbers *n)
 {
-    double *up = taut_malloc((size_t)(3 * w->hidden + 1) * sizeof *up), *down = up + w->hidden,
-           *units = down + w->hidden;
+    double *up = taut_malloc((size_t)(3 * w->hidden + 1) * sizeof *up);
     n->scaled_in = up_ball_norm(in);
     n->scaled_out = n->norm_out;
     if (!up) return;
+    double *down = up + w->hidden, *units = down + w->hidden;
     balance(w, units);
     for (int64_t k = 0; k < w->hidden; k++) {
         up[k] = ldexp(1, (int)units[k]);

@@ -90,8 +90,9 @@ double taut_pair_ratio(const taut_certificate *c, taut_pass *pass, const int32_t
     const taut_kernels *k = c->model->k;
     taut_pass_forward(pass, a, 1, c->tokens);
     const int64_t nx = taut_len(pass->x.shape), ny = taut_len(pass->logits.shape);
-    double *keep = taut_malloc((size_t)(2 * nx + 2 * ny) * sizeof *keep), *x = keep + nx, *f = x + nx, *g = f + ny;
+    double *keep = taut_malloc((size_t)(2 * nx + 2 * ny) * sizeof *keep);
     if (!keep) return NAN;
+    double *x = keep + nx, *f = x + nx, *g = f + ny;
     k->get(keep, pass->x.data, nx);
     k->get(f, pass->logits.data, ny);
     taut_pass_forward(pass, b, 1, c->tokens);

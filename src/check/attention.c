@@ -115,18 +115,16 @@ static double count_most(attention *a, bool causal, bool alibi)
     return total;
 }
 
-/* The heads in order, then the families; a head that is left out must have M_h = 0, each term of W_O^h W_V^h, unless
- * nothing is claimed. */
-static void parts(attention *a, const cJSON *node)
+/* The heads in order, then the families; a head that is left out must have M_h = 0, each term of W_O^h W_V^h. */
+static void parts(attention *a, const cJSON *of)
 {
     ck *c = a->c;
-    const cJSON *of = ck_get(node, "of"), *json = of ? of->child : NULL, *first = json;
-    const bool silent = cJSON_IsString(ck_get(node, "lip")) && cJSON_IsString(ck_get(node, "out")); /* both "inf" */
+    const cJSON *json = of ? of->child : NULL, *first = json;
     for (int64_t h = 0; h < (int64_t)c->r.heads; h++) {
         const bool there = cJSON_GetNumberValue(ck_get(json, "index")) == (double)h;
         a->index[a->count] = h;
         const ck_view v = part(a, a->n->w[2], a->count), o = part(a, ck_turn(a->n->w[3]), a->count);
-        for (int64_t k = 0; k < a->dh && !there && !silent; k++)
+        for (int64_t k = 0; k < a->dh && !there; k++)
             if (ck_length(ck_rows(v, k, 1)) > 0 && ck_length(ck_rows(o, k, 1)) > 0)
                 ck_fail(c, "%s (attention): head %lld is missing or out of order", a->n->path, (long long)h);
         if (there) a->count++, json = json->next;
@@ -145,8 +143,7 @@ void ck_attention(ck_fields *f, ck_node *n, double x, double *lip, double *out)
     a.dh = a.d / (int64_t)c->r.heads;
     a.most = ck_room(c, (int64_t)c->r.heads, sizeof *a.most);
     a.index = ck_room(c, (int64_t)c->r.heads, sizeof *a.index);
-    ck_take(f, "of");
-    parts(&a, f->json);
+    parts(&a, ck_take(f, "of"));
     const double none = a.count ? INFINITY : 0, factor = c->r.attention_out, s = c->scale;
     double mean = none, both = none, in_part = none, queries = none, count = 1;
     for (int m = 0; m < a.families; m++) {

@@ -68,7 +68,7 @@ typedef struct {
 } ck_fields;
 
 /* check.c.  A problem ends the check: none of these returns then. */
-_Noreturn void ck_fail(ck *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void ck_fail(ck *c, const char *format, ...) __attribute__((noreturn, format(printf, 2, 3)));
 void *ck_room(ck *c, int64_t count, size_t size);    /* zeroed */
 void ck_give_back(ck *c, const struct ck_block *to); /* all that was taken since c->blocks was `to` */
 const cJSON *ck_get(const cJSON *json, const char *key);

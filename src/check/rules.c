@@ -221,11 +221,14 @@ void ck_confirm(ck *c, ck_node *n, const cJSON *json, double x)
         ck_fail(c, "%s (%s): it must be called '%s'", n->path, f.part, n->name);
     n->in = x;
     n->mixed = answers_for_mix(&f, n);
+    /* a part without numbers whose lip and out are inf claims nothing */
+    const bool silent = cJSON_GetArraySize(json) == f.taken + 2 && !cJSON_IsNumber(ck_get(json, "lip")) &&
+                        n->kind > MIX;
     if (n->kind <= MIX) chain(&f, n, x, &lip, &out);
-    if (n->kind >= LINEAR && n->kind <= DROP) simple(&f, n, x, &lip, &out);
-    if (n->kind == NORM || n->kind == CENTER) norm_layer(&f, n, x, &lip, &out);
-    if (n->kind == MLP) mlp(&f, n, x, &lip, &out);
-    if (n->kind == ATTENTION) ck_attention(&f, n, x, &lip, &out);
+    if (n->kind >= LINEAR && n->kind <= DROP && !silent) simple(&f, n, x, &lip, &out);
+    if ((n->kind == NORM || n->kind == CENTER) && !silent) norm_layer(&f, n, x, &lip, &out);
+    if (n->kind == MLP && !silent) mlp(&f, n, x, &lip, &out);
+    if (n->kind == ATTENTION && !silent) ck_attention(&f, n, x, &lip, &out);
     n->lip = ck_claim(&f, "lip", lip);
     n->out = ck_claim(&f, "out", out);
     ck_close(&f);
