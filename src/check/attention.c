@@ -1,15 +1,16 @@
 /* Attention: every norm of its proof, then lip and out.  Head h has M_h = W_O^h W_V^h and A_h = W_K^hT W_Q^h.
  *
- * Without RoPE S_ij = u_i.x_j + (what has no j), u_i = s W_K^T (W_Q x_i + b_Q), and the mean token xi_i = sum_j P_ij x_j moves
- * by sum_j P_ij (I + (x_j - xi_i) u_i^T) e_j + s Cov_i A e_i.  sum_j P_ij (x_j - xi_i) = 0 and Cauchy-Schwarz with weights P_ij:
- * the first part is at most sqrt((1 + |u_i|^2 X^2) sum_j P_ij |e_j|^2), the second at most s X^2 |A e_i|.
+ * Without RoPE S_ij = u_i.x_j + (what has no j), u_i = s W_K^T (W_Q x_i + b_Q).  The mean token xi_i = sum_j P_ij x_j
+ * moves by sum_j P_ij (I + (x_j - xi_i) u_i^T) e_j + s Cov_i A e_i.  By Cauchy-Schwarz with weights P_ij, and as sum_j
+ * P_ij (x_j - xi_i) = 0, the first part is at most sqrt((1 + |u_i|^2 X^2) sum_j P_ij |e_j|^2), the second at most
+ * s X^2 |A e_i|.
  * y_i = c sum_h M_h xi_i^h + constant = c [t_h M_h] (xi_i^h / t_h), and 1/t_h <= r_h.  So each family (t, r) gives
  *     keys = out_norm sqrt(sigma + in^2), or mean + out_norm in, the two parts each with a family of its own,
  *     queries = out_norm s X^2 logit_norm;     sum_h r_h^2 |u_i^h|^2 <= (s (X logit_norm + |(r_h b_h)|))^2.
- * With RoPE u_ij depends on j (only the second form), |u_ij| <= s ||W_K^h|| |q_i|, and keys reach ||W_K^h|| X + |b_K^h|.
- * flat: adding up rows costs sqrt(count), count >= sum_i max_h P^h_ij.  P_ij = 1 / (1 + sum over the other keys of exp(difference
- * of logits)); logits of a row differ by at most E, and with ALiBi by slope times distance, where the nearest key has the
- * largest share and the others are at most 1, 2, ... further away. */
+ * With RoPE u_ij depends on j (only the second form), |u_ij| <= s ||W_K^h|| |q_i|, keys reach ||W_K^h|| X + |b_K^h|.
+ * flat: adding up rows costs sqrt(count), count >= sum_i max_h P^h_ij.  P_ij = 1 / (1 + sum over the other keys of
+ * exp(difference of logits)); logits of a row differ by at most E, and with ALiBi by slope times distance, where the
+ * nearest key has the largest share and the others are at most 1, 2, ... further away. */
 #include <string.h>
 
 #include "check/ck.h"

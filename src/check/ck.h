@@ -20,7 +20,7 @@ typedef struct {
     int64_t n;
 } ck_gram;
 
-/* The recipe's [model] section, in the order of the list in model.c; a word's value is its place among its words there. */
+/* The recipe's [model] section, in the order of the list in model.c; a word's value is its place among its words. */
 typedef union {
     double all[27];
     struct {

@@ -1,15 +1,15 @@
 /* Predictions: the forward pass in double with a proved error, and from its margins the radius.
  *
- * forward answers rho >= |computed output - real output of the node at the computed input|: the largest token (norm tokens),
- * or over all tokens (flat: at most sqrt(T) times that).  Along a sequence rho_{i+1} <= lip_i rho_i + own: the confirmed lip
- * holds, as real and computed tokens are in the node's region (computed ones are looked at; outside, rho = inf).
+ * forward answers rho >= |computed output - real output of the node at the computed input|: of the largest token (norm
+ * tokens), or over all tokens (flat: at most sqrt(T) times that).  Along a sequence rho_{i+1} <= lip_i rho_i + own: the
+ * confirmed lip holds, as real and computed tokens are in the node's region (computed ones are looked at; else inf).
  *   affine      a blocked sum: gamma (|W|_F |x| + |b|), gamma as in norm.c
- *   activation  |computed - f(z)| <= 16 u |z|: libm within 4 ulp (1e-15), a few roundings, |f(z)| <= |z|
+ *   activation  |computed - f(z)| <= 18 u |z|: libm within 4 ulp (1e-15), a few roundings, |f(z)| <= |z|
  *   norm layer  c = C x is off by delta <= gamma |x|; c/sd moves by at most delta over the smallest sd on the way
- *   attention   logits off by delta put P off by a factor within e^(+-2 delta), the mean value by (e^(2 delta) - 1) times the
- *               longest value; RoPE's angles are off by (16 + ln base) u T at most (pow, its exponent), its sines by 8 u
- * Then with B = lip of the body, E = its rho, w_j the rows of the head and z the last token:  (f_p - f_j)(x') / logit_scale >=
- * (w_p - w_j).z + b_p - b_j - |w_p - w_j| (E + B |x' - x|).  A tie, NaN or infinity is never certified. */
+ *   attention   logits off by delta put P off by a factor within e^(+-2 delta), the mean value by (e^(2 delta) - 1)
+ *               times the longest value; RoPE's angles are off by (16 + ln base) u T at most (pow, its exponent)
+ * Then with B = lip of the body, E = its rho, w_j the rows of the head and z the last token:  (f_p - f_j)(x') /
+ * logit_scale >= (w_p - w_j).z + b_p - b_j - |w_p - w_j| (E + B |x' - x|).  Ties, NaN, infinity: never certified. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* The model file: is it the one that the certificate names, where are its weights, and which tree is it?
  *
- * The file is read once: the bytes that are hashed are the bytes that are used.  Every tensor must lie inside the file, be
- * F32 and have the shape that the recipe asks for.  A tensor that nobody asks for, a key that is missing, unknown or there
- * twice, a second [model] section: refused, since the function might then be another one. */
+ * The file is read once: the bytes that are hashed are the bytes that are used.  Every tensor must lie inside the file,
+ * be F32 and have the shape that the recipe asks for.  A tensor that nobody asks for, a key that is missing, unknown or
+ * there twice, a second [model] section: refused, since the function might then be another one. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,16 +1,18 @@
 /* Is ||X|| <= mu?  Proved by a Cholesky factorisation of (mu^2 - slack) I - X^T X in plain double loops.
  *
- * 1. Products.  multiply adds a_k b_k over k in blocks of KB: inside a block one after the other, then the block sums one
- *    after the other.  A term meets its own rounding, at most KB additions, and one for each block: q = roundings(k) in
- *    all.  So the result is entrywise within gamma_q |A|^T |B| of A^T B, and || |A|^T|B| || <= |A|_F |B|_F.
+ * 1. Products.  multiply adds a_k b_k over k in blocks of KB: inside a block one after the other, then the block sums
+ *    one after the other.  A term meets its own rounding, at most KB additions, and one for each block: q =
+ *    roundings(k) in all.  So the result is entrywise within gamma_q |A|^T |B| of A^T B, and || |A|^T|B| || <=
+ *    |A|_F |B|_F.
  * 2. Gram matrices.  G = sum_h w_h^2 X_h^T X_h is within gamma_k tr(G) in norm, since there |A|_F |B|_F is the trace.
  *    w_h^2 is rounded up, which only makes G larger: every X^T X is positive.
  * 3. Cholesky.  S = tau I - G; R is computed, all pivots > 0.  s_ij is reduced by blocks of KB rows and then, in its
- *    panel of NB rows, one at a time.  A term r_li r_lj meets its own rounding and KB additions; s_ij met at most n/KB +
- *    NB subtractions before the term joined it (later ones are common to both); then comes a division or a root, 2.
- *    So s_ij = sum_l r_li r_lj (1 + theta), |theta| <= gamma_q, q = KB + n/KB + NB + 5: R^T R = S + D, |D| <= gamma_q
- *    |R|^T|R|, || |R|^T|R| || <= |R|_F^2 = sum_i (s_ii + d_ii) <= tr(S) / (1 - gamma_q).  As R^T R >= 0,
- *    lam_max(G) <= tau + gamma_q tr(S) / (1 - gamma_q); tr(S) <= n tau, as g_ii >= 0.  Rounding tau - g_ii adds u tau.
+ *    panel of NB rows, one at a time.  A term r_li r_lj meets its own rounding and KB additions; s_ij met at most
+ *    n/KB + NB subtractions before the term joined it (later ones are common to both); then comes a division or a
+ *    root, 2.  So s_ij = sum_l r_li r_lj (1 + theta), |theta| <= gamma_q, q = KB + n/KB + NB + 5: R^T R = S + D with
+ *    |D| <= gamma_q |R|^T|R|, and || |R|^T|R| || <= |R|_F^2 = sum_i (s_ii + d_ii) <= tr(S) / (1 - gamma_q).  As R^T R
+ *    >= 0, lam_max(G) <= tau + gamma_q tr(S) / (1 - gamma_q); tr(S) <= n tau, as g_ii >= 0.  Rounding tau - g_ii adds
+ *    u tau.
  * 4. tau is mu^2 less all this; gamma is 1 % too large everywhere, for terms of second order.  If X is itself computed,
  *    within err of the true matrix, mu - err is proved for it.  |X|_F <= mu is a proof too, and settles X = 0.
  * 5. Range.  Entries are float32 numbers or products of two, times weights or powers of two within 2^+-200, so squares

@@ -1,13 +1,15 @@
-/* The rules of docs/certificate.md: every number is at least the true quantity, every lip and out at least what the rule
- * makes of the stated numbers.  X is the size that enters; a node hands on its stated out.
+/* The rules of docs/certificate.md: every number is at least the true quantity, every lip and out at least what the
+ * rule makes of the stated numbers.  X is the size that enters; a node hands on its stated out.
  *
  * Why the rules hold, for two inputs x, x' of the region:
  *   sequence, mix  constants multiply, regions follow each other; the triangle inequality
  *   linear         |W e| <= ||W|| |e|.  position: a shift.  pointwise: secant slopes in [lo, hi], f(z)/z in [0, 1]
- *   norm layers    J = diag(g) C (I - z z^T/d) / sd, 0 <= I - z z^T/d <= I, sd >= sqrt(eps); |z| <= min(sqrt d, X/sd(X))
- *   mlp            f(h) - f(h') = D (h - h'), D diagonal in [lo, hi], so keep I + mix c W_out D W_in is (keep I + mix c m
- *                  W_out W_in) + mix c W_out T^-1 (D - m) T W_in.  lo = 1 - hi for GELU and SiLU (f'(-z) = 1 - f'(z)), [0, 1]
- *                  for ReLU and tanh: m = 1/2 exactly, r = hi - 1/2, and joint and joint_half are about the same matrix.
+ *   norm layers    J = diag(g) C (I - z z^T/d) / sd, 0 <= I - z z^T/d <= I, sd >= sqrt(eps);
+ *                  |z| <= min(sqrt d, X/sd(X))
+ *   mlp            f(h) - f(h') = D (h - h'), D diagonal in [lo, hi], so keep I + mix c W_out D W_in is (keep I + mix c
+ *                  m W_out W_in) + mix c W_out T^-1 (D - m) T W_in.  lo = 1 - hi for GELU and SiLU, as f'(-z) = 1 -
+ *                  f'(z), and [0, 1] for ReLU and tanh: m = 1/2 exactly, r = hi - 1/2, and joint and joint_half are
+ *                  about the same matrix.
  * A number may be "inf", which is above everything; NaN, negative numbers and other words are refused. */
 #include <string.h>
 
@@ -81,9 +83,10 @@ double ck_slope(const ck *c)
     return h == 1 ? 1 : ck_next(h); /* the decimals are the true maxima to 17 digits */
 }
 
-/* ||diag(g) C|| <= mu?  Without C (RMSNorm) it is max |g|.  With C: let l <= mu^2.  If all g_i^2 <= l, yes.  If g_1^2 > l
- * alone and the others are < l, then for sum y_i = 0 Cauchy-Schwarz gives y_1^2 = (sum' y_i)^2 <= sum' (l - g_i^2) y_i^2 *
- * sum' 1/(l - g_i^2), so (g_1^2 - l) sum' 1/(l - g_i^2) <= 1 makes sum g_i^2 y_i^2 <= l |y|^2.  Squares are exact. */
+/* ||diag(g) C|| <= mu?  Without C (RMSNorm) it is max |g|.  With C: let l <= mu^2.  If all g_i^2 <= l, yes.  If g_1^2
+ * > l alone and the others are < l, then for sum y_i = 0 Cauchy-Schwarz gives y_1^2 = (sum' y_i)^2 <= sum' (l - g_i^2)
+ * y_i^2 * sum' 1/(l - g_i^2), so (g_1^2 - l) sum' 1/(l - g_i^2) <= 1 makes sum g_i^2 y_i^2 <= l |y|^2.  Squares of
+ * float32 numbers are exact. */
 static bool norm_holds(const ck_view *g, bool centred, double mu)
 {
     const double l = ck_below(mu * mu);
@@ -210,6 +213,16 @@ static void simple(ck_fields *f, const ck_node *n, double x, double *lip, double
     if (n->kind == POSITION) *out = ck_add(x, ck_claim(f, "longest", ck_longest(n->w[0])));
 }
 
+/* What the node's rule makes of its numbers. */
+static void rule(ck_fields *f, ck_node *n, double x, double *lip, double *out)
+{
+    if (n->kind <= MIX) chain(f, n, x, lip, out);
+    if (n->kind >= LINEAR && n->kind <= DROP) simple(f, n, x, lip, out);
+    if (n->kind == NORM || n->kind == CENTER) norm_layer(f, n, x, lip, out);
+    if (n->kind == MLP) mlp(f, n, x, lip, out);
+    if (n->kind == ATTENTION) ck_attention(f, n, x, lip, out);
+}
+
 void ck_confirm(ck *c, ck_node *n, const cJSON *json, double x)
 {
     static const char *const rules[] = { "sequence", "mix",       "linear",     "position", "scale",    "pointwise",
@@ -221,14 +234,9 @@ void ck_confirm(ck *c, ck_node *n, const cJSON *json, double x)
         ck_fail(c, "%s (%s): it must be called '%s'", n->path, f.part, n->name);
     n->in = x;
     n->mixed = answers_for_mix(&f, n);
-    /* a part without numbers whose lip and out are inf claims nothing */
-    const bool silent = cJSON_GetArraySize(json) == f.taken + 2 && !cJSON_IsNumber(ck_get(json, "lip")) &&
-                        n->kind > MIX;
-    if (n->kind <= MIX) chain(&f, n, x, &lip, &out);
-    if (n->kind >= LINEAR && n->kind <= DROP && !silent) simple(&f, n, x, &lip, &out);
-    if ((n->kind == NORM || n->kind == CENTER) && !silent) norm_layer(&f, n, x, &lip, &out);
-    if (n->kind == MLP && !silent) mlp(&f, n, x, &lip, &out);
-    if (n->kind == ATTENTION && !silent) ck_attention(&f, n, x, &lip, &out);
+    /* without numbers, and with lip and out infinite, it claims nothing */
+    const bool silent = cJSON_GetArraySize(json) == f.taken + 2 && cJSON_IsString(ck_get(json, "lip")) && n->kind > MIX;
+    if (!silent) rule(&f, n, x, &lip, &out);
     n->lip = ck_claim(&f, "lip", lip);
     n->out = ck_claim(&f, "out", out);
     ck_close(&f);

@@ -96,7 +96,7 @@ static inline void add_example(const maker *g, cJSON *cert, double body_lip, dou
     const int64_t vocab = TOKENS, d = g->s->width;
     taut_net *net;
     int32_t ids[8];
-    double logits[8 * 16], *last = logits + (g->t - 1) * vocab, radius = room;
+    double logits[8 * 16], *last = logits + (g->t - 1) * vocab, radius = room, margin = INFINITY;
     cJSON *e = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(e, "ids");
     cJSON_AddItemToArray(cJSON_GetObjectItem(cert, "examples"), e);
     for (int64_t t = 0; t < g->t; t++) cJSON_AddItemToArray(list, exact(ids[t] = (int32_t)rng_int(0, vocab - 1)));
@@ -108,12 +108,14 @@ static inline void add_example(const maker *g, cJSON *cert, double body_lip, dou
     for (int64_t j = 0; j < vocab; j++) {
         double apart = 0;
         for (int64_t i = 0; i < d; i++) apart += pow(w[p * d + i] - w[j * d + i], 2);
+        if (j != p) margin = fmin(margin, last[p] - last[j]);
         if (j != p) radius = fmin(radius, (last[p] - last[j]) / (as_f32(g->s->logit_scale) * sqrt(apart) * body_lip));
     }
     radius = radius > 1e-5 ? radius * (1 - 1e-6) : 0;
     put_exact(e, "target", (double)rng_int(0, vocab - 1));
     put_exact(e, "predicted", (double)p);
     put_exact(e, "radius", radius);
+    put_exact(e, "margin", margin * (1 - 1e-9));
     cJSON_AddStringToObject(e, "verdict", radius > 0 ? "certified" : "unknown");
 }
 

@@ -1,5 +1,5 @@
-/* True certificates of small models, made without the prover and without the checker: dense eigenvalues by Jacobi, every
- * formula of docs/certificate.md in plain double, every number stated 1e-9 above its value. */
+/* True certificates of small models, made without the prover and without the checker: dense eigenvalues by Jacobi,
+ * every formula of docs/certificate.md in plain double, every number stated 1e-9 above its value. */
 #ifndef MAKE_H
 #define MAKE_H
 #include <cjson/cJSON.h>

@@ -1,6 +1,6 @@
-/* The checker against changed files.  A bit of a weight is flipped and the certificate gets the new hash: it must be refused
- * whenever a number has become false, which make.h tells by making the true certificate of the changed file.  Also: NaN and
- * infinity in every weight, zero matrices, width 1, eps = 0, scribbles in the model's header, another file. */
+/* The checker against changed files.  A bit of a weight is flipped and the certificate gets the new hash: it must be
+ * refused whenever a number has become false, which make.h tells by making the true certificate of the changed file.
+ * Also: NaN and infinity in every weight, zero matrices, width 1, eps = 0, scribbles in the model's header. */
 #include "check/case.h"
 
 static int flips, refused;
