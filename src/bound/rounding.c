@@ -61,8 +61,12 @@ taut_up up_round_mlp(const taut_mlp_weights *w, taut_up size)
     return up_add(up_mul(frobenius, da), second);
 }
 
-/* exp(x) - 1 from above: x + x^2 for 0 <= x <= 1, and no promise beyond */
-static taut_up up_expm1(taut_up x) { return x.v <= 1 ? up_add(x, up_mul(x, x)) : UP_NONE; }
+/* How wrong a mean with weights within exp(+-x) can be, relative to its values: exp(x) - 1 <= x + x^2 for x <= 1; and never
+ * more than the distance between two means. */
+static taut_up up_expm1(taut_up x)
+{
+    return x.v <= 1 ? up_add(x, up_mul(x, x)) : (taut_up){ x.v < 0x1p900 ? 3 : INFINITY };
+}
 
 /* A logit is wrong by dS: the errors of q and k, the inner product, turning by a position's angle, alibi.
  * Then every probability is wrong by a factor within exp(+-2 dS) and n + 20 roundings, and so is the mean of

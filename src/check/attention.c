@@ -11,13 +11,14 @@
  * flat: adding up rows costs sqrt(count), count >= sum_i max_h P^h_ij.  P_ij = 1 / (1 + sum over the other keys of
  * exp(difference of logits)); logits of a row differ by at most E, and with ALiBi by slope times distance, where the
  * nearest key has the largest share and the others are at most 1, 2, ... further away. */
-#include <string.h>
+#include <stdio.h>
 
 #include "check/ck.h"
 
 enum { FAMILIES = 3 };
 typedef struct {
     ck_fields f;
+    char name[16];
     double *t, *r, sigma, b; /* b: |(r_h b_h)| */
     ck_gram *out, *logit, *query;
 } family;
@@ -50,7 +51,9 @@ static void head(attention *a, int64_t i, const cJSON *json)
     const ck_view bq = ck_turn(part(a, ck_turn(b[0]), i)), bk = ck_turn(part(a, ck_turn(b[1]), i));
     double *p = ck_room(c, a->d * a->d, sizeof *p), by[1 + 2 * FAMILIES] = { 1 }, t[FAMILIES], err;
     ck_gram *own = ck_gram_new(c, a->d), *to[1 + 2 * FAMILIES] = { own }, *out[FAMILIES];
-    ck_fields f = ck_open(c, a->n, json, "head", "head");
+    char part_name[24];
+    snprintf(part_name, sizeof part_name, "head %d", (int)a->index[i]);
+    ck_fields f = ck_open(c, a->n, json, "head", part_name);
     ck_take(&f, "index");
     const double key = a->rope ? ck_claim_view(&f, "key", k, 0) : 1;
     const double bias = ck_claim(&f, "key_bias", a->rope ? ck_length(bk) : image(c, ck_turn(k), bq));
@@ -78,7 +81,8 @@ static void head(attention *a, int64_t i, const cJSON *json)
 static void weights(attention *a, family *m, const cJSON *json)
 {
     ck *c = a->c;
-    m->f = ck_open(c, a->n, json, "family", "family");
+    snprintf(m->name, sizeof m->name, "family %d", (int)(m - a->fam));
+    m->f = ck_open(c, a->n, json, "family", m->name);
     const cJSON *t = ck_take(&m->f, "weights"), *r = ck_take(&m->f, "shares");
     m->t = ck_room(c, 2 * a->count, sizeof *m->t);
     m->r = m->t + a->count;

@@ -66,7 +66,6 @@ static void normalise(ck *c, const ck_node *n, tokens *x)
     const double size = center ? ck_mul(worst, 2 * x->most) : ck_sqrt(d); /* of what is multiplied by g */
     x->err = ck_mul(ck_longest(n->w[0]), ck_add(ck_mul(worst, delta), ck_mul(ck_gamma(d + 16), size)));
     x->err = ck_add(x->err, ck_mul(ck_gamma(4), ck_length(n->b[0])));
-    x->most = longest(x);
 }
 
 /* RoPE: the pairs (i, i + dh/2) of every head turn by t base^(-2i/dh). */
@@ -133,8 +132,7 @@ static void attention(ck *c, const ck_node *n, tokens *x)
 static double forward(ck *c, const ck_node *n, tokens *x)
 {
     const bool inside = x->most <= n->in || n->kind == DROP;
-    const double all = c->out->flat ? ck_sqrt((double)x->t) : 1;
-    double rho = 0;
+    double rho = 0, all = c->out->flat ? ck_sqrt((double)x->t) : 1;
     tokens in = *x;
     if (n->kind == MIX)
         in.v = memcpy(ck_room(c, x->t * x->d, sizeof(double)), x->v, (size_t)(x->t * x->d) * sizeof(double));
@@ -146,14 +144,10 @@ static double forward(ck *c, const ck_node *n, tokens *x)
     if (n->kind == MIX) {
         for (int64_t i = 0; i < x->t * x->d; i++) x->v[i] = c->keep * in.v[i] + c->mix * x->v[i];
         x->err = ck_mul(ck_gamma(4), ck_add(ck_mul(c->keep, in.most), ck_mul(c->mix, x->most)));
-        x->most = longest(x);
         rho = ck_mul(c->mix, rho);
     }
-    if (n->kind == POSITION) {
-        for (int64_t i = 0; i < x->t * x->d; i++) x->v[i] += n->w[0].f[i];
-        x->most = longest(x);
-        x->err = ck_mul(2 * CK_U, x->most);
-    }
+    for (int64_t i = 0; i < x->t * x->d && n->kind == POSITION; i++) x->v[i] += n->w[0].f[i];
+    if (n->kind == POSITION) x->err = ck_mul(2 * CK_U, longest(x));
     if (n->kind == LINEAR || n->kind == MLP) *x = affine(c, x, 1, n->w[0], n->b[0]);
     if (n->kind == POINTWISE || n->kind == MLP) activate(c, x);
     if (n->kind == MLP) {
@@ -163,10 +157,12 @@ static double forward(ck *c, const ck_node *n, tokens *x)
     }
     if (n->kind == NORM || n->kind == CENTER) normalise(c, n, x);
     if (n->kind == ATTENTION) attention(c, n, x);
+    x->most = longest(x);
     return inside ? ck_add(rho, ck_mul(ck_add(x->err, n->kind == DROP ? 0 : 1e-280), all)) : INFINITY; /* + underflow */
 }
 
-/* Is token p proved to stay ahead of all others within the radius?  With no radius: is it at least not refuted? */
+/* Is token p proved to stay ahead of all others within the radius?  With no radius, and of the margin, nothing is proved:
+ * they must be what a double forward pass gives, to 1e-8. */
 static void margins(ck *c, const double *z, double rho, int64_t p, double radius, double margin)
 {
     const ck_view w = c->head->w[0], b = c->head->b[0];
@@ -179,9 +175,9 @@ static void margins(ck *c, const double *z, double rho, int64_t p, double radius
         }
         apart = ck_mul(ck_sqrt(apart), 1 + gamma);
         const double off = ck_add(ck_mul(gamma, size), ck_mul(apart, rho)), least = ck_sub_down(gap, off);
-        const double needs = ck_mul(apart, ck_mul(radius, c->body->lip)), ahead = ck_add(gap, off) * (1 + 1e-9);
-        if (j != p &&
-            (!(radius > 0 ? least > 0 && needs <= least : ahead >= 0) || margin > (float)c->r.logit_scale * ahead))
+        const double needs = ck_mul(apart, ck_mul(radius, c->body->lip)), ahead = ck_add(gap, fmin(off, 1e-8 * size));
+        const bool holds = radius > 0 ? least > 0 && needs <= least : ahead >= 0;
+        if (j != p && (!holds || margin * (1 - 1e-9) > (float)c->r.logit_scale * ahead))
             ck_fail(c, "example %lld: radius %.17g, but token %lld is ahead of %lld by %.9g only, which allows %.9g",
                     (long long)c->out->examples, radius, (long long)p, (long long)j, least,
                     least / (apart * c->body->lip));
@@ -193,9 +189,8 @@ void ck_example(ck *c, const cJSON *json)
     const struct ck_block *mark = c->blocks;
     ck_fields f = { c, "example", "certified or unknown", json, 0 };
     const cJSON *ids = ck_take(&f, "ids"), *id = cJSON_IsArray(ids) ? ids->child : NULL;
-    const double radius = ck_stated(&f, "radius"), target = ck_stated(&f, "target"),
-                 predicted = ck_stated(&f, "predicted");
-    const double margin = ck_stated(&f, "margin"), vocab = (double)c->embed.rows;
+    const double radius = ck_stated(&f, "radius"), margin = ck_stated(&f, "margin"), target = ck_stated(&f, "target");
+    const double predicted = ck_stated(&f, "predicted"), vocab = (double)c->embed.rows;
     tokens x = { ck_room(c, c->out->tokens * c->embed.cols, sizeof(double)), 0, 0, c->out->tokens, c->embed.cols };
     bool sound = cJSON_GetArraySize(ids) == x.t && target < vocab && target == floor(target) && predicted < vocab &&
                  predicted == floor(predicted) && radius <= c->out->room &&
@@ -205,8 +200,7 @@ void ck_example(ck *c, const cJSON *json)
         sound = token >= 0 && token < vocab && token == floor(token);
         for (int64_t i = 0; i < x.d && sound; i++) x.v[t * x.d + i] = ck_at(&c->embed, (int64_t)token, i);
     }
-    if (!sound)
-        ck_fail(c, "example %lld: ids, tokens, radius, room and verdict do not fit", (long long)c->out->examples);
+    if (!sound) ck_fail(c, "example %lld: its ids, radius, room or verdict do not fit", (long long)c->out->examples);
     ck_close(&f);
     x.most = longest(&x);
     const double rho = forward(c, c->body, &x);

@@ -139,10 +139,8 @@ static void mlp(ck_fields *f, ck_node *n, double x, double *lip, double *out)
 {
     ck *c = f->c;
     const int64_t hidden = n->w[0].rows, d = n->w[0].cols;
-    const double keep = n->mixed ? c->keep : 0, mix = n->mixed ? c->mix : 1,
-                 mc = mix * c->factor; /* exact: two float32 */
-    double *a = ck_room(c, hidden * d, sizeof *a), *b = ck_room(c, hidden * d, sizeof *b),
-           *p = ck_room(c, d * d, sizeof *p);
+    const double keep = n->mixed ? c->keep : 0, mix = n->mixed ? c->mix : 1, mc = mix * c->factor; /* exact */
+    double *p = ck_room(c, d * d, sizeof *p), *a = ck_room(c, 2 * hidden * d, sizeof *a), *b = a + hidden * d;
     scaled(f, n, a, b);
     const double in = ck_claim_view(f, "scaled_in", ck_of(a, hidden, d), 0);
     const double to = ck_claim_view(f, "scaled_out", ck_of(b, hidden, d), 0);
@@ -150,16 +148,16 @@ static void mlp(ck_fields *f, ck_node *n, double x, double *lip, double *out)
     /* keep I + mc/2 W_out W_in; two more roundings of every entry */
     const double gamma = ck_product(c, p, ck_turn(n->w[1]), n->w[0]) + ck_gamma(4), hi = ck_slope(c);
     for (int64_t i = 0; i < d * d; i++) p[i] = mc / 2 * p[i] + (i % (d + 1) == 0 ? keep : 0);
-    const double err = ck_mul(
-        gamma, ck_add(ck_mul(mc, ck_mul(ck_length(n->w[0]), ck_length(n->w[1]))), ck_mul(keep, (double)d)));
+    const double size = ck_add(ck_mul(mc, ck_mul(ck_length(n->w[0]), ck_length(n->w[1]))), ck_mul(keep, (double)d));
+    const double err = ck_mul(gamma, size);
     const double joint = ck_claim_view(f, "joint", ck_of(p, d, d), err);
     const double joint_half = ck_claim_view(f, "joint_half", ck_of(p, d, d), err);
-    const double bias_in = ck_claim(f, "bias_in", ck_length(n->b[0])),
-                 bias_out = ck_claim(f, "bias_out", ck_length(n->b[1]));
-    const double product = ck_mul(mc, ck_mul(in, to));
+    const double product = ck_mul(mc, ck_mul(in, to)), bias_in = ck_claim(f, "bias_in", ck_length(n->b[0]));
     *lip = fmin(ck_add(joint, ck_mul(ck_add(hi, -0.5), product)), ck_add(keep, ck_mul(hi, product)));
     *out = ck_mul(x, fmin(ck_add(joint_half, product / 2), ck_add(keep, product)));
-    *out = ck_add(*out, ck_mul(mix, ck_add(ck_mul(c->factor, ck_mul(n->norm_out, bias_in)), bias_out)));
+    const double shift = ck_add(ck_mul(c->factor, ck_mul(n->norm_out, bias_in)),
+                                ck_claim(f, "bias_out", ck_length(n->b[1])));
+    *out = ck_add(*out, ck_mul(mix, shift));
 }
 
 /* Does it answer for the mix around it?  An mlp may if it is the only part of the sequence inside, dropout apart. */
