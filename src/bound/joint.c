@@ -5,7 +5,7 @@
  *     ||joint||^2 <= ||[c_h X_h R_h^T]||^2 + sum_h c_h^2 e_h ||X_h||_F^2,
  * H k columns instead of H m: ten times faster for the heads of a transformer.  The last sum is rounding,
  * relative to ||X||^2 ||Y||^2; where the factors cancel so far that it matters, the explicit matrix is used as well
- * (F3 of the theory) and the smaller bound counts. */
+ * and the smaller bound counts. */
 #include "bound/joint.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* The attention bound against attack.  Random heads of every kind; at random inputs the exact Jacobian's
  * norms, and from some of them gradient ascent over the inputs inside the ball: nothing may exceed the
- * bound.  Then the theory's witnesses, which come close, its must-fail guards, and the corners. */
+ * bound.  Then the witnesses, which come close, its must-fail guards, and the corners. */
 #include "attention_attack.h"
 #include "base/alloc.h"
 #include "bound/arb_include.h"
@@ -195,7 +195,7 @@ static void check_masks(void)
     CHECK_NEAR(bound_at(&a, 1).flat.v, sqrt(3), 1e-9, "cross-attention without logits: sqrt(m/n)");
 }
 
-/* (c2) of the theory: |A x_i| = 0 for these tokens, yet the Jacobian's norm is 100.0099990002. */
+/* |A x_i| = 0 for these tokens, yet the Jacobian's norm is 100.0099990002. */
 static void check_nilpotent(void)
 {
     net a;

@@ -1,5 +1,5 @@
 /* Norm layers: ||diag(g) C|| against a witness evaluated in Arb; the Lipschitz constants against secants of
- * the layer itself, ascended from random pairs, evaluated in long double; T7 of the theory. */
+ * the layer itself, ascended from random pairs, evaluated in long double; a vector worked out by hand. */
 #include "bound/normlayer.h"
 
 #include <float.h>

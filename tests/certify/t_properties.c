@@ -1,4 +1,4 @@
-/* Properties of the attention bound that the theory promises (bounds.md, P2 to P4): never above the published
+/* Properties of the attention bound that its proof promises: never above the published
  * valid bounds; blind to what the network is blind to (rotations of the features, K -> cK with Q -> Q/c, shifts
  * b_K and b_V); and the exact norm where all tokens are alike. */
 #include "laws.h"

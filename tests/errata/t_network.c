@@ -22,7 +22,7 @@ static double printed_network(int depth, double cap, bool theorem)
     return lip;
 }
 
-/* The same with norms that hold: bounds.md (i) and (g), caps only. */
+/* The same with norms that hold (docs/modules/attention.md, mlp.md), from caps only. */
 static double sound_network(int depth, double cap)
 {
     const double a = 1 / (2. * depth), gelu = 1.128904145185155 / 1.1289;

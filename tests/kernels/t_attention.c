@@ -1,5 +1,5 @@
 /* Attention: ref against a softmax matrix written out here, adjointness, differences, T3 of
- * theory/bounds.md; cpu against ref with the promise of its comments, entry by entry; masks, poison. */
+ * our test vectors; cpu against ref with the promise of its comments, entry by entry; masks, poison. */
 #include "kernels/pair.h"
 
 enum { Q, K, V, TQ, TK, TV, GO, INPUTS };

@@ -1,4 +1,4 @@
-/* Normalisation: cpu against ref, the slope is symmetric and the derivative, T7 of theory/bounds.md. */
+/* Normalisation: cpu against ref, the slope is symmetric and the derivative, and a vector worked out by hand. */
 #include "kernels/pair.h"
 
 static const double tiny = 0x1p-52;

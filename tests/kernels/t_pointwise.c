@@ -113,7 +113,7 @@ int main(void)
         corners(f);
         derivative(f);
     }
-    /* the constants of theory/bounds.md (g): the steepest slopes */
+    /* the steepest slopes */
     const double top[] = { 1.4142135623730951, 1.4185040087908284 }, one[] = { 1, 1 };
     double slope[2];
     for (int f = 0; f < 2; f++)

@@ -112,7 +112,7 @@ static void vector_t3(void)
     }
 }
 
-/* bounds.md (i): full-matrix norms claim 3; this input has slope 17/3.  Ours must hold. */
+/* docs/modules/attention.md: full-matrix norms claim 3; this input has slope 17/3.  Ours must hold. */
 static void many_heads(void)
 {
     enum { D = 16, T = 3 };

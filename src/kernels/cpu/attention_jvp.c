@@ -1,4 +1,4 @@
-/* Softmax attention, jvp in one pass (theory/bounds.md (e)).  With T_ij = scale (tq_i.k_j + q_i.tk_j):
+/* Softmax attention, jvp in one pass.  With T_ij = scale (tq_i.k_j + q_i.tk_j):
  *     to_i = sum_j P_ij (tv_j + (T_ij - c_i) v_j) - (sum_j P_ij (T_ij - c_i)) o_i      for any number c_i.
  * The textbook takes c_i = 0 and cancels when a row saturates.  Here c_i is T at the largest logit met so
  * far, which costs nothing and makes the terms of a saturated row small one by one.

@@ -4,7 +4,7 @@
  *   forward  o_i = sum_j P_ij v_j,  lse_i = ln sum_j exp S_ij
  *   jvp      to_i = sum_j P_ij [ tv_j + scale (tq_i.(k_j - kbar_i) + q_i.tk_j - qbar_i) (v_j - o_i) ],
  *            kbar_i = sum_j P_ij k_j,  qbar_i = sum_j P_ij q_i.tk_j.  The textbook form cancels when a row
- *            saturates; this one, centred on both sides, does not (theory/bounds.md (e)).
+ *            saturates; this one, centred on both sides, does not.
  *   vjp      P_ij = exp(S_ij - lse_i),  D_i = go_i.o_i,  dS_ij = P_ij (go_i.v_j - D_i),
  *            gv_j = sum_i P_ij go_i,  gq_i = scale sum_j dS_ij k_j,  gk_j = scale sum_i dS_ij q_i
  * Masking: masked keys are not touched, so nothing in them matters.  A query that sees no key has o = 0,
