@@ -1,38 +1,40 @@
+/* Confirms a certificate.  The library's src/check/ does it; this file only prints. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "bound/print.h"
 #include "check/check.h"
 #include "cli.h"
 
-static int confirmed(const cli_args *a, const taut_checked *r)
+static int print_json(const taut_checked *r)
 {
-    const char *norm = r->flat ? "flat" : "tokens";
-    if (cli_flag(a, "--json")) {
-        cJSON *o = cJSON_CreateObject();
-        cJSON_AddBoolToObject(o, "holds", r->holds);
-        if (!r->holds) cJSON_AddStringToObject(o, "why", r->why);
-        if (r->holds) {
-            cJSON_AddStringToObject(o, "norm", norm);
-            if (isfinite(r->lip))
-                cJSON_AddNumberToObject(o, "lip", r->lip);
-            else
-                cJSON_AddStringToObject(o, "lip", "inf");
-            cJSON_AddNumberToObject(o, "tokens", (double)r->tokens);
-            cJSON_AddNumberToObject(o, "numbers", (double)r->numbers);
-            cJSON_AddNumberToObject(o, "examples", (double)r->examples);
-            cJSON_AddNumberToObject(o, "certified", (double)r->certified);
-        }
-        const int code = cli_json(o);
-        return code == EXIT_DONE && !r->holds ? EXIT_CONTRADICTION : code;
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddBoolToObject(o, "holds", r->holds);
+    if (!r->holds) cJSON_AddStringToObject(o, "why", r->why);
+    if (r->holds) {
+        cJSON_AddStringToObject(o, "norm", r->flat ? "flat" : "tokens");
+        cJSON_AddItemToObject(o, "lip", isfinite(r->lip) ? cJSON_CreateNumber(r->lip) : cJSON_CreateString("inf"));
+        cJSON_AddNumberToObject(o, "tokens", (double)r->tokens);
+        cJSON_AddNumberToObject(o, "numbers", (double)r->numbers);
+        cJSON_AddNumberToObject(o, "examples", (double)r->examples);
+        cJSON_AddNumberToObject(o, "certified", (double)r->certified);
     }
+    const int code = cli_json(o);
+    return code == EXIT_DONE && !r->holds ? EXIT_CONTRADICTION : code;
+}
+
+static int print(const cli_args *a, const taut_checked *r)
+{
+    char lip[32], reach[32];
+    if (cli_flag(a, "--json")) return print_json(r);
     if (!r->holds) return cli_refuse(a, "does not check: %s", r->why), EXIT_CONTRADICTION;
-    printf("confirmed: %.9g-Lipschitz from embeddings to logits, norm %s, for %lld tokens within %.9g of the origin\n",
-           r->lip, norm, (long long)r->tokens, r->reach);
-    printf("  %lld numbers of the proof", (long long)r->numbers);
+    printf("confirmed: %s-Lipschitz from embeddings to logits, norm %s, l2\n", up_text(lip, (taut_up){ r->lip }),
+           r->flat ? "flat" : "tokens");
+    printf("  for %lld tokens, each within %s of the origin; %lld numbers of the proof", (long long)r->tokens,
+           up_text(reach, (taut_up){ r->reach }), (long long)r->numbers);
     if (r->examples)
-        printf(", %lld examples, %lld of them with a certified radius", (long long)r->examples,
-               (long long)r->certified);
+        printf(", %lld examples, %lld with a certified radius", (long long)r->examples, (long long)r->certified);
     printf("%s\n", isinf(r->lip) ? "; an infinite constant promises nothing" : "");
     return EXIT_DONE;
 }
@@ -40,11 +42,12 @@ static int confirmed(const cli_args *a, const taut_checked *r)
 static int run(const cli_args *a)
 {
     taut_checked r;
+    (void)cli_kernels(a); /* --threads */
     char *path = cli_model_path(a->operand[1]);
     if (!path) return cli_refuse(a, "out of memory");
     const taut_status s = taut_check_files(&r, a->operand[0], path);
     free(path);
-    return s ? cli_fail(a) : confirmed(a, &r);
+    return s ? cli_fail(a) : print(a, &r);
 }
 
 static const cli_option options[] = { { NULL, NULL, NULL } };

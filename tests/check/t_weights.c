@@ -1,6 +1,7 @@
 /* The checker against changed files.  A bit of a weight is flipped and the certificate gets the new hash: it must be
  * refused whenever a number has become false, which make.h tells by making the true certificate of the changed file.
  * Also: NaN and infinity in every weight, zero matrices, width 1, eps = 0, scribbles in the model's header. */
+#include "base/alloc.h"
 #include "check/case.h"
 
 static int flips, refused;
@@ -118,6 +119,22 @@ static void scribble(cJSON *cert)
     must(0, cert, "restored", "");
 }
 
+/* Each allocation fails once: a status and no leak, and never a verdict that is not true. */
+static void no_memory(const cJSON *cert)
+{
+    taut_checked r;
+    char *text = cJSON_PrintUnformatted(cert);
+    temp_put("cert.json", text, strlen(text));
+    free(text);
+    for (long n = 1;; n += 1 + n / 16) {
+        taut_alloc_fail_at(n);
+        const taut_status s = taut_check_files(&r, cert_path, model_path);
+        taut_alloc_fail_at(0);
+        CHECK(s ? !r.holds : r.holds, "out of memory is no verdict");
+        if (!s) break;
+    }
+}
+
 static void small_cases(void)
 {
     static const char *const more[] = {
@@ -136,6 +153,7 @@ static void small_cases(void)
         const bool flat = i % 2;
         cJSON *cert = certificate_again(m, flat, rng_next() | 1);
         must(0, cert, "small", more[i]);
+        no_memory(cert);
         cJSON_Delete(cert);
         zeros(m, flat);
         taut_model_free(m);
