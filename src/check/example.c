@@ -39,7 +39,7 @@ static double curve(int kind, double x)
     if (kind == GELU) return 0.5 * x * (1 + erf(x * 0.70710678118654752440));
     if (kind == GELU_TANH) return 0.5 * x * (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
     if (kind == SILU) return x / (1 + exp(-x));
-    return kind == TANH ? tanh(x) : fmax(x, 0);
+    return kind == TANH ? tanh(x) : x < 0 ? 0 : x;
 }
 
 static void activate(ck *c, tokens *x)
