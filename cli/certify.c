@@ -101,20 +101,21 @@ static void print_falls(const taut_certificate *c)
     static taut_fall rows[FALLS];
     const int all = taut_waterfall(rows, FALLS, cJSON_GetObjectItem(c->json, "proof")),
               count = all < FALLS ? all : FALLS;
-    double product = 1;
+    taut_up product = { 1 };
     char lip[32], so_far[32], out[32];
     printf("  %-26s %-10s %12s %12s %12s\n", "layer", "rule", "times", "so far", "tokens within");
     for (int i = 0; i < count; i++) {
-        product *= rows[i].lip;
+        product = up_mul(product, (taut_up){ rows[i].lip });
         printf("  %-26s %-10s %12s %12s %12s\n", rows[i].path, rows[i].rule, up_text(lip, (taut_up){ rows[i].lip }),
-               up_text(so_far, (taut_up){ product }), up_text(out, (taut_up){ rows[i].out }));
+               up_text(so_far, product), up_text(out, (taut_up){ rows[i].out }));
     }
 }
 
 static void print_vacuity(const taut_certificate *c, const sample *s)
 {
-    printf("how empty is it?  pairs of sequences move the logits by up to %.3g a unit, the bound allows %.3g", s->pair,
-           c->lip.v);
+    char lip[32];
+    printf("how empty is it?  pairs of sequences move the logits by up to %.3g a unit, the bound allows %s", s->pair,
+           up_text(lip, c->lip));
     if (s->pair > 0 && isfinite(c->lip.v)) printf(" (%.3g times as much)", c->lip.v / s->pair);
     printf(";\n  the median margin is %.3g, the median certified radius %.3g, the longest embedding %.3g\n",
            median_margin(s), median_radius(s), taut_model_reach(c->model).v);
