@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "bound/curve.h"
+#include "build.h"
 #include "laws.h"
 #include "taut.h"
 #include "temp.h"
@@ -16,26 +17,9 @@ static const taut_model *model;
 static double loosest = 1, room; /* how far embeddings may move */
 static int numbers, nodes;
 
-static void must(taut_status s)
-{
-    if (!s) return;
-    fprintf(stderr, "FAIL cannot set the test up: %s\n", taut_last_error());
-    exit(1);
-}
-
 static taut_model *model_of(const char *text, double size)
 {
-    taut_config *cfg = NULL;
-    taut_model_spec spec;
-    taut_model *m = NULL;
-    must(taut_config_parse(&cfg, text, "test"));
-    must(taut_model_spec_read(&spec, cfg));
-    must(taut_config_problem(cfg));
-    char *full = taut_config_print(cfg); /* every key, as taut train stores it */
-    taut_config_free(cfg);
-    must(taut_model_create(&m, &spec, V, full, "bytes", taut_kernels_find("ref")));
-    free(full);
-    must(taut_model_bind(m, false));
+    taut_model *m = blank_model(text, V, false);
     for (int i = 0; i < m->weights; i++) {
         const taut_param *p = m->weight[i].param;
         const double scale = p->role == TAUT_VECTOR ? 0.5 : size / sqrt((double)p->cols);

@@ -2,6 +2,7 @@
  * eps = 0; a region of radius 0 and of any size; files that are none; and memory that runs out anywhere.  A correct
  * answer or one line, never a wrong bound. */
 #include "base/alloc.h"
+#include "build.h"
 #include "certify/certify.h"
 #include "laws.h"
 #include "taut.h"
@@ -13,24 +14,9 @@ enum { V = 6 };
 
 static double worst;
 
-static void must(taut_status s)
-{
-    if (!s) return;
-    fprintf(stderr, "FAIL cannot set the test up: %s\n", taut_last_error());
-    exit(1);
-}
-
 static taut_model *model_of(const char *text, double size)
 {
-    taut_config *cfg = NULL;
-    taut_model_spec spec;
-    taut_model *m = NULL;
-    must(taut_config_parse(&cfg, text, "test"));
-    must(taut_model_spec_read(&spec, cfg));
-    must(taut_config_problem(cfg));
-    taut_config_free(cfg);
-    must(taut_model_create(&m, &spec, V, text, "bytes", taut_kernels_find("ref")));
-    must(taut_model_bind(m, false));
+    taut_model *m = blank_model(text, V, false);
     for (int i = 0; i < m->weights; i++) {
         const taut_param *p = m->weight[i].param;
         for (int64_t j = 0; j < p->rows * p->cols; j++)

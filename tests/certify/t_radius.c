@@ -1,6 +1,7 @@
 /* Certified radii.  On small trained models projected gradient ascent inside each radius, in both norms, against every
  * other class, changes no prediction; on linear models the radius is the exact distance to the flip, so that any factor
  * too large is seen at once; and ties, NaN, infinity, one class and equal rows are never certified. */
+#include "build.h"
 #include "certify/example.h"
 #include "laws.h"
 #include "taut.h"
@@ -11,24 +12,9 @@ enum { V = 5, T = 4, MOST = 8 };
 static double consumed, sharpest = 1;
 static int certified, unknown, attacks, linear_models;
 
-static void must(taut_status s)
-{
-    if (!s) return;
-    fprintf(stderr, "FAIL cannot set the test up: %s\n", taut_last_error());
-    exit(1);
-}
-
 static taut_model *model_of(const char *text, int64_t classes)
 {
-    taut_config *cfg = NULL;
-    taut_model_spec spec;
-    taut_model *m = NULL;
-    must(taut_config_parse(&cfg, text, "test"));
-    must(taut_model_spec_read(&spec, cfg));
-    must(taut_config_problem(cfg));
-    taut_config_free(cfg);
-    must(taut_model_create(&m, &spec, classes, text, "bytes", taut_kernels_find("ref")));
-    must(taut_model_bind(m, true));
+    taut_model *m = blank_model(text, classes, true);
     must(taut_model_init(m, rng_next()));
     return m;
 }
