@@ -2,6 +2,8 @@
  *     q = W_Q x + b_Q, k = W_K x + b_K, v = W_V x + b_V   (q and k turned by their positions with RoPE)
  *     o = softmax(scale q.k + mask + alibi) v   per head,      y = out * W_O o + b_O
  * Self-attention, or with `queries` = m cross-attention: the first m tokens ask, the others are read.
+ * Bare: some of the heads of another attention module, whose weights it shares; y = o, their outputs side by side
+ * (W_O = I, out = 1, b_O = 0).  It has no weights of its own to visit.
  *
  * jvp    the same maps on tangents around the kernel's attention_jvp
  * vjp    the same maps backwards; RoPE is orthogonal, so its adjoint turns the other way
@@ -18,6 +20,8 @@ typedef struct {
 typedef struct {
     taut_module base;
     taut_attention_spec spec;
+    int64_t inner; /* features of all its heads together */
+    bool bare;
     affine q, k, v, o;
 } attention;
 
@@ -29,13 +33,16 @@ typedef struct {
 
 static taut_shape query_shape(const attention *s, taut_shape in)
 {
-    return (taut_shape){ in.n, s->spec.queries ? s->spec.queries : in.t, in.d };
+    return (taut_shape){ in.n, s->spec.queries ? s->spec.queries : in.t, s->inner };
 }
 
 static taut_shape key_shape(const attention *s, taut_shape in)
 {
-    return (taut_shape){ in.n, in.t - s->spec.queries, in.d };
+    return (taut_shape){ in.n, in.t - s->spec.queries, s->inner };
 }
+
+/* The same tokens with the features of the input, or of the output where it is wider. */
+static taut_shape wide(const attention *s, taut_shape in) { return (taut_shape){ in.n, in.t, s->spec.width }; }
 
 static kept kept_at(const attention *s, const taut_run *run, taut_point at)
 {
@@ -48,11 +55,11 @@ static kept kept_at(const attention *s, const taut_run *run, taut_point at)
     t.o = taut_take_tensor(&at.trace, sq);
     t.lse = taut_take(&at.trace, sq.n * a->heads * sq.t);
     if (a->queries) {
-        t.xq = taut_take_tensor(&at.trace, sq);
-        t.xk = taut_take_tensor(&at.trace, sk);
+        t.xq = taut_take_tensor(&at.trace, wide(s, sq));
+        t.xk = taut_take_tensor(&at.trace, wide(s, sk));
     }
     t.attn = (taut_attn){
-        sq.n, a->heads, sq.t, sk.t, a->width / a->heads, a->scale, a->causal, a->alibi, a->queries ? NULL : run->lengths
+        sq.n, a->heads, sq.t, sk.t, s->inner / a->heads, a->scale, a->causal, a->alibi, a->queries ? NULL : run->lengths
     };
     return t;
 }
@@ -63,7 +70,8 @@ static taut_plan attention_plan(const taut_module *m, taut_shape in)
     TAUT_CHECK(in.d == s->spec.width && in.t >= s->spec.queries, "attention: shape of the input");
     const taut_shape sq = query_shape(s, in), sk = key_shape(s, in);
     const int64_t projected = 2 * taut_len(sq) + 2 * taut_len(sk), split = s->spec.queries ? taut_len(in) : 0;
-    return (taut_plan){ sq, projected + sq.n * s->spec.heads * sq.t + split, projected + split };
+    return (taut_plan){ s->bare ? sq : wide(s, sq), projected + sq.n * s->spec.heads * sq.t + split,
+                        projected + split };
 }
 
 /* Cross-attention: x (n, m + t, d) to and from its two parts. */
@@ -84,7 +92,7 @@ static void join(const taut_kernels *k, taut_tensor x, taut_tensor xq, taut_tens
 /* y = W x, or with `bias` y = W x + b */
 static void project(const attention *s, const taut_kernels *k, taut_tensor y, const affine *a, taut_tensor x, bool bias)
 {
-    k->gemm(y.data, x.data, a->weight.value, taut_rows(x.shape), s->spec.width, s->spec.width, false, true, 1, 0);
+    k->gemm(y.data, x.data, a->weight.value, taut_rows(x.shape), s->inner, s->spec.width, false, true, 1, 0);
     if (bias && s->spec.bias) k->add_rows(y.data, y.data, a->bias.value, taut_rows(y.shape), y.shape.d, 1);
 }
 
@@ -92,13 +100,16 @@ static void turn(const attention *s, const taut_kernels *k, taut_tensor x, doubl
 {
     const taut_attention_spec *a = &s->spec;
     if (a->rope)
-        k->rope(x.data, x.data, taut_rows(x.shape), x.shape.t, a->heads, a->width / a->heads, a->rope_base, sign);
+        k->rope(x.data, x.data, taut_rows(x.shape), x.shape.t, a->heads, s->inner / a->heads, a->rope_base, sign);
 }
 
 static void output(const attention *s, const taut_kernels *k, taut_tensor y, taut_tensor o)
 {
     const int64_t d = s->spec.width;
-    k->gemm(y.data, o.data, s->o.weight.value, taut_rows(o.shape), d, d, false, true, s->spec.out, 0);
+    if (s->bare)
+        k->axpby(y.data, 1, o.data, 0, taut_len(o.shape));
+    else
+        k->gemm(y.data, o.data, s->o.weight.value, taut_rows(o.shape), d, d, false, true, s->spec.out, 0);
 }
 
 static void attention_forward(const taut_module *m, taut_run *run, taut_tensor y, taut_point at)
@@ -114,7 +125,7 @@ static void attention_forward(const taut_module *m, taut_run *run, taut_tensor y
     turn(s, k, t.k, 1);
     k->attention(t.o.data, t.lse, t.q.data, t.k.data, t.v.data, &t.attn);
     output(s, k, y, t.o);
-    if (s->spec.bias) k->add_rows(y.data, y.data, s->o.bias.value, taut_rows(y.shape), y.shape.d, 1);
+    if (s->spec.bias && !s->bare) k->add_rows(y.data, y.data, s->o.bias.value, taut_rows(y.shape), y.shape.d, 1);
 }
 
 typedef struct {
@@ -156,9 +167,9 @@ static void attention_jvp(const taut_module *m, taut_run *run, taut_tensor ty, t
 static void project_back(const attention *s, const taut_run *run, taut_tensor gx, bool more, taut_tensor gy,
                          const affine *a, taut_tensor x)
 {
-    const int64_t d = s->spec.width, rows = taut_rows(gy.shape);
-    run->k->gemm(gx.data, gy.data, a->weight.value, rows, d, d, false, false, 1, more ? 1 : 0);
-    if (!run->param_grads) return;
+    const int64_t d = s->spec.width, inner = s->inner, rows = taut_rows(gy.shape);
+    run->k->gemm(gx.data, gy.data, a->weight.value, rows, d, inner, false, false, 1, more ? 1 : 0);
+    if (!run->param_grads || s->bare) return;
     run->k->gemm(a->weight.grad, gy.data, x.data, d, d, rows, true, false, 1, 1);
     if (s->spec.bias) run->k->sum_rows(a->bias.grad, gy.data, rows, d, 1);
 }
@@ -171,8 +182,11 @@ static void attention_vjp(const taut_module *m, taut_run *run, taut_tensor gx, t
     const kept t = kept_at(s, run, at);
     const slopes d = take_slopes(s, run, &t, gx);
     const int64_t rows = taut_rows(gy.shape), w = s->spec.width;
-    k->gemm(d.o.data, gy.data, s->o.weight.value, rows, w, w, false, false, s->spec.out, 0);
-    if (run->param_grads) {
+    if (s->bare)
+        k->axpby(d.o.data, 1, gy.data, 0, taut_len(gy.shape));
+    else
+        k->gemm(d.o.data, gy.data, s->o.weight.value, rows, w, w, false, false, s->spec.out, 0);
+    if (run->param_grads && !s->bare) {
         k->gemm(s->o.weight.grad, gy.data, t.o.data, w, w, rows, true, false, s->spec.out, 1);
         if (s->spec.bias) k->sum_rows(s->o.bias.grad, gy.data, rows, w, 1);
     }
@@ -186,23 +200,33 @@ static void attention_vjp(const taut_module *m, taut_run *run, taut_tensor gx, t
     run->scratch = mark;
 }
 
+/* W_O of a bare module: the identity on its features, then zeros.  NULL: no memory. */
+static double *identity(const attention *s)
+{
+    double *w = taut_calloc((size_t)(s->spec.width * s->inner), sizeof *w);
+    for (int64_t i = 0; w && i < s->inner; i++) w[i * s->inner + i] = 1;
+    return w;
+}
+
 static taut_bound attention_bound(const taut_module *m, taut_region in)
 {
     const attention *s = (const attention *)m;
     const taut_attention_spec *a = &s->spec;
+    double *one = s->bare ? identity(s) : NULL;
+    if (s->bare && !one) return (taut_bound){ UP_NONE, region_after(in, UP_NONE, UP_NONE) };
     const int64_t tq = a->queries ? a->queries : in.tokens;
     const taut_attention_weights w = {
         .width = a->width,
         .heads = a->heads,
-        .dh = a->width / a->heads,
+        .dh = s->inner / a->heads,
         .wq = taut_ref_values(&s->q.weight),
         .wk = taut_ref_values(&s->k.weight),
         .wv = taut_ref_values(&s->v.weight),
-        .wo = taut_ref_values(&s->o.weight),
+        .wo = s->bare ? one : taut_ref_values(&s->o.weight),
         .bq = a->bias ? taut_ref_values(&s->q.bias) : NULL,
         .bk = a->bias ? taut_ref_values(&s->k.bias) : NULL,
         .bv = a->bias ? taut_ref_values(&s->v.bias) : NULL,
-        .bo = a->bias ? taut_ref_values(&s->o.bias) : NULL,
+        .bo = a->bias && !s->bare ? taut_ref_values(&s->o.bias) : NULL,
         .scale = a->scale,
         .out = a->out,
         .rope = a->rope,
@@ -214,17 +238,17 @@ static taut_bound attention_bound(const taut_module *m, taut_region in)
         .keys_min = in.padded && !a->queries ? 0 : in.tokens - a->queries,
     };
     const taut_attention_bound b = up_attention(&w, in.size, in.size, in.ledger);
-    const taut_up size = in.size;
+    const taut_up round = up_round_attention(&w, in.size);
+    free(one);
     in.tokens = tq;
-    return (taut_bound){ in.norm == TAUT_NORM_FLAT ? b.flat : b.tokens,
-                         region_after(in, b.growth, up_round_attention(&w, size)) };
+    return (taut_bound){ in.norm == TAUT_NORM_FLAT ? b.flat : b.tokens, region_after(in, b.growth, round) };
 }
 
 static void attention_params(taut_module *m, taut_visitor *v)
 {
     attention *s = (attention *)m;
     affine *all[] = { &s->q, &s->k, &s->v, &s->o };
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 4 && !s->bare; i++) {
         taut_visit_param(v, &all[i]->weight);
         if (s->spec.bias) taut_visit_param(v, &all[i]->bias);
     }
@@ -256,6 +280,8 @@ taut_module *taut_attention(const taut_attention_spec *spec)
     if (!s) return NULL;
     *s = (attention){ { &attention_ops },
                       *spec,
+                      d,
+                      false,
                       affine_of("q.weight", "q.bias", d, spec->init, spec->gain),
                       affine_of("k.weight", "k.bias", d, spec->init, spec->gain),
                       affine_of("v.weight", "v.bias", d, spec->init, spec->gain),
@@ -263,5 +289,37 @@ taut_module *taut_attention(const taut_attention_spec *spec)
                                 spec->out_gain) };
     s->spec.scale = as_float(spec->scale);
     s->spec.out = as_float(spec->out);
+    return &s->base;
+}
+
+bool taut_is_attention(const taut_module *m) { return m->ops == &attention_ops; }
+
+taut_attention_view taut_attention_look(const taut_module *m)
+{
+    TAUT_CHECK(m->ops == &attention_ops && !((const attention *)m)->bare, "this is no attention module");
+    const attention *s = (const attention *)m;
+    return (taut_attention_view){ &s->spec,
+                                  { &s->q.weight, &s->k.weight, &s->v.weight, &s->o.weight },
+                                  { &s->q.bias, &s->k.bias, &s->v.bias, &s->o.bias } };
+}
+
+taut_module *taut_attention_bare(const taut_kernels *k, const taut_module *whole, int64_t first, int64_t count)
+{
+    const taut_attention_spec *a = taut_attention_look(whole).spec;
+    const int64_t head = a->width / a->heads;
+    TAUT_CHECK(0 <= first && 0 < count && first + count <= a->heads, "attention: heads that are not there");
+    TAUT_CHECK(!a->alibi || count == a->heads, "attention: the slopes of alibi belong to all heads together");
+    attention *s = taut_malloc(sizeof *s);
+    if (!s) return NULL;
+    *s = *(const attention *)whole;
+    s->bare = true;
+    s->inner = count * head;
+    s->spec.heads = count;
+    s->spec.out = 1;
+    affine *const all[] = { &s->q, &s->k, &s->v };
+    for (int i = 0; i < 3; i++) {
+        all[i]->weight.value = taut_at(k, all[i]->weight.value, first * head * a->width);
+        if (a->bias) all[i]->bias.value = taut_at(k, all[i]->bias.value, first * head);
+    }
     return &s->base;
 }

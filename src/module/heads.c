@@ -91,6 +91,15 @@ static taut_bound heads_bound(const taut_module *m, taut_region in)
 
 static void heads_params(taut_module *m, taut_visitor *v) { taut_children_params(&((heads *)m)->of, v); }
 
+static void heads_parts(const taut_module *m, taut_point at, taut_tour *tour)
+{
+    const taut_children *c = &((const heads *)m)->of;
+    for (int i = 0; i < c->count; i++) {
+        const taut_span own = taut_take_span(&at.trace, taut_plan_of(c->module[i], at.x.shape).trace);
+        taut_tour_child(tour, c->name[i], c->module[i], (taut_point){ at.x, own });
+    }
+}
+
 static void heads_free(taut_module *m)
 {
     taut_children_free(&((heads *)m)->of);
@@ -105,6 +114,7 @@ static const taut_module_ops heads_ops = {
     .vjp = heads_vjp,
     .bound = heads_bound,
     .params = heads_params,
+    .parts = heads_parts,
     .free = heads_free,
 };
 

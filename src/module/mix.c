@@ -58,6 +58,11 @@ static taut_bound mix_bound(const taut_module *m, taut_region in)
 
 static void mix_params(taut_module *m, taut_visitor *v) { taut_visit_child(v, "", ((residual *)m)->f); }
 
+static void mix_parts(const taut_module *m, taut_point at, taut_tour *tour)
+{
+    taut_tour_child(tour, "", ((const residual *)m)->f, at);
+}
+
 static void mix_free(taut_module *m)
 {
     taut_module_free(((residual *)m)->f);
@@ -72,6 +77,7 @@ static const taut_module_ops mix_ops = {
     .vjp = mix_vjp,
     .bound = mix_bound,
     .params = mix_params,
+    .parts = mix_parts,
     .free = mix_free,
 };
 

@@ -79,6 +79,13 @@ typedef struct taut_visitor {
     char path[256]; /* where we are: "block.0.attn." */
 } taut_visitor;
 
+/* A walk through a tree that forward has run: every module, parents first, in the order of the computation. */
+typedef struct taut_tour {
+    void (*see)(const taut_module *, const char *name, int depth, taut_point at, void *arg);
+    void *arg;
+    int depth; /* of the root: 0 */
+} taut_tour;
+
 typedef struct {
     const char *kind;
     bool trains_only; /* the identity when the network is used */
@@ -90,6 +97,8 @@ typedef struct {
     /* (optional) of keep x + mix f(x), where the module knows better than the triangle inequality */
     taut_bound (*bound_mixed)(const taut_module *, taut_region in, double keep, double mix);
     void (*params)(taut_module *, taut_visitor *);
+    /* (combinators only) each child, at the point where it stands once forward has filled the trace */
+    void (*parts)(const taut_module *, taut_point at, taut_tour *);
     void (*free)(taut_module *);
 } taut_module_ops;
 
@@ -130,6 +139,10 @@ taut_bound taut_bound_mixed(const taut_module *, const char *name, taut_region i
 taut_bound taut_bound_triangle(taut_bound f, taut_region in, double keep, double mix);
 
 /* params.c */
+void taut_tour_parts(const taut_module *root, taut_point at,
+                     void (*see)(const taut_module *, const char *name, int depth, taut_point at, void *arg),
+                     void *arg);
+void taut_tour_child(taut_tour *, const char *name, const taut_module *child, taut_point at);
 void taut_params(taut_module *, void (*see)(taut_param *, const char *path, void *arg), void *arg);
 void taut_visit_param(taut_visitor *, taut_param *);
 void taut_visit_child(taut_visitor *, const char *name, taut_module *child);
@@ -155,6 +168,7 @@ taut_module *taut_pool_first(void);
 taut_module *taut_mix(taut_module *f, double keep, double mix); /* keep x + mix f(x) */
 taut_module *taut_sequence(int count, const char *const *names, taut_module *const *children);
 taut_module *taut_heads(int count, taut_module *const *children); /* same input, outputs side by side */
+taut_module *taut_borrow(const taut_module *); /* the module itself, which somebody else owns; no weights to visit */
 
 typedef struct {
     int64_t width, hidden, out;
@@ -186,6 +200,15 @@ typedef struct {
     taut_init init;
 } taut_attention_spec;
 taut_module *taut_attention(const taut_attention_spec *);
+/* A look into an attention module: its sizes and the weights of q, k, v, o; biases only where the spec has them. */
+typedef struct {
+    const taut_attention_spec *spec;
+    const taut_param *weight[4], *bias[4];
+} taut_attention_view;
+bool taut_is_attention(const taut_module *); /* made by taut_attention */
+taut_attention_view taut_attention_look(const taut_module *);
+/* Heads first .. first+count-1 of a bound attention module without W_O, side by side: shares, does not own. */
+taut_module *taut_attention_bare(const taut_kernels *, const taut_module *whole, int64_t first, int64_t count);
 
 typedef struct {
     int64_t width, heads;

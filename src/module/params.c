@@ -1,4 +1,4 @@
-/* Walking a tree of modules and naming what is found: "block.0.attn.q.weight". */
+/* Walking a tree of modules: its weights by name, "block.0.attn.q.weight", or its modules where they stand in a trace. */
 #include <string.h>
 
 #include "module/module.h"
@@ -30,4 +30,20 @@ void taut_visit_child(taut_visitor *v, const char *name, taut_module *child)
     const size_t mark = enter(v, name, *name ? "." : ""); /* an empty name adds no level */
     child->ops->params(child, v);
     v->path[mark] = '\0';
+}
+
+void taut_tour_child(taut_tour *tour, const char *name, const taut_module *child, taut_point at)
+{
+    tour->see(child, name, tour->depth, at, tour->arg);
+    if (!child->ops->parts) return;
+    tour->depth++;
+    child->ops->parts(child, at, tour);
+    tour->depth--;
+}
+
+void taut_tour_parts(const taut_module *root, taut_point at,
+                     void (*see)(const taut_module *, const char *name, int depth, taut_point at, void *arg), void *arg)
+{
+    taut_tour tour = { .see = see, .arg = arg };
+    taut_tour_child(&tour, "", root, at);
 }

@@ -127,6 +127,14 @@ static taut_bound sequence_bound_mixed(const taut_module *m, taut_region in, dou
 
 static void sequence_params(taut_module *m, taut_visitor *v) { taut_children_params(&((sequence *)m)->of, v); }
 
+static void sequence_parts(const taut_module *m, taut_point at, taut_tour *tour)
+{
+    const taut_children *c = &((const sequence *)m)->of;
+    taut_point point[128];
+    sequence_points(c, at, point);
+    for (int i = 0; i < c->count; i++) taut_tour_child(tour, c->name[i], c->module[i], point[i]);
+}
+
 static void sequence_free(taut_module *m)
 {
     taut_children_free(&((sequence *)m)->of);
@@ -142,6 +150,7 @@ static const taut_module_ops sequence_ops = {
     .bound = sequence_bound,
     .bound_mixed = sequence_bound_mixed,
     .params = sequence_params,
+    .parts = sequence_parts,
     .free = sequence_free,
 };
 

@@ -1,5 +1,5 @@
 /* Attention: laws over masks, biases, RoPE, ALiBi, cross-attention and padding; heads of one-head attentions are
- * the definition of many heads; vector T3; the counterexample of many heads; a witness near its bound. */
+ * the definition of many heads; bare heads; vector T3; the counterexample of many heads; a witness near its bound. */
 #include "laws.h"
 
 static taut_attention_spec spec;
@@ -156,12 +156,46 @@ static void tightness(void)
     printf("witness %.4f of %.4f; ", found, bound);
 }
 
+/* Bare heads: the laws, whatever the masks; all of them through W_O are the whole; one is a column of all. */
+static void bare(void)
+{
+    const taut_kernels *ref = taut_kernels_find("ref");
+    for (case_no = 0; case_no < effort(40); case_no++) {
+        const taut_shape in = { 1, rng_int(1, 4), 4 };
+        law whole, all, some;
+        law_begin(&whole, make(in), in, NULL);
+        const taut_attention_view w = taut_attention_look(whole.m);
+        const int64_t heads = w.spec->heads, head = 4 / heads;
+        const int64_t first = w.spec->alibi ? 0 : rng_int(0, heads - 1), count = w.spec->alibi ? heads : 1;
+        law_begin(&all, taut_attention_bare(ref, whole.m, 0, heads), in, NULL);
+        law_begin(&some, taut_attention_bare(ref, whole.m, first, count), in, NULL);
+        CHECK(all.params == 0 && some.params == 0, "bare: the weights are visited where they belong");
+        memcpy(all.x, whole.x, (size_t)whole.nx * 8);
+        memcpy(some.x, whole.x, (size_t)whole.nx * 8);
+        law_forward(&all, all.y);
+        law_forward(&some, some.y);
+        for (int64_t t = 0; t < whole.plan.out.t; t++) {
+            for (int64_t i = 0; i < 4; i++) {
+                const double shift = w.spec->bias ? taut_ref_values(w.bias[3])[i] : 0;
+                const double y = w.spec->out * dot(taut_ref_values(w.weight[3]) + 4 * i, all.y + 4 * t, 4) + shift;
+                CHECK_NEAR(whole.y[4 * t + i], y, 1e-12, "bare: W_O o + b_O is the whole");
+            }
+            for (int64_t i = 0; i < count * head; i++)
+                CHECK(some.y[count * head * t + i] == all.y[4 * t + first * head + i], "bare: one head of all");
+        }
+        law_adjoint(&some), law_derivative(&some), law_bound(&some);
+        law_adjoint(&all), law_derivative(&all), law_bound(&all);
+        law_end(&all), law_end(&some), law_end(&whole);
+    }
+}
+
 int main(void)
 {
     test_begin();
     laws(make, 1);
     padding();
     heads_agree();
+    bare();
     vector_t3();
     many_heads();
     tightness();

@@ -1,4 +1,4 @@
-/* mix, sequence, heads: laws in random trees, witnesses, and NULL children. */
+/* mix, sequence, heads, borrow: laws in random trees, witnesses, NULL children; a tour finds every part where it stands. */
 #include "base/alloc.h"
 #include "laws.h"
 
@@ -52,6 +52,54 @@ static void witnesses(void)
     }
 }
 
+/* A borrowed tree answers as the tree does, to the last bit, and leaves its weights to the owner. */
+static void borrowed(void)
+{
+    for (case_no = 0; case_no < effort(40); case_no++) {
+        const taut_shape in = { rng_int(1, 2), rng_int(1, 3), rng_int(1, 4) };
+        law own, lent;
+        law_begin(&own, any_tree(in), in, NULL);
+        law_begin(&lent, taut_borrow(own.m), in, NULL);
+        CHECK(lent.params == 0, "borrow: no weights of its own");
+        memcpy(lent.x, own.x, (size_t)own.nx * 8);
+        law_forward(&lent, lent.y);
+        CHECK(memcmp(lent.y, own.y, (size_t)own.ny * 8) == 0, "borrow: the same function");
+        law_adjoint(&lent), law_derivative(&lent);
+        for (int n = 0; n < 2; n++)
+            CHECK(law_ask(&lent, (taut_norm)n, 2).lip.v == law_ask(&own, (taut_norm)n, 2).lip.v, "borrow: its bound");
+        law_bound(&lent);
+        law_end(&lent), law_end(&own);
+    }
+}
+
+/* Every part, run again on the input where it stands, gives what the next one stands on. */
+static void look(const taut_module *m, const char *name, int depth, taut_point at, void *arg)
+{
+    static const char *const order[] = { "sequence", "scale", "mix", "sequence", "scale", "position" };
+    static const int depths[] = { 0, 1, 1, 2, 3, 3 };
+    static const double input[] = { 1, 1, 2, 2, 2, 6 };
+    int *seen = arg;
+    CHECK(*seen < 6 && strcmp(m->ops->kind, order[*seen]) == 0 && depth == depths[*seen], name);
+    CHECK(*(const double *)(const void *)at.x.data == input[*seen], "tour: the input of a part");
+    ++*seen;
+}
+
+/* x = 1: twice, then x + (3 x + p) */
+static void tour(void)
+{
+    const char *const outer[] = { "twice", "" }, *const inner[] = { "thrice", "pos" };
+    taut_module *const branch[] = { taut_scale(3), taut_position(1, 1, 1) };
+    taut_module *const row[] = { taut_scale(2), taut_mix(taut_sequence(2, inner, branch), 1, 1) };
+    law l;
+    int seen = 0;
+    law_begin(&l, taut_sequence(2, outer, row), (taut_shape){ 1, 1, 1 }, NULL);
+    l.x[0] = 1;
+    law_forward(&l, l.y);
+    taut_tour_parts(l.m, law_at(&l), look, &seen);
+    CHECK(seen == 6, "tour: every part once");
+    law_end(&l);
+}
+
 /* Allocation number n fails: the tree is NULL, and (under ASan) nothing leaks. */
 static void out_of_memory(void)
 {
@@ -71,6 +119,8 @@ int main(void)
     test_begin();
     laws(any_tree, 1);
     witnesses();
+    borrowed();
+    tour();
     out_of_memory();
     return test_end("combinators", "worst slope / bound = %.6f", law_worst);
 }
