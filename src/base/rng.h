@@ -8,7 +8,15 @@
 
 __extension__ typedef unsigned __int128 taut_u128;
 
-enum { TAUT_RNG_INIT = 1, TAUT_RNG_BATCH, TAUT_RNG_MASK, TAUT_RNG_DROPOUT, TAUT_RNG_SAMPLE, TAUT_RNG_DATA };
+enum {
+    TAUT_RNG_INIT = 1,
+    TAUT_RNG_BATCH,
+    TAUT_RNG_MASK,
+    TAUT_RNG_DROPOUT,
+    TAUT_RNG_SAMPLE,
+    TAUT_RNG_DATA,
+    TAUT_RNG_HASH
+};
 
 static inline uint64_t taut_rng_bits(uint64_t key, uint64_t counter)
 {

@@ -28,6 +28,15 @@ typedef struct {
     const int32_t *lengths; /* n entries: example e sees keys j < lengths[e]; NULL: all of them */
 } taut_attn;
 
+/* TensorSketch of `rows` vectors of d entries: hash is (degree, d), and entry i of factor t goes into bucket b
+ * where hash[t][i] = b >= 0, with the sign - where it is ~b:
+ *     c_t[b] = sum of +-x_i over the i in bucket b,   z = c_1 * ... * c_degree, circular convolution of `size`. */
+typedef struct {
+    int64_t rows, d, size; /* size: even */
+    int degree;
+    const int32_t *hash;
+} taut_sketch_shape;
+
 /* One step of AdamW: m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2,
  * w = w (1 - decay) - lr * (m/c1) / (sqrt(v/c2) + eps).   decay already holds the learning rate. */
 typedef struct {
@@ -82,6 +91,18 @@ typedef struct taut_kernels {
     void (*normalise_slope)(taut_real *y, const taut_real *t, const taut_real *z, const taut_real *rstd, int64_t rows,
                             int64_t d, bool centre);
     void (*centre_rows)(taut_real *y, const taut_real *x, int64_t rows, int64_t d);
+
+    /* unit.c: y = factor x / max(|x|, floor) row by row; its derivative is symmetric, so the slope slot is both
+     * jvp and vjp: y = factor (t - u (u.t)) / |x|, u = x / |x|, where |x| > floor, else factor t / floor */
+    void (*unit_rows)(taut_real *y, const taut_real *x, int64_t rows, int64_t d, double floor, double factor);
+    void (*unit_rows_slope)(taut_real *y, const taut_real *t, const taut_real *x, int64_t rows, int64_t d, double floor,
+                            double factor);
+
+    /* sketch.c: z (rows, size) from x (rows, d), as above; jvp: the sum over t of the convolution with c_t made
+     * of tx; vjp: gx += its adjoint */
+    void (*sketch)(taut_real *z, const taut_real *x, const taut_sketch_shape *s);
+    void (*sketch_jvp)(taut_real *tz, const taut_real *tx, const taut_real *x, const taut_sketch_shape *s);
+    void (*sketch_vjp)(taut_real *gx, const taut_real *gz, const taut_real *x, const taut_sketch_shape *s);
 
     /* attention.c: tiled, online softmax, O(tq + tk) memory a head */
     void (*attention)(taut_real *o, taut_real *lse, const taut_real *q, const taut_real *k, const taut_real *v,

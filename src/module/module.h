@@ -190,6 +190,20 @@ typedef struct {
 taut_module *taut_potential(const taut_potential_spec *); /* x - (2/s) W^T f(W x + b), s a weight */
 taut_module *taut_sll(const taut_potential_spec *);       /* x - 2 W^T T^-1 f(W x + b), T from W */
 
+enum { TAUT_SKETCH_DEGREES = 4 };
+typedef struct {
+    int64_t in, out;
+    int degrees; /* how many of the following count */
+    int degree[TAUT_SKETCH_DEGREES];
+    int64_t size[TAUT_SKETCH_DEGREES]; /* powers of two */
+    double floor, tau;                 /* sketched is x / (max(|x|, floor) tau) */
+    uint64_t seed;                     /* names the hash functions */
+    bool fixed;                        /* entry i into bucket i instead of hashing: every size >= in */
+    taut_init init;
+    double gain;
+} taut_sketch_spec;
+taut_module *taut_sketch(const taut_sketch_spec *); /* sum over degrees of beta W TensorSketch */
+
 typedef struct {
     int64_t width, heads; /* features of a token; heads of width/heads each */
     int64_t queries;      /* 0: self-attention; m: the first m tokens ask, the others are read */

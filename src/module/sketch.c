@@ -1,0 +1,242 @@
+/* Features of several degrees, sketched:  for every token, with g = x / (max(|x|, floor) tau),
+ *     y = sum over the degrees k of beta_k W_k TS_k(g)
+ * TS_k is TensorSketch (kernels/ref/sketch.c) with hash functions named by the seed, exactly 4-wise
+ * independent (base/hash.c); they are constants, not weights.  With `fixed` entry i goes into bucket i with
+ * the sign + in every factor: the deterministic reference.
+ *
+ * jvp    ty = sum_k beta_k W_k tz_k,  tz_k the sketch's jvp at g of tg, tg the slope of the scaling
+ * vjp    gz_k = beta_k W_k^T gy,  gg = sum_k of the sketch's vjp,  gx = the slope of the scaling at gg;
+ *        gW_k += beta_k gy^T z_k,  gbeta_k += <W_k^T gy, z_k>
+ * Bound  docs/modules/sketch.md: the scaling has Lip 1/(floor tau), and a convolution is bounded by the
+ *        largest entry of a spectrum.
+ * Trace  g, and z_k of every degree. */
+#include <stdio.h>
+
+#include "base/hash.h"
+#include "base/rng.h"
+#include "bound/norm.h"
+#include "bound/rounding.h"
+#include "module/leaf.h"
+
+enum { TERMS = TAUT_SKETCH_DEGREES };
+
+typedef struct {
+    taut_module base;
+    taut_sketch_spec spec;
+    taut_param weight[TERMS], beta;
+    int32_t *hash[TERMS]; /* (degree, in) each */
+    char name[TERMS][32];
+} sketch;
+
+static taut_sketch_shape shape_of(const sketch *s, int i, int64_t rows)
+{
+    return (taut_sketch_shape){ rows, s->spec.in, s->spec.size[i], s->spec.degree[i], s->hash[i] };
+}
+
+static int64_t largest(const sketch *s)
+{
+    int64_t most = 0;
+    for (int i = 0; i < s->spec.degrees; i++) most = s->spec.size[i] > most ? s->spec.size[i] : most;
+    return most;
+}
+
+static taut_plan sketch_plan(const taut_module *m, taut_shape in)
+{
+    const sketch *s = (const sketch *)m;
+    TAUT_CHECK(in.d == s->spec.in, "sketch: width of the input");
+    int64_t sizes = 0;
+    for (int i = 0; i < s->spec.degrees; i++) sizes += s->spec.size[i];
+    const int64_t rows = taut_rows(in);
+    return (taut_plan){ { in.n, in.t, s->spec.out }, rows * (in.d + sizes), rows * (in.d + largest(s)) };
+}
+
+/* y = or += the sum of beta W z over the degrees, one at a time */
+static void read_out(const sketch *s, const taut_kernels *k, taut_tensor y, const taut_real *z, int i)
+{
+    double beta[TERMS];
+    k->get(beta, s->beta.value, s->spec.degrees);
+    k->gemm(y.data, z, s->weight[i].value, taut_rows(y.shape), s->spec.out, s->spec.size[i], false, true, beta[i],
+            i ? 1 : 0);
+}
+
+static void sketch_forward(const taut_module *m, taut_run *run, taut_tensor y, taut_point at)
+{
+    const sketch *s = (const sketch *)m;
+    const int64_t rows = taut_rows(at.x.shape);
+    taut_real *g = taut_take(&at.trace, rows * s->spec.in);
+    run->k->unit_rows(g, at.x.data, rows, s->spec.in, s->spec.floor, 1 / s->spec.tau);
+    for (int i = 0; i < s->spec.degrees; i++) {
+        taut_real *z = taut_take(&at.trace, rows * s->spec.size[i]);
+        const taut_sketch_shape shape = shape_of(s, i, rows);
+        run->k->sketch(z, g, &shape);
+        read_out(s, run->k, y, z, i);
+    }
+}
+
+static void sketch_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut_tensor tx, taut_point at)
+{
+    const sketch *s = (const sketch *)m;
+    const taut_span mark = run->scratch;
+    const int64_t rows = taut_rows(at.x.shape);
+    const taut_real *g = taut_take(&at.trace, rows * s->spec.in);
+    taut_real *tg = taut_take(&run->scratch, rows * s->spec.in), *tz = taut_take(&run->scratch, rows * largest(s));
+    run->k->unit_rows_slope(tg, tx.data, at.x.data, rows, s->spec.in, s->spec.floor, 1 / s->spec.tau);
+    for (int i = 0; i < s->spec.degrees; i++) {
+        const taut_sketch_shape shape = shape_of(s, i, rows);
+        run->k->sketch_jvp(tz, tg, g, &shape);
+        read_out(s, run->k, ty, tz, i);
+    }
+    run->scratch = mark;
+}
+
+static void sketch_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_tensor gy, taut_point at)
+{
+    const sketch *s = (const sketch *)m;
+    const taut_kernels *k = run->k;
+    const taut_span mark = run->scratch;
+    const int64_t rows = taut_rows(at.x.shape), out = s->spec.out;
+    const taut_real *g = taut_take(&at.trace, rows * s->spec.in);
+    taut_real *gg = taut_take(&run->scratch, rows * s->spec.in), *gz = taut_take(&run->scratch, rows * largest(s));
+    double beta[TERMS], slope[TERMS] = { 0 };
+    k->get(beta, s->beta.value, s->spec.degrees);
+    k->axpby(gg, 0, gg, 0, rows * s->spec.in);
+    for (int i = 0; i < s->spec.degrees; i++) {
+        const int64_t size = s->spec.size[i];
+        const taut_real *z = taut_take(&at.trace, rows * size);
+        const taut_sketch_shape shape = shape_of(s, i, rows);
+        k->gemm(gz, gy.data, s->weight[i].value, rows, size, out, false, false, 1, 0);
+        slope[i] = run->param_grads ? k->dot(gz, z, rows * size) : 0;
+        if (run->param_grads) k->gemm(s->weight[i].grad, gy.data, z, out, size, rows, true, false, beta[i], 1);
+        k->axpby(gz, beta[i], gz, 0, rows * size);
+        k->sketch_vjp(gg, gz, g, &shape);
+    }
+    if (run->param_grads) {
+        k->get(beta, s->beta.grad, s->spec.degrees);
+        for (int i = 0; i < s->spec.degrees; i++) beta[i] += slope[i];
+        k->put(s->beta.grad, beta, s->spec.degrees);
+    }
+    k->unit_rows_slope(gx.data, gg, at.x.data, rows, s->spec.in, s->spec.floor, 1 / s->spec.tau);
+    run->scratch = mark;
+}
+
+/* The fullest bucket of a table. */
+static int64_t load(const int32_t *hash, int64_t d)
+{
+    int64_t most = 0;
+    for (int64_t i = 0; i < d; i++) {
+        int64_t count = 0;
+        for (int64_t j = 0; j < d; j++)
+            count += (hash[i] < 0 ? ~hash[i] : hash[i]) == (hash[j] < 0 ? ~hash[j] : hash[j]);
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
+/* |TS g| <= size and its slope <= lip over |g| <= r: a factor is at most full r long, and the largest entry
+ * of its spectrum at most peak. */
+static void sketch_sizes(const sketch *s, int i, taut_up r, taut_up *size, taut_up *lip)
+{
+    const int degree = s->spec.degree[i];
+    int64_t most = 0;
+    for (int t = 0; t < degree; t++) {
+        const int64_t here = load(s->hash[i] + t * s->spec.in, s->spec.in);
+        most = here > most ? here : most;
+    }
+    const taut_up full = up_sqrt(up_int(most));
+    const taut_up peak = up_mul(up_min(up_sqrt(up_int(s->spec.in)), up_mul(up_sqrt(up_int(s->spec.size[i])), full)), r);
+    taut_up others = { 1 };
+    for (int t = 1; t < degree; t++) others = up_mul(others, peak);
+    *size = up_mul(up_mul(full, r), others);
+    *lip = up_mul(up_int(degree), up_mul(full, others));
+}
+
+static taut_bound sketch_bound(const taut_module *m, taut_region in)
+{
+    const sketch *s = (const sketch *)m;
+    const double *beta = taut_ref_values(&s->beta);
+    const taut_lo tau = lo_exact(s->spec.tau), floor = lo_exact(s->spec.floor);
+    const taut_up scale = up_div(up_div((taut_up){ 1 }, tau), floor); /* Lip of the scaling */
+    const taut_up r = up_mul(up_min(up_div((taut_up){ 1 }, tau), up_mul(in.size, scale)), (taut_up){ 1 + 0x1p-40 });
+    taut_up lip = UP_ZERO, size = UP_ZERO, round = UP_ZERO;
+    for (int i = 0; i < s->spec.degrees; i++) {
+        const int64_t cols = s->spec.size[i], terms = s->spec.degree[i];
+        const double *w = taut_ref_values(&s->weight[i]);
+        taut_up z, slope;
+        sketch_sizes(s, i, r, &z, &slope);
+        const taut_up gain = up_mul(up_exact(beta[i]), ledger_note(in.ledger, "norm", up_norm(w, s->spec.out, cols)));
+        const taut_up wrong = up_mul(up_gamma(terms * cols + 2 * s->spec.in + 16), up_mul(z, up_int(terms)));
+        lip = up_add(lip, up_mul(gain, slope));
+        size = up_add(size, up_mul(gain, z));
+        round = up_add(round, up_mul(gain, wrong));
+        round = up_add(round, up_mul(up_exact(beta[i]), up_round_linear(w, NULL, s->spec.out, cols, up_add(z, wrong))));
+    }
+    return (taut_bound){ up_mul(lip, scale), region_after(in, size, round) };
+}
+
+static void sketch_params(taut_module *m, taut_visitor *v)
+{
+    sketch *s = (sketch *)m;
+    for (int i = 0; i < s->spec.degrees; i++) taut_visit_param(v, &s->weight[i]);
+    taut_visit_param(v, &s->beta);
+}
+
+static void sketch_free(taut_module *m)
+{
+    sketch *s = (sketch *)m;
+    for (int i = 0; i < TERMS; i++) free(s->hash[i]);
+    free(s);
+}
+
+static const taut_module_ops sketch_ops = {
+    .kind = "sketch",
+    .plan = sketch_plan,
+    .forward = sketch_forward,
+    .jvp = sketch_jvp,
+    .vjp = sketch_vjp,
+    .bound = sketch_bound,
+    .params = sketch_params,
+    .free = sketch_free,
+};
+
+static void hash_tables(sketch *s, int i)
+{
+    const int64_t d = s->spec.in;
+    for (int t = 0; t < s->spec.degree[i]; t++) {
+        int32_t *table = s->hash[i] + t * d;
+        if (s->spec.fixed)
+            for (int64_t c = 0; c < d; c++) table[c] = (int32_t)c;
+        else
+            taut_hash_table(table, d, s->spec.size[i],
+                            taut_rng_key(s->spec.seed, TAUT_RNG_HASH, (uint64_t)(64 * s->spec.degree[i] + t)));
+    }
+}
+
+taut_module *taut_sketch(const taut_sketch_spec *spec)
+{
+    TAUT_CHECK(1 <= spec->degrees && spec->degrees <= TERMS, "sketch: 1 to 4 degrees");
+    TAUT_CHECK(spec->tau > 0 && spec->floor > 0, "sketch: tau and floor must be positive");
+    sketch *s = taut_calloc(1, sizeof *s);
+    bool whole = s != NULL;
+    if (!whole) return NULL;
+    s->base.ops = &sketch_ops;
+    s->spec = *spec;
+    s->spec.floor = as_float(spec->floor);
+    s->spec.tau = as_float(spec->tau);
+    s->beta = (taut_param){
+        .name = "beta", .rows = 1, .cols = spec->degrees, .role = TAUT_VECTOR, .init = TAUT_INIT_ONE
+    };
+    for (int i = 0; i < spec->degrees; i++) {
+        TAUT_CHECK(spec->degree[i] >= 1 && spec->size[i] >= 2 && (!spec->fixed || spec->size[i] >= spec->in),
+                   "sketch: degrees from 1, sizes from 2, and from the width when they are fixed");
+        snprintf(s->name[i], sizeof s->name[i], "degree%d.weight", spec->degree[i]);
+        s->weight[i] = (taut_param){
+            .name = s->name[i], .rows = spec->out, .cols = spec->size[i], .init = spec->init, .gain = spec->gain
+        };
+        s->hash[i] = taut_malloc((size_t)(spec->degree[i] * spec->in + 1) * sizeof *s->hash[i]);
+        whole = whole && s->hash[i];
+        if (whole) hash_tables(s, i);
+    }
+    if (whole) return &s->base;
+    sketch_free(&s->base);
+    return NULL;
+}
