@@ -76,6 +76,7 @@ deps:
 
 # Each README command does everything by itself: first what is missing, then the work.
 check: deps
+	@tools/deps browser || echo "no browser: nobody will look at the report's pages"
 	@$(MAKE) --no-print-directory all tests
 	@BUILD=$(BUILD) tools/run_tests $(ONLY)
 .PHONY: tests

@@ -31,7 +31,7 @@ struct cli_args {
 };
 
 extern const cli_command cli_train, cli_eval, cli_sample, cli_info, cli_certify, cli_check, cli_plan, cli_paper,
-    cli_bench;
+    cli_bench, cli_report;
 
 /* args.c: false after one clear line on stderr */
 bool cli_parse(cli_args *, const cli_command *, int argc, char **argv);

@@ -1,0 +1,112 @@
+/* Training curves: every number that log.jsonl has beside the step, those of one kind together. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "report/run.h"
+
+enum { CURVES = 24, NAME = 32 };
+
+typedef struct {
+    char name[NAME];
+    double *step, *value;
+    int count;
+} curve;
+
+static curve *find_curve(curve *list, int *count, const char *name, int lines)
+{
+    for (int i = 0; i < *count; i++)
+        if (strcmp(list[i].name, name) == 0) return &list[i];
+    if (*count == CURVES || strlen(name) >= NAME) return NULL;
+    curve *c = &list[(*count)++];
+    snprintf(c->name, NAME, "%s", name);
+    c->count = 0;
+    c->step = taut_calloc((size_t)lines, sizeof *c->step);
+    c->value = taut_calloc((size_t)lines, sizeof *c->value);
+    return c;
+}
+
+static void take_line(curve *list, int *count, const cJSON *line, int lines, bool *failed)
+{
+    const double step = taut_report_number(line, "step");
+    const cJSON *v;
+    if (isnan(step)) return;
+    cJSON_ArrayForEach(v, line)
+    {
+        if (!cJSON_IsNumber(v) || strcmp(v->string, "step") == 0 || strcmp(v->string, "seconds") == 0) continue;
+        curve *c = find_curve(list, count, v->string, lines);
+        if (!c) continue;
+        if (!c->step || !c->value) {
+            *failed = true;
+            return;
+        }
+        c->step[c->count] = step;
+        c->value[c->count++] = v->valuedouble;
+    }
+}
+
+static int read_curves(curve *list, const char *text, bool *failed)
+{
+    int lines = 1, count = 0;
+    for (const char *p = text; *p; p++) lines += *p == '\n';
+    for (const char *p = text; *p && !*failed;) {
+        const char *end = strchr(p, '\n');
+        const size_t len = end ? (size_t)(end - p) : strlen(p);
+        cJSON *line = cJSON_ParseWithLength(p, len); /* a torn last line is passed over */
+        if (cJSON_IsObject(line)) take_line(list, &count, line, lines, failed);
+        cJSON_Delete(line);
+        p += len + (end != NULL);
+    }
+    return count;
+}
+
+/* One figure with every curve whose name is in `names`; false if there is none. */
+static void draw(taut_page *p, const curve *list, int count, const char *run, const char *title, const char *about,
+                 const char *y_name, const char *const *names)
+{
+    taut_plot plot = { .x_name = "step", .y_name = y_name };
+    char name[96];
+    for (int n = 0; names[n]; n++)
+        for (int i = 0; i < count; i++)
+            if (strcmp(list[i].name, names[n]) == 0 && plot.count < TAUT_SERIES)
+                plot.series[plot.count++] = (taut_series){
+                    list[i].name, list[i].step,  list[i].value,
+                    NULL,         list[i].count, strncmp(names[n], "val", 3) == 0 ? TAUT_DRAW_DASHED : TAUT_DRAW_LINE
+                };
+    if (!plot.count) return;
+    snprintf(name, sizeof name, "%.60s-%s", run, names[0]);
+    taut_page_plot(p, name, title, about, &plot);
+}
+
+void taut_report_curves(taut_page *p, const char *folder, const char *run)
+{
+    static const char *const loss[] = { "loss", "val_loss", NULL }, *const accuracy[] = { "val_acc", NULL },
+                             *const bound[] = { "bound", "target", NULL }, *const speed[] = { "grad_norm", NULL };
+    char path[4096], *text = NULL;
+    size_t len = 0;
+    curve list[CURVES];
+    bool failed = false;
+    snprintf(path, sizeof path, "%s/log.jsonl", folder);
+    if (!taut_file_exists(path)) return;
+    if (taut_file_read(&text, &len, path)) {
+        taut_page_say(p, "log.jsonl cannot be read.");
+        return;
+    }
+    const int count = read_curves(list, text, &failed);
+    p->text.failed |= failed;
+    if (!failed) {
+        draw(p, list, count, run, "Loss", "Of the training batches, and (dashed) on the validation split.", "loss",
+             loss);
+        draw(p, list, count, run, "Accuracy", "On the validation split.", "accuracy", accuracy);
+        draw(p, list, count, run, "Proved Lipschitz constant", "Of the file saved at that step.", "constant", bound);
+        draw(p, list, count, run, "Length of the gradient", "Before clipping.", "gradient norm", speed);
+    }
+    for (int i = 0; i < count; i++) {
+        free(list[i].step);
+        free(list[i].value);
+    }
+    free(text);
+}

@@ -1,0 +1,135 @@
+/* y against x: lines and points. */
+#include <math.h>
+#include <string.h>
+
+#include "report/axis.h"
+#include "report/chart.h"
+
+enum { WIDTH = 640, HEIGHT = 360, LEFT = 66, RIGHT = 16, TOP = 14, BOTTOM = 46, KEY = 20 };
+
+static void axes(taut_axis *x, taut_axis *y, const taut_plot *p)
+{
+    *x = taut_axis_start(p->log_x);
+    *y = taut_axis_start(p->log_y);
+    for (int s = 0; s < p->count; s++)
+        for (int i = 0; i < p->series[s].count; i++) {
+            const double px = p->series[s].x[i], py = p->series[s].y[i];
+            if (!taut_axis_shows(x, px) || !taut_axis_shows(y, py)) continue;
+            taut_axis_see(x, px);
+            taut_axis_see(y, py);
+        }
+    taut_axis_finish(x, LEFT, WIDTH - RIGHT);
+    taut_axis_finish(y, HEIGHT - BOTTOM, TOP);
+}
+
+static void frame(taut_markup *t, const taut_plot *p, const taut_axis *x, const taut_axis *y)
+{
+    double tick[TAUT_TICKS];
+    char word[24];
+    for (int i = 0, n = taut_axis_ticks(x, tick); i < n; i++) {
+        const double at = taut_axis_pixel(x, tick[i]);
+        taut_axis_word(word, tick[i]);
+        taut_markup_add(t, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>", at, at, TOP,
+                        HEIGHT - BOTTOM);
+        taut_markup_add(t, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text>", at, HEIGHT - BOTTOM + 16,
+                        word);
+    }
+    for (int i = 0, n = taut_axis_ticks(y, tick); i < n; i++) {
+        const double at = taut_axis_pixel(y, tick[i]);
+        taut_axis_word(word, tick[i]);
+        taut_markup_add(t, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>", LEFT, WIDTH - RIGHT,
+                        at, at);
+        taut_markup_add(t, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>", LEFT - 6, at + 4, word);
+    }
+    taut_markup_add(t, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">", (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8);
+    taut_markup_escape(t, p->x_name);
+    taut_markup_add(t, "</text><text transform=\"translate(12 %d) rotate(-90)\" text-anchor=\"middle\">",
+                    (TOP + HEIGHT - BOTTOM) / 2);
+    taut_markup_escape(t, p->y_name);
+    taut_markup_add(t, "</text>\n");
+}
+
+static void line(taut_markup *t, const taut_series *s, int colour, const taut_axis *x, const taut_axis *y)
+{
+    bool open = false; /* a number that cannot be shown breaks the line */
+    taut_markup_add(t, "<path class=\"line s%d%s\" d=\"", colour, s->draw == TAUT_DRAW_DASHED ? " dashed" : "");
+    for (int i = 0; i < s->count; i++) {
+        const bool shown = taut_axis_shows(x, s->x[i]) && taut_axis_shows(y, s->y[i]);
+        if (shown)
+            taut_markup_add(t, "%c%.1f %.1f", open ? 'L' : 'M', taut_axis_pixel(x, s->x[i]),
+                            taut_axis_pixel(y, s->y[i]));
+        open = shown;
+    }
+    taut_markup_add(t, "\"/>");
+}
+
+static void marks(taut_markup *t, const taut_series *s, int colour, const taut_axis *x, const taut_axis *y)
+{
+    const double radius = s->draw == TAUT_DRAW_POINTS ? 3.5 : s->count <= 60 ? 2.2 : 1.2;
+    for (int i = 0; i < s->count; i++) {
+        if (!taut_axis_shows(x, s->x[i]) || !taut_axis_shows(y, s->y[i])) continue;
+        taut_markup_add(t, "<circle class=\"mark s%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"><title>", colour,
+                        taut_axis_pixel(x, s->x[i]), taut_axis_pixel(y, s->y[i]), radius);
+        taut_markup_escape(t, s->label ? s->label[i] : s->name);
+        taut_markup_add(t, ": %.6g, %.6g</title></circle>", s->x[i], s->y[i]);
+    }
+    taut_markup_add(t, "\n");
+}
+
+/* The names of the series in rows below the picture, each with its colour. */
+static int key(taut_markup *t, const taut_plot *p)
+{
+    double at = LEFT;
+    int row = 0;
+    for (int s = 0; s < p->count; s++) {
+        const double width = 24 + 7.0 * (double)strlen(p->series[s].name);
+        if (at > LEFT && at + width > WIDTH - RIGHT) {
+            at = LEFT;
+            row++;
+        }
+        const double y = HEIGHT + 6 + KEY * row;
+        taut_markup_add(
+            t, "<rect class=\"fill s%d\" x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"4\"/><text x=\"%.1f\" y=\"%.1f\">",
+            s % TAUT_COLOURS, at, y, at + 17, y + 6);
+        taut_markup_escape(t, p->series[s].name);
+        taut_markup_add(t, "</text>");
+        at += width;
+    }
+    return HEIGHT + KEY * (row + 1);
+}
+
+void taut_plot_svg(taut_markup *t, const taut_plot *p)
+{
+    taut_axis x, y;
+    taut_markup body = { 0 };
+    axes(&x, &y, p);
+    frame(&body, p, &x, &y);
+    for (int s = 0; s < p->count; s++) {
+        if (p->series[s].draw != TAUT_DRAW_POINTS) line(&body, &p->series[s], s % TAUT_COLOURS, &x, &y);
+        marks(&body, &p->series[s], s % TAUT_COLOURS, &x, &y);
+    }
+    const int height = p->count > 1 ? key(&body, p) : HEIGHT;
+    taut_markup_add(t,
+                    "<svg class=\"chart\" viewBox=\"0 0 %d %d\" role=\"img\" xmlns=\"http://www.w3.org/2000/svg\">\n",
+                    WIDTH, height);
+    taut_markup_put(t, body.data ? body.data : "", body.len);
+    taut_markup_add(t, "</svg>\n");
+    t->failed |= body.failed;
+    taut_markup_free(&body);
+}
+
+void taut_plot_table(taut_markup *t, const taut_plot *p)
+{
+    taut_markup_add(t, "<table><thead><tr><th>series</th><th>");
+    taut_markup_escape(t, p->x_name);
+    taut_markup_add(t, "</th><th>");
+    taut_markup_escape(t, p->y_name);
+    taut_markup_add(t, "</th></tr></thead><tbody>\n");
+    for (int s = 0; s < p->count; s++)
+        for (int i = 0; i < p->series[s].count; i++) {
+            taut_markup_add(t, "<tr><td>");
+            taut_markup_escape(t, p->series[s].label ? p->series[s].label[i] : p->series[s].name);
+            taut_markup_add(t, "</td><td>%.6g</td><td>%.6g</td></tr>\n", p->series[s].x[i], p->series[s].y[i]);
+        }
+    taut_markup_add(t, "</tbody></table>\n");
+}

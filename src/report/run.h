@@ -1,0 +1,25 @@
+/* What a run's folder can tell, on a page.  Every file is optional and is read as it is: an unfinished run shows what there
+ * is, a file that cannot be read is named.
+ *
+ *     summary.json, log.jsonl, recipe.ini     from taut train
+ *     certificate.json                        taut certify RUN --out RUN/certificate.json */
+#ifndef TAUT_REPORT_RUN_H
+#define TAUT_REPORT_RUN_H
+#include <cjson/cJSON.h>
+
+#include "report/page.h"
+
+void taut_report_run(taut_page *, const char *folder);
+void taut_report_frontier(taut_page *, int runs, char *const *folder); /* loss against proved bound, a point a run */
+
+/* The object in FOLDER/NAME; NULL if the file is not there, or is no JSON object (then *broken is set). */
+cJSON *taut_report_json(const char *folder, const char *name, bool *broken);
+double taut_report_number(const cJSON *object,
+                          const char *name); /* NaN if there is none; the string "inf" is infinity */
+
+/* A number that only rounds up: what is printed as a bound must be one. */
+void taut_report_up(char word[24], double);
+
+void taut_report_curves(taut_page *, const char *folder, const char *run);     /* curves.c */
+void taut_report_certificate(taut_page *, const cJSON *cert, const char *run); /* proof.c */
+#endif

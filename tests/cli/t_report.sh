@@ -1,0 +1,56 @@
+#!/bin/sh
+# taut report: of a whole run, of a run cut short, of a damaged one; and its page in a real browser.
+. tests/cli/lib.sh
+# shellcheck disable=SC2086 # $small is many words
+"$TAUT" train $small --set train.eval_every=2 --out "$tmp/a&b" >/dev/null 2>&1
+"$TAUT" certify "$tmp/a&b" --n-ex 4 --out "$tmp/a&b/certificate.json" >/dev/null 2>&1
+page=$tmp/report.html
+"$TAUT" report "$tmp/a&b" --out "$page" --svg "$tmp/svg" --json >"$tmp/o" 2>"$tmp/e"
+check "one object" json "$tmp/o"
+figures=$(json_get "$tmp/o" figures)
+check "figures" [ "$figures" -ge 5 ]
+check "each has its numbers" [ "$(grep -c '<figure' "$page")" = "$figures" ]
+check "and a file" [ "$(find "$tmp/svg" -name '*.svg' | wc -l)" = "$figures" ]
+check "nothing from the network" [ -z "$(grep -Eo '(src|href)="(http|//)[^"]*' "$page")" ]
+check "no script" [ -z "$(grep -i '<script' "$page")" ]
+check "names are escaped" grep -q '<h2>a&amp;b</h2>' "$page"
+
+mkdir "$tmp/cut" && head -n 2 "$tmp/a&b/log.jsonl" >"$tmp/cut/log.jsonl" && printf '{"step":3,"lo' >>"$tmp/cut/log.jsonl"
+"$TAUT" report "$tmp/cut" --out "$tmp/cut.html" >/dev/null 2>&1
+check "an unfinished run shows what there is" grep -q 'has not finished' "$tmp/cut.html"
+check "also its curve" grep -q 'cut-loss' "$tmp/cut.html"
+mkdir "$tmp/bad" && echo '{"steps":' >"$tmp/bad/summary.json" && echo '[]' >"$tmp/bad/certificate.json"
+"$TAUT" report "$tmp/bad" "$tmp/a&b" --out "$tmp/bad.html" >/dev/null 2>&1
+check "a damaged file is named" grep -q 'summary.json is damaged' "$tmp/bad.html"
+check "and the other" grep -q 'certificate.json is damaged' "$tmp/bad.html"
+check "and the sound run is there" grep -q 'b-waterfall' "$tmp/bad.html"
+refused() { # WHAT WORDS COMMAND...: exit 1 and one line
+    "$TAUT" report "$@" >"$tmp/o" 2>"$tmp/e"
+    [ $? = 1 ] && [ "$(wc -l <"$tmp/e")" = 1 ]
+}
+check "no such run" refused "$tmp/nowhere"
+check "an output that cannot be written" refused "$tmp/cut" --out "$tmp/nowhere/x/report.html"
+check "a folder for pictures that cannot be made" refused "$tmp/cut" --out "$tmp/z.html" --svg "$page/svg"
+
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || {
+    finish "taut report (no browser here: the page was not looked at)"
+    exit
+}
+# The page in frames as wide as a phone and as a screen; what they hold is written into the document.
+cat >"$tmp/look.html" <<'HTML'
+<iframe id=w360 src=report.html width=360 height=800></iframe><iframe id=w1400 src=report.html width=1400 height=800></iframe>
+<pre id=said></pre><script>
+onload = () => { for (const w of [360, 1400]) { const d = document.getElementById('w' + w).contentDocument;
+  const out = [...d.querySelectorAll('svg')].filter(s => { const b = s.getBoundingClientRect(); return b.width < 100 || b.height < 40 || b.right > w }).length;
+  const text = [...d.querySelectorAll('svg')].filter(s => { const v = s.viewBox.baseVal; return [...s.querySelectorAll('text')].some(t => { const b = t.getBBox(); return !t.hasAttribute('transform') && (b.x < -1 || b.x + b.width > v.width + 1 || b.y + b.height > v.height + 1) }) }).length;
+  document.getElementById('said').textContent += `width${w} charts=${d.querySelectorAll('svg').length} out=${out} clipped=${text} over=${d.documentElement.scrollWidth - d.documentElement.clientWidth};` } }
+</script>
+HTML
+timeout 120 "$browser" --headless --no-sandbox --disable-gpu --allow-file-access-from-files --enable-logging=stderr --v=0 \
+    --user-data-dir="$tmp/profile" --dump-dom "file://$tmp/look.html" >"$tmp/dom" 2>"$tmp/console"
+grep -o 'width[0-9]* charts[^;]*;' "$tmp/dom" >"$tmp/said"
+for w in 360 1400; do
+    check "every chart fits at $w pixels: $(cat "$tmp/said")" grep -q "width$w charts=$figures out=0 clipped=0 over=0;" "$tmp/said"
+done
+check "no error in the console" [ -z "$(grep 'CONSOLE' "$tmp/console")" ]
+finish "taut report"
