@@ -113,6 +113,18 @@ typedef struct taut_kernels {
                           const taut_real *lse, const taut_real *q, const taut_real *k, const taut_real *v,
                           const taut_attn *a);
 
+    /* attlip.c: the convex potential of AttLip attention, S_ij = scale |v_i + v_j|^2 over the tokens of a head, alpha
+     * its row softmax.  v, g, e, h are (n, t, heads*dh) with t = a->tq = a->tk; max, sum, col, mean are (n, heads, t); of
+     * a only n, heads, tq, dh, scale and lengths count, and a token past its example's length has no part in anything.
+     *     attlip       f[example] = 1/2 sum over heads and rows of ln sum_j exp S_ij; max and sum of the rows
+     *     attlip_grad  g = df/dv from v, max, sum;  col_k = sum_i alpha_ik
+     *     attlip_hvp   h = (d2f/dv2) e from v, max, sum, col;  mean becomes each row's mean of dS */
+    void (*attlip)(double *f, taut_real *max, taut_real *sum, const taut_real *v, const taut_attn *a);
+    void (*attlip_grad)(taut_real *g, taut_real *col, const taut_real *v, const taut_real *max, const taut_real *sum,
+                        const taut_attn *a);
+    void (*attlip_hvp)(taut_real *h, taut_real *mean, const taut_real *e, const taut_real *v, const taut_real *max,
+                       const taut_real *sum, const taut_real *col, const taut_attn *a);
+
     /* rope.c: turn the pairs (i, i + dh/2) of every head by sign * position * base^(-2i/dh), position =
      * row % t; sign -1 is the inverse, hence the adjoint of sign +1 (y may be x) */
     void (*rope)(taut_real *y, const taut_real *x, int64_t rows, int64_t t, int64_t heads, int64_t dh, double base,
