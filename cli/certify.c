@@ -19,17 +19,10 @@
 typedef struct {
     taut_example *example;
     int64_t count;
-    double pair; /* the largest ratio seen over pairs of sequences */
+    double pair; /* the largest ratio seen over pairs of inputs */
 } sample;
 
 enum { FALLS = 1024 };
-
-/* RMS units: |y|_RMS = |y| / sqrt(d), so a constant from width to classes features gains sqrt(width / classes). */
-static taut_up up_rms(const taut_certificate *c)
-{
-    const taut_param *w = taut_linear_weight(c->model->head);
-    return up_mul(c->lip, up_sqrt(up_div(up_int(w->cols), lo_exact((double)w->rows))));
-}
 
 static int by_size(const void *a, const void *b)
 {
@@ -68,31 +61,63 @@ static double certified_accuracy(const sample *s, double r)
     return (double)good / (double)s->count;
 }
 
-/* Sequences spread over the validation split, each predicted at its last token; consecutive ones make the pairs. */
-static taut_status try_examples(taut_certificate *c, const taut_text *text, int64_t wanted, sample *out)
+/* Two inputs in turn, so that the one before is still there to make a pair. */
+typedef struct {
+    taut_slot slot[2];
+    double *logits;
+} inputs;
+
+static taut_status take_inputs(inputs *in, const taut_task *k, int64_t classes)
 {
-    const int64_t t = c->tokens, len = taut_text_split_len(text, TAUT_VALID), spare = len - t - 1;
-    const int32_t *ids = text->ids + text->len - len, *before = NULL;
+    *in = (inputs){ .logits = taut_malloc((size_t)classes * sizeof *in->logits) };
+    bool done = in->logits != NULL;
+    for (int i = 0; i < 2; i++) {
+        taut_slot *s = &in->slot[i];
+        if (k->tokens) s->ids = taut_malloc((size_t)k->t * sizeof *s->ids);
+        if (!k->tokens) s->reals = taut_malloc((size_t)(k->t * k->d) * sizeof *s->reals);
+        s->target = taut_malloc((size_t)k->asked * sizeof *s->target);
+        done = done && (s->ids || s->reals) && s->target;
+    }
+    return done ? TAUT_OK : taut_no_memory("examples");
+}
+
+static void drop_inputs(inputs *in)
+{
+    for (int i = 0; i < 2; i++) {
+        free(in->slot[i].ids);
+        free(in->slot[i].reals);
+        free(in->slot[i].target);
+    }
+    free(in->logits);
+}
+
+/* Examples spread over the validation split, each judged by its last question; the first two dozen make the pairs. */
+static taut_status try_examples(taut_certificate *c, const taut_source *data, int64_t wanted, sample *out)
+{
+    const taut_task *k = &data->task;
+    const int64_t all = taut_source_count(data, TAUT_VALID) - (k->tokens > 0); /* the last window may be partial */
+    inputs in;
     taut_pass *pass = NULL;
-    if (spare < 0)
-        return taut_fail(TAUT_BAD_DATA, "the validation split has no sequence of %lld tokens", (long long)t + 1);
-    if (wanted > spare + 1) wanted = spare + 1;
-    double *logits = taut_malloc((size_t)c->model->embed.rows * sizeof *logits);
+    if (all < 1)
+        return taut_fail(TAUT_BAD_DATA, "the validation split has no sequence of %lld tokens", (long long)k->t);
+    if (wanted > all) wanted = all;
     out->example = taut_calloc((size_t)wanted, sizeof *out->example);
-    taut_status s = logits && out->example ? taut_pass_create(&pass, c->model, 1, t, false)
-                                           : taut_no_memory("examples");
+    taut_status s = take_inputs(&in, k, c->model->classes);
+    if (!s) s = out->example ? taut_pass_create(&pass, c->model, 1, k->t, false) : taut_no_memory("examples");
     cJSON *list = s ? NULL : cJSON_AddArrayToObject(c->json, "examples");
     for (int64_t i = 0; !s && i < wanted; i++) {
-        const int32_t *x = ids + (wanted > 1 ? i * spare / (wanted - 1) : 0);
-        out->example[out->count++] = taut_example_certify(c, pass, x, x[t], logits);
-        cJSON_AddItemToArray(list, taut_example_json(&out->example[i], x, t));
-        if (before && i < 24) out->pair = fmax(out->pair, taut_pair_ratio(c, pass, before, x));
-        before = x;
+        const int64_t index = i * all / wanted;
+        const taut_slot *now = &in.slot[i % 2], *before = &in.slot[(i + 1) % 2];
+        const taut_input x = { now->ids, now->reals }, old = { before->ids, before->reals };
+        data->ops->get(data, *now, TAUT_VALID, index);
+        out->example[out->count++] = taut_example_certify(c, pass, x, now->target[k->asked - 1], in.logits);
+        cJSON_AddItemToArray(list, taut_example_json(&out->example[i], now->ids, k->t, index));
+        if (i > 0 && i < 24) out->pair = fmax(out->pair, taut_pair_ratio(c, pass, old, x));
         cli_bar((double)(i + 1) / (double)wanted, "certifying examples");
     }
     cli_bar_end();
     taut_pass_free(pass);
-    free(logits);
+    drop_inputs(&in);
     return s;
 }
 
@@ -114,10 +139,10 @@ static void print_falls(const taut_certificate *c)
 static void print_vacuity(const taut_certificate *c, const sample *s)
 {
     char lip[32];
-    printf("how empty is it?  pairs of sequences move the logits by up to %.3g a unit, the bound allows %s", s->pair,
+    printf("how empty is it?  pairs of inputs move the logits by up to %.3g a unit, the bound allows %s", s->pair,
            up_text(lip, c->lip));
     if (s->pair > 0 && isfinite(c->lip.v)) printf(" (%.3g times as much)", c->lip.v / s->pair);
-    printf(";\n  the median margin is %.3g, the median certified radius %.3g, the longest embedding %.3g\n",
+    printf(";\n  the median margin is %.3g, the median certified radius %.3g, the longest input %.3g\n",
            median_margin(s), median_radius(s), taut_model_reach(c->model).v);
 }
 
@@ -125,8 +150,9 @@ static void print_human(const taut_certificate *c, const sample *s, const double
 {
     char lip[32], rms[32], reach[32];
     print_falls(c);
-    printf("proved: %s-Lipschitz from embeddings to logits, norm %s, l2 (%s in RMS units)\n", up_text(lip, c->lip),
-           c->norm == TAUT_NORM_FLAT ? "flat" : "tokens", up_text(rms, up_rms(c)));
+    printf("proved: %s-Lipschitz from %s to logits, norm %s, l2 (%s in RMS units)\n", up_text(lip, c->lip),
+           c->model->embed.rows ? "embeddings" : "pixels", c->norm == TAUT_NORM_FLAT ? "flat" : "tokens",
+           up_text(rms, up_model_rms(c->model, c->lip)));
     printf("  for %lld tokens, each within %s of the origin\n", (long long)c->tokens, up_text(reach, c->reach));
     if (!isfinite(c->lip.v)) printf("  no finite constant: the rows with inf above say where\n");
     if (s->count == 0) return;
@@ -140,7 +166,7 @@ static void print_human(const taut_certificate *c, const sample *s, const double
 static int print_json(const taut_certificate *c, const sample *s, const double *radii, int count)
 {
     cJSON *o = cJSON_Duplicate(c->json, true), *list = cJSON_AddArrayToObject(o, "certified_accuracy");
-    cJSON_AddItemToObject(o, "lip_rms", up_json(up_rms(c)));
+    cJSON_AddItemToObject(o, "lip_rms", up_json(up_model_rms(c->model, c->lip)));
     for (int i = 0; s->count && i < count; i++) {
         cJSON *row = cJSON_CreateObject();
         cJSON_AddNumberToObject(row, "radius", radii[i]);
@@ -168,14 +194,13 @@ static taut_status save(const taut_certificate *c, const char *path)
     return s;
 }
 
-/* The text named by --data, or the one the model was trained on, through the model's own vocabulary. */
-static taut_status open_text(taut_text **text, const cli_args *a, const char *path)
+/* The data named by --data, or what the model was trained on. */
+static taut_status open_data(taut_source **data, const cli_args *a, const char *path)
 {
     cli_model m;
     taut_status s = cli_model_open(&m, path, taut_kernels_find("ref"));
     if (s) return s;
-    const taut_data_spec *d = &m.data;
-    s = taut_text_open(text, cli_text(a, "--data", d->source), d->tokens, d->val_fraction, m.vocab, d->length, d->seed);
+    s = cli_model_source(data, &m, cli_text(a, "--data", NULL));
     cli_model_close(&m);
     return s;
 }
@@ -196,13 +221,13 @@ static int run(const cli_args *a)
         return cli_refuse(a, "--out %s is the model itself", out);
     }
     taut_certificate c;
-    taut_text *text = NULL;
+    taut_source *data = NULL;
     sample s = { 0 };
     taut_status status = taut_certify(&c, path, strcmp(norm, "flat") == 0 ? TAUT_NORM_FLAT : TAUT_NORM_TOKENS, room);
-    if (!status && wanted && c.model->spec.arch != TAUT_ARCH_GPT)
+    if (!status && wanted && c.model->spec.arch == TAUT_ARCH_ENCODER)
         status = taut_fail(TAUT_BAD_CONFIG, "examples are next-token predictions; %s is an encoder", a->operand[0]);
-    if (!status && wanted) status = open_text(&text, a, path);
-    if (!status && wanted) status = try_examples(&c, text, wanted, &s);
+    if (!status && wanted) status = open_data(&data, a, path);
+    if (!status && wanted) status = try_examples(&c, data, wanted, &s);
     if (!status && out) status = save(&c, out);
     int code = EXIT_DONE;
     if (status)
@@ -211,7 +236,7 @@ static int run(const cli_args *a)
         code = print_json(&c, &s, radii, 5);
     else
         print_human(&c, &s, radii, 5);
-    taut_text_free(text);
+    taut_source_free(data);
     free(s.example);
     taut_certificate_free(&c);
     free(path);
@@ -220,8 +245,8 @@ static int run(const cli_args *a)
 
 static const cli_option options[] = {
     { "--norm", "N", "tokens (largest token moves, the default) or flat (l2 over everything)" },
-    { "--radius", "R", "prove it also for embeddings moved by up to R (default 1 with examples, else 0)" },
-    { "--data", "TEXT", "another text than the one it was trained on" },
+    { "--radius", "R", "prove it also for inputs moved by up to R (default 1 with examples, else 0)" },
+    { "--data", "NAME", "another text, or other images, than it was trained on" },
     { "--n-ex", "N", "certify N predictions on the validation split" },
     { "--out", "FILE", "write the certificate, for taut check" },
     { NULL, NULL, NULL },

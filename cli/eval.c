@@ -29,7 +29,7 @@ static int run(const cli_args *a)
     const int64_t rows = cli_int(a, "--batch", 16, 1, 64), windows = cli_int(a, "--windows", 0, 0, 1 << 30);
     const bool train = cli_flag(a, "--train");
     cli_model m;
-    taut_text *text = NULL;
+    taut_source *data = NULL;
     taut_pass *pass = NULL;
     taut_batch batch = { 0 };
     taut_evaluation e = { 0 };
@@ -37,30 +37,30 @@ static int run(const cli_args *a)
     if (s) return cli_fail(a);
     const char *source = cli_text(a, "--data", m.data.source);
     const taut_split split = train ? TAUT_TRAIN : TAUT_VALID;
-    s = taut_text_open(&text, source, m.data.tokens, m.data.val_fraction, m.vocab, m.data.length, m.data.seed);
-    if (!s && taut_text_windows(text, split, m.model->spec.context) == 0)
+    s = cli_model_source(&data, &m, source);
+    if (!s && taut_source_count(data, split) == 0)
         s = taut_fail(TAUT_BAD_DATA, "%s: nothing to predict in its %s split", source,
                       train ? "training" : "validation");
-    if (!s) s = taut_pass_create(&pass, m.model, rows, m.model->spec.context, false);
-    if (!s) s = taut_batch_create(&batch, text, &m.model->spec, m.mask_rate, 0, rows);
+    if (!s) s = taut_pass_create(&pass, m.model, rows, m.model->in.t, false);
+    if (!s) s = taut_batch_create(&batch, data, 0, rows);
     if (!s) e = taut_evaluate(pass, &batch, split, windows, rows);
     if (!s && !isfinite(e.loss)) s = taut_fail(TAUT_NOT_FINITE, "%s: the loss is not finite", a->operand[0]);
     const int code = s ? cli_fail(a) : print(a, &e, source, train ? "training" : "validation");
     taut_batch_free(&batch);
     taut_pass_free(pass);
-    taut_text_free(text);
+    taut_source_free(data);
     cli_model_close(&m);
     return code;
 }
 
 static const cli_option options[] = {
-    { "--data", "TEXT", "another text than the one it was trained on" },
+    { "--data", "NAME", "another text, or other images, than it was trained on" },
     { "--train", NULL, "the training split instead of the validation split" },
-    { "--windows", "N", "only N windows spread over the split (default: the whole split)" },
+    { "--windows", "N", "only N windows, or images, spread over the split (default: the whole split)" },
     { "--batch", "N", "windows at a time" },
     { NULL, NULL, NULL },
 };
 
 const cli_command cli_eval = {
-    "eval", "MODEL", "loss and accuracy of a model on a text", "taut eval runs/tiny --json", 1, 1, options, run,
+    "eval", "MODEL", "loss and accuracy of a model on its data", "taut eval runs/tiny --json", 1, 1, options, run,
 };

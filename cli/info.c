@@ -20,7 +20,7 @@ static void add_bound(cJSON *o, const char *name, taut_up b)
 static cJSON *describe(const taut_model *m, bool bound)
 {
     cJSON *o = cJSON_CreateObject(), *list = cJSON_CreateArray();
-    cJSON_AddStringToObject(o, "arch", m->spec.arch == TAUT_ARCH_GPT ? "gpt" : "encoder");
+    cJSON_AddStringToObject(o, "arch", taut_arch_name(m->spec.arch));
     cJSON_AddNumberToObject(o, "width", (double)m->spec.width);
     cJSON_AddNumberToObject(o, "depth", (double)m->spec.depth);
     cJSON_AddNumberToObject(o, "heads", (double)m->spec.heads);
@@ -46,16 +46,15 @@ static cJSON *describe(const taut_model *m, bool bound)
 static void print_model(const taut_model *m, const char *path, bool bound)
 {
     printf("%s: %s, width %lld, depth %lld, heads %lld, context %lld, %lld tokens, %lld weights\n", path,
-           m->spec.arch == TAUT_ARCH_GPT ? "gpt" : "encoder", (long long)m->spec.width, (long long)m->spec.depth,
-           (long long)m->spec.heads, (long long)m->spec.context, (long long)m->embed.rows,
-           (long long)taut_model_size(m));
+           taut_arch_name(m->spec.arch), (long long)m->spec.width, (long long)m->spec.depth, (long long)m->spec.heads,
+           (long long)m->spec.context, (long long)m->embed.rows, (long long)taut_model_size(m));
     for (int i = 0; i < m->weights; i++)
         printf("  %-28s %7lld x %lld\n", m->weight[i].path, (long long)m->weight[i].param->rows,
                (long long)m->weight[i].param->cols);
     if (!bound) return;
     char reach[32], tokens[32], flat[32];
-    printf("proved Lipschitz constant, embeddings to logits, for %lld tokens within %s of the origin:\n",
-           (long long)m->spec.context, up_text(reach, taut_model_reach(m)));
+    printf("proved Lipschitz constant, input to logits, for %lld tokens within %s of the origin:\n", (long long)m->in.t,
+           up_text(reach, taut_model_reach(m)));
     printf("  largest token (l2):  %s\n  flat (l2):           %s\n",
            up_text(tokens, taut_model_bound(m, TAUT_NORM_TOKENS).lip),
            up_text(flat, taut_model_bound(m, TAUT_NORM_FLAT).lip));

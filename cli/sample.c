@@ -115,7 +115,8 @@ static int run(const cli_args *a)
     taut_status s = cli_model_open(&m, a->operand[0], k);
     if (s) return cli_fail(a);
     if (m.model->spec.arch != TAUT_ARCH_GPT)
-        s = taut_fail(TAUT_BAD_CONFIG, "%s is an encoder: it fills masks and writes no text", a->operand[0]);
+        s = taut_fail(TAUT_BAD_CONFIG, "%s is of model.arch = %s: only a gpt writes text", a->operand[0],
+                      taut_arch_name(m.model->spec.arch));
     if (!s) s = taut_vocab_encode(&ids, &count, m.vocab, prompt, strlen(prompt));
     if (!s && count == 0) s = taut_fail(TAUT_BAD_DATA, "an empty --prompt gives the model nothing to start from");
     if (!s) {

@@ -52,6 +52,7 @@ int64_t taut_net_context(const taut_net *net) { return net->model->spec.context;
 
 static taut_status check_ids(const taut_net *net, const int32_t *ids, int64_t n, int64_t t)
 {
+    if (net->model->embed.rows == 0) return taut_fail(TAUT_BAD_DATA, "this model reads images, not tokens");
     if (n < 1 || t < 1 || t > taut_net_context(net))
         return taut_fail(TAUT_BAD_DATA, "%lld sequences of %lld tokens: this model reads 1 to %lld tokens",
                          (long long)n, (long long)t, (long long)taut_net_context(net));

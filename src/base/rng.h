@@ -43,6 +43,24 @@ static inline uint64_t taut_rng_below(uint64_t key, uint64_t counter, uint64_t n
     return (uint64_t)(((taut_u128)taut_rng_bits(key, counter) * n) >> 64);
 }
 
+/* Where i goes in a shuffling of 0 .. n-1: a Feistel network on the next power of four, walked until it is inside. */
+static inline uint64_t taut_rng_place(uint64_t key, uint64_t i, uint64_t n)
+{
+    int half = 1;
+    while (half < 32 && (uint64_t)1 << 2 * half < n) half++;
+    const uint64_t mask = ((uint64_t)1 << half) - 1;
+    do {
+        uint64_t a = i >> half, b = i & mask;
+        for (uint64_t round = 0; round < 6; round++) {
+            const uint64_t c = a ^ (taut_rng_bits(key, round << 32 | b) & mask);
+            a = b;
+            b = c;
+        }
+        i = a << half | b;
+    } while (i >= n);
+    return i;
+}
+
 static inline double taut_rng_normal(uint64_t key, uint64_t counter)
 {
     const double u = 1 - taut_rng_unit(key, 2 * counter), v = taut_rng_unit(key, 2 * counter + 1);

@@ -34,10 +34,10 @@ static taut_status prove(taut_certificate *c, const char *sha, uint64_t bytes)
 {
     taut_ledger *l = ledger_create();
     if (!l) return taut_no_memory("the proof");
-    const taut_up longest = taut_model_reach(c->model);
-    c->reach = up_mul(up_add(longest, c->room), (taut_up){ 1 + 1e-9 });
-    const taut_bound b = taut_bound_of(
-        c->model->root, (taut_region){ .norm = c->norm, .tokens = c->tokens, .size = c->reach, .ledger = l });
+    taut_region in = taut_model_region(c->model, c->norm, c->room);
+    in.size = c->reach = up_mul(in.size, (taut_up){ 1 + 1e-9 });
+    in.ledger = l;
+    const taut_bound b = taut_bound_of(c->model->root, in);
     cJSON *proof = ledger_take(l);
     ledger_free(l);
     if (!proof) return taut_no_memory("the proof");
@@ -60,7 +60,7 @@ taut_status taut_certify(taut_certificate *c, const char *path, taut_norm norm, 
     taut_status s = taut_sha256_file(sha, &bytes, path);
     if (!s) s = taut_model_open(&c->model, path, taut_kernels_find("ref"), false);
     if (s) return s;
-    c->tokens = c->model->spec.context;
+    c->tokens = c->model->in.t;
     s = prove(c, sha, bytes);
     if (s) taut_certificate_free(c);
     return s;

@@ -11,8 +11,8 @@ typedef struct {
     taut_model *model; /* on the ref kernels */
     taut_norm norm;
     int64_t tokens;      /* sequence length the constant is for; in norm tokens it does not matter */
-    taut_up room, reach; /* inputs are embeddings moved by up to room: none is longer than reach */
-    taut_up lip, body;   /* embeddings to logits; embeddings to the last features */
+    taut_up room, reach; /* inputs (embeddings, pixels in [0, 1]) moved by up to room: no token is longer than reach */
+    taut_up lip, body;   /* input to logits; input to the last features */
     taut_up round;       /* how far a logit computed on the ref kernels is from the real one */
     cJSON *json;         /* the certificate, without examples */
 } taut_certificate;

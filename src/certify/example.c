@@ -42,14 +42,14 @@ static taut_lo radius_of(const taut_certificate *c, const double *logits, int64_
     return least;
 }
 
-taut_example taut_example_certify(const taut_certificate *c, taut_pass *pass, const int32_t *ids, int32_t target,
+taut_example taut_example_certify(const taut_certificate *c, taut_pass *pass, taut_input x, int32_t target,
                                   double *logits)
 {
     const taut_kernels *k = c->model->k;
     taut_example e = { .target = target };
-    taut_pass_forward(pass, ids, 1, c->tokens);
+    taut_pass_read(pass, x, 1);
     const int64_t classes = pass->logits.shape.d;
-    k->get(logits, taut_at(k, pass->logits.data, (c->tokens - 1) * classes), classes);
+    k->get(logits, taut_at(k, pass->logits.data, (pass->logits.shape.t - 1) * classes), classes);
     double second = -INFINITY;
     for (int64_t i = 1; i < classes; i++)
         if (logits[i] > logits[e.predicted]) e.predicted = (int32_t)i;
@@ -60,10 +60,11 @@ taut_example taut_example_certify(const taut_certificate *c, taut_pass *pass, co
     return e;
 }
 
-cJSON *taut_example_json(const taut_example *e, const int32_t *ids, int64_t count)
+cJSON *taut_example_json(const taut_example *e, const int32_t *ids, int64_t count, int64_t index)
 {
-    cJSON *o = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(o, "ids");
-    for (int64_t i = 0; i < count; i++) cJSON_AddItemToArray(list, cJSON_CreateNumber(ids[i]));
+    cJSON *o = cJSON_CreateObject(), *list = ids ? cJSON_AddArrayToObject(o, "ids") : NULL;
+    for (int64_t i = 0; ids && i < count; i++) cJSON_AddItemToArray(list, cJSON_CreateNumber(ids[i]));
+    if (!ids) cJSON_AddNumberToObject(o, "image", (double)index);
     cJSON_AddNumberToObject(o, "target", e->target);
     cJSON_AddNumberToObject(o, "predicted", e->predicted);
     cJSON_AddNumberToObject(o, "margin", e->margin);
@@ -85,17 +86,17 @@ static double distance(const double *a, const double *b, taut_shape s, taut_norm
     return sqrt(norm == TAUT_NORM_FLAT ? sum : most);
 }
 
-double taut_pair_ratio(const taut_certificate *c, taut_pass *pass, const int32_t *a, const int32_t *b)
+double taut_pair_ratio(const taut_certificate *c, taut_pass *pass, taut_input a, taut_input b)
 {
     const taut_kernels *k = c->model->k;
-    taut_pass_forward(pass, a, 1, c->tokens);
+    taut_pass_read(pass, a, 1);
     const int64_t nx = taut_len(pass->x.shape), ny = taut_len(pass->logits.shape);
     double *keep = taut_malloc((size_t)(2 * nx + 2 * ny) * sizeof *keep);
     if (!keep) return NAN;
     double *x = keep + nx, *f = x + nx, *g = f + ny;
     k->get(keep, pass->x.data, nx);
     k->get(f, pass->logits.data, ny);
-    taut_pass_forward(pass, b, 1, c->tokens);
+    taut_pass_read(pass, b, 1);
     k->get(x, pass->x.data, nx);
     k->get(g, pass->logits.data, ny);
     const double dx = distance(keep, x, pass->x.shape, c->norm), dy = distance(f, g, pass->logits.shape, c->norm);

@@ -10,13 +10,14 @@ typedef struct {
     taut_lo radius; /* every token (norm tokens) or everything (flat) may move by less than this; 0: unknown */
 } taut_example;
 
-/* The last token of one sequence of c->tokens ids; pass belongs to c->model.  logits has room for one
- * token's. */
-taut_example taut_example_certify(const taut_certificate *c, taut_pass *pass, const int32_t *ids, int32_t target,
+/* One input of c->tokens tokens, judged by its last question (of a text, the last token); pass belongs to c->model.
+ * logits has room for one question's. */
+taut_example taut_example_certify(const taut_certificate *c, taut_pass *pass, taut_input x, int32_t target,
                                   double *logits);
-cJSON *taut_example_json(const taut_example *, const int32_t *ids, int64_t count);
+/* With the ids of a text; for images ids is NULL and index is the image's number. */
+cJSON *taut_example_json(const taut_example *, const int32_t *ids, int64_t count, int64_t index);
 
 /* Natural scales to hold a bound against: the largest ratio |f(x)-f(x')| / |x-x'| over pairs of the given
- * sequences. */
-double taut_pair_ratio(const taut_certificate *c, taut_pass *pass, const int32_t *a, const int32_t *b);
+ * inputs. */
+double taut_pair_ratio(const taut_certificate *c, taut_pass *pass, taut_input a, taut_input b);
 #endif

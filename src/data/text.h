@@ -1,15 +1,13 @@
 /* A text as token ids, split once into a training part and a validation part, and examples from either. */
 #ifndef TAUT_DATA_TEXT_H
 #define TAUT_DATA_TEXT_H
-#include "data/vocab.h"
+#include "data/source.h"
 
 typedef struct taut_text {
     int32_t *ids;
     int64_t len, train_len; /* ids[0 .. train_len) train, the rest validate */
     taut_vocab *vocab;
 } taut_text;
-
-typedef enum { TAUT_TRAIN, TAUT_VALID } taut_split;
 
 /* source: "brackets" is built in (builtin_length characters from seed), anything else is found as data.
  * tokens: "bytes" takes any file that is not empty; "chars" wants UTF-8 without NUL.  A given vocabulary
@@ -32,4 +30,8 @@ void taut_text_sample(const taut_text *text, taut_split split, int64_t context, 
  * last window may be partial: x is padded with 0, y with -1.  0 windows if the split has fewer than 2 ids. */
 int64_t taut_text_windows(const taut_text *text, taut_split split, int64_t context);
 void taut_text_window(const taut_text *text, taut_split split, int64_t context, int64_t index, int32_t *x, int32_t *y);
+
+/* source_text.c: its windows as examples; a mask_rate above 0 asks for hidden tokens, 0 for the next ones.  Owns the text
+ * from the call on, even if it fails. */
+taut_status taut_source_text(taut_source **out, taut_text *text, int64_t context, double mask_rate) TAUT_MUST_USE;
 #endif

@@ -43,6 +43,13 @@ typedef struct {
     double lr, b1, b2, eps, decay, c1, c2;
 } taut_adam;
 
+/* From pixels to patches.  x is (n, height, width, channels); y is (n, patches, ph * pw * channels), the patches by rows,
+ * inside one the pixels by rows; y = scale[channel] x + shift[channel]. */
+typedef struct {
+    int64_t n, height, width, channels, ph, pw;
+    double scale[4], shift[4];
+} taut_pixels;
+
 typedef struct taut_kernels {
     const char *name; /* "ref", "cpu", "cuda" */
     size_t elem;      /* bytes per element: 8, 4, 4 */
@@ -78,6 +85,10 @@ typedef struct taut_kernels {
     void (*copy_rows)(taut_real *y, int64_t y_stride, const taut_real *x, int64_t x_stride, int64_t rows, int64_t cols);
     void (*mean_tokens)(taut_real *y, const taut_real *x, int64_t n, int64_t t, int64_t d);
     void (*spread_tokens)(taut_real *x, const taut_real *y, int64_t n, int64_t t, int64_t d);
+
+    /* pixels.c: as above, with or without the shift; and gx = scale gy, the pixels back in their places, its adjoint */
+    void (*pixels)(taut_real *y, const taut_real *x, const taut_pixels *, bool shifted);
+    void (*pixels_vjp)(taut_real *gx, const taut_real *gy, const taut_pixels *);
 
     /* pointwise.c: y = f(x); and y = f'(x) t, which is both jvp and vjp (y may be t) */
     void (*pointwise)(taut_real *y, const taut_real *x, taut_curve f, int64_t len);

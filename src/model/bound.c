@@ -1,4 +1,4 @@
-/* The proved constant of a whole model, from token embeddings to logits. */
+/* The proved constant of a whole model, from token embeddings or pixels to logits. */
 #include "bound/norm.h"
 #include "bound/scalar.h"
 #include "model/model.h"
@@ -6,9 +6,21 @@
 taut_up taut_model_reach(const taut_model *m)
 {
     taut_up most = { 0 };
+    if (m->embed.rows == 0) return up_sqrt(up_int(m->in.d)); /* no pixel is above 1 */
     for (int64_t i = 0; i < m->embed.rows; i++)
         most = up_max(most, up_norm_frobenius(taut_ref_values(&m->embed) + i * m->embed.cols, m->embed.cols));
     return most;
+}
+
+taut_region taut_model_region(const taut_model *m, taut_norm norm, taut_up room)
+{
+    const taut_up size = up_add(taut_model_reach(m), room);
+    return (taut_region){ .norm = norm, .tokens = m->in.t, .size = size, .unit = m->embed.rows == 0, .moved = room };
+}
+
+taut_up up_model_rms(const taut_model *m, taut_up lip)
+{
+    return up_mul(lip, up_sqrt(up_div(up_int(m->in.d), lo_exact((double)m->classes))));
 }
 
 bool taut_model_finite(const taut_model *m)
@@ -21,8 +33,7 @@ bool taut_model_finite(const taut_model *m)
 taut_bound taut_model_bound(const taut_model *m, taut_norm norm)
 {
     TAUT_CHECK(m->k->elem == sizeof(double), "bounds are proved on a ref model");
-    const taut_region in = { .norm = norm, .tokens = m->spec.context, .size = taut_model_reach(m) };
-    taut_bound b = taut_bound_of(m->root, in);
+    taut_bound b = taut_bound_of(m->root, taut_model_region(m, norm, UP_ZERO));
     if (!arithmetic_is_ieee() || !taut_model_finite(m))
         b.lip = UP_NONE; /* also where the weight drops out of every formula */
     return b;

@@ -117,10 +117,12 @@ taut_status taut_model_open(taut_model **out, const char *path, const taut_kerne
     if (s) return s;
     const char *recipe = taut_safetensors_meta(st, "taut.recipe"), *vocab = taut_safetensors_meta(st, "taut.vocab");
     const taut_st_tensor *embed = taut_safetensors_find(st, "embed.weight");
-    if (!recipe || !vocab || !embed || embed->rank != 2)
-        s = taut_fail(TAUT_BAD_FILE, "%s: not a taut model (no recipe in its metadata)", path);
+    if (!recipe || !vocab) s = taut_fail(TAUT_BAD_FILE, "%s: not a taut model (no recipe in its metadata)", path);
     if (!s) s = read_spec(&spec, recipe, path);
-    if (!s) s = taut_model_create(&m, &spec, embed->shape[0], recipe, vocab, k);
+    const bool reads_tokens = !s && !taut_arch_reads_images(spec.arch);
+    if (!s && reads_tokens && (!embed || embed->rank != 2 || embed->shape[0] < 1))
+        s = taut_fail(TAUT_BAD_FILE, "%s: not a taut model (no embedding)", path);
+    if (!s) s = taut_model_create(&m, &spec, reads_tokens ? embed->shape[0] : 0, recipe, vocab, k);
     if (!s) s = check_weights(m, st, path);
     if (!s) s = taut_model_bind(m, grads);
     if (!s) s = load_weights(m, st, path);

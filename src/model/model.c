@@ -57,10 +57,11 @@ taut_status taut_model_bind(taut_model *m, bool grads)
 
 static taut_module *build(taut_model *m)
 {
+    static taut_module *(*const body[])(const taut_model_spec *) = { taut_gpt, taut_encoder, taut_layers };
     const taut_model_spec *s = &m->spec;
     taut_list l = { .count = 0 };
-    m->body = s->arch == TAUT_ARCH_GPT ? taut_gpt(s) : taut_encoder(s);
-    m->head = taut_tree_head(s, &m->embed);
+    m->body = body[s->arch](s);
+    m->head = taut_tree_head(s, &m->embed, m->classes);
     taut_list_add(&l, "", m->body);
     taut_list_add(&l, "head", m->head);
     if (s->logit_scale != 1) taut_list_add(&l, "logits", taut_scale(s->logit_scale));
@@ -83,9 +84,13 @@ taut_status taut_model_create(taut_model **out, const taut_model_spec *spec, int
                              .role = TAUT_TABLE,
                              .init = TAUT_INIT_NORMAL,
                              .gain = spec->init == TAUT_INIT_NORMAL ? spec->init_std : 1 };
+    const taut_pixels_spec *image = &spec->image;
+    m->in = tokens ? (taut_shape){ 1, spec->context, spec->width }
+                   : (taut_shape){ 1, 1, image->height * image->width * image->channels };
+    m->classes = spec->classes ? spec->classes : tokens;
     m->root = build(m);
     listing l = { m, !m->root || !m->recipe || !m->vocab };
-    if (!l.failed) list_weight(&m->embed, m->embed.name, &l);
+    if (!l.failed && tokens) list_weight(&m->embed, m->embed.name, &l);
     if (!l.failed) taut_params(m->root, list_weight, &l);
     if (!l.failed) return TAUT_OK;
     taut_model_free(m);

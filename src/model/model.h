@@ -1,5 +1,6 @@
-/* A model: a token embedding, one root module, and two slabs (values, gradients) that hold every weight.
- * The embedding is not part of the root: tokens are no vector space, so a certificate starts behind it. */
+/* A model: one root module, and two slabs (values, gradients) that hold every weight.  What the root reads is either
+ * reals as they are (images) or token ids through an embedding.  The embedding is not part of the root: tokens are no
+ * vector space, so a certificate starts behind it. */
 #ifndef TAUT_MODEL_MODEL_H
 #define TAUT_MODEL_MODEL_H
 #include "model/spec.h"
@@ -13,8 +14,10 @@ typedef struct {
 typedef struct taut_model {
     const taut_kernels *k;
     taut_model_spec spec;
-    char *recipe, *vocab; /* as printed by taut_config_print and taut_vocab_print; stored in the file */
-    taut_param embed;
+    char *recipe, *vocab;            /* as printed by taut_config_print and taut_vocab_print; stored in the file */
+    taut_param embed;                /* no rows: the model reads reals */
+    taut_shape in;                   /* one example as the root reads it, at its longest */
+    int64_t classes;                 /* what its head scores */
     taut_module *root, *body, *head; /* root is body, then head, then the logit scale */
     taut_weight *weight;
     int weights;
@@ -22,8 +25,8 @@ typedef struct taut_model {
     taut_real *values, *grads; /* grads is NULL unless asked for */
 } taut_model;
 
-/* A model of this shape, its weights named and counted but without memory; `tokens` rows in the embedding;
- * recipe and vocab are copied.  bind then allocates the slabs, every weight 0. */
+/* A model of this shape, its weights named and counted but without memory; `tokens` rows in the embedding, 0 for a
+ * model that reads reals; recipe and vocab are copied.  bind then allocates the slabs, every weight 0. */
 taut_status taut_model_create(taut_model **out, const taut_model_spec *, int64_t tokens, const char *recipe,
                               const char *vocab, const taut_kernels *) TAUT_MUST_USE;
 taut_status taut_model_bind(taut_model *, bool grads) TAUT_MUST_USE;
@@ -34,11 +37,14 @@ int64_t taut_model_size(const taut_model *);                            /* how m
 int64_t taut_weight_len(const taut_weight *);
 const taut_weight *taut_model_find(const taut_model *, const char *path); /* or NULL */
 
-/* bound.c, on a ref model: the longest token embedding, so that every input lies in a ball of this size; and a
- * proved Lipschitz constant of the root on that ball, for sequences of `context` tokens without padding. */
+/* bound.c, on a ref model: the longest token of any input (an embedding; an image with pixels in [0, 1]), so that every
+ * input lies in a ball of this size; the region of all inputs moved by up to `room`; and a proved Lipschitz constant of
+ * the root on the region of room 0, for inputs of m->in.t tokens without padding. */
 taut_up taut_model_reach(const taut_model *);
+taut_region taut_model_region(const taut_model *, taut_norm, taut_up room);
 taut_bound taut_model_bound(const taut_model *, taut_norm);
-bool taut_model_finite(const taut_model *); /* no weight is NaN or infinite; with one, there is no bound */
+taut_up up_model_rms(const taut_model *, taut_up lip); /* a constant in RMS units: |y|_RMS = |y| / sqrt(d) */
+bool taut_model_finite(const taut_model *);            /* no weight is NaN or infinite; with one, there is no bound */
 
 /* checkpoint.c: model.safetensors, float32, with recipe and vocabulary in its metadata */
 taut_status taut_model_save(const taut_model *, const char *path) TAUT_MUST_USE;

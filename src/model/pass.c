@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 
-static taut_shape batch_shape(const taut_model *m, int64_t n, int64_t t) { return (taut_shape){ n, t, m->spec.width }; }
+static taut_shape batch_shape(const taut_model *m, int64_t n, int64_t t) { return (taut_shape){ n, t, m->in.d }; }
 
 int64_t taut_pass_len(const taut_model *m, int64_t n, int64_t t, bool backward)
 {
@@ -48,13 +48,35 @@ static void lay_out(taut_pass *p, taut_shape in)
     p->run.scratch = rest;
 }
 
-void taut_pass_forward(taut_pass *p, const int32_t *ids, int64_t n, int64_t t)
+void taut_pass_shape(taut_pass *p, int64_t n, int64_t t)
 {
     const taut_model *m = p->m;
-    TAUT_CHECK(n * t <= p->largest && t <= m->spec.context, "pass: a batch larger than it was made for");
+    TAUT_CHECK(n * t <= p->largest && t <= m->in.t, "pass: a batch larger than it was made for");
     lay_out(p, batch_shape(m, n, t));
-    m->k->gather(p->x.data, m->embed.value, ids, n * t, m->spec.width);
-    taut_forward(m->root, &p->run, p->logits, (taut_point){ p->x, p->trace });
+}
+
+void taut_pass_run(taut_pass *p) { taut_forward(p->m->root, &p->run, p->logits, (taut_point){ p->x, p->trace }); }
+
+void taut_pass_forward(taut_pass *p, const int32_t *ids, int64_t n, int64_t t)
+{
+    taut_pass_shape(p, n, t);
+    p->m->k->gather(p->x.data, p->m->embed.value, ids, n * t, p->in.d);
+    taut_pass_run(p);
+}
+
+void taut_pass_forward_real(taut_pass *p, const double *reals, int64_t n)
+{
+    taut_pass_shape(p, n, p->m->in.t);
+    p->m->k->put(p->x.data, reals, taut_len(p->in));
+    taut_pass_run(p);
+}
+
+void taut_pass_read(taut_pass *p, taut_input x, int64_t n)
+{
+    if (x.ids)
+        taut_pass_forward(p, x.ids, n, p->m->in.t);
+    else
+        taut_pass_forward_real(p, x.reals, n);
 }
 
 double taut_pass_loss(taut_pass *p, const int32_t *targets, int64_t *correct, double weight, bool backward)
@@ -64,11 +86,17 @@ double taut_pass_loss(taut_pass *p, const int32_t *targets, int64_t *correct, do
                                   weight);
 }
 
+static void backward(taut_pass *p, bool param_grads)
+{
+    TAUT_CHECK(p->backward, "pass: made for forward only");
+    p->run.param_grads = param_grads;
+    taut_vjp(p->m->root, &p->run, (taut_tensor){ p->gx, p->in }, p->logits, (taut_point){ p->x, p->trace });
+}
+
 void taut_pass_backward(taut_pass *p, const int32_t *ids)
 {
-    const taut_model *m = p->m;
-    TAUT_CHECK(p->backward, "pass: made for forward only");
-    p->run.param_grads = true;
-    taut_vjp(m->root, &p->run, (taut_tensor){ p->gx, p->in }, p->logits, (taut_point){ p->x, p->trace });
-    m->k->scatter(m->embed.grad, p->gx, ids, taut_rows(p->in), m->spec.width);
+    backward(p, true);
+    if (ids) p->m->k->scatter(p->m->embed.grad, p->gx, ids, taut_rows(p->in), p->in.d);
 }
+
+void taut_pass_input_grad(taut_pass *p) { backward(p, false); }

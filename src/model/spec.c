@@ -9,14 +9,40 @@ double taut_spec_alpha(const taut_model_spec *s)
     return s->residual_alpha > 0 ? s->residual_alpha : 1.0 / (2.0 * (double)s->depth);
 }
 
+const char taut_arch_names[] = "gpt|encoder|mlp";
+
+const char *taut_arch_name(taut_arch arch)
+{
+    static const char *const name[] = { "gpt", "encoder", "mlp" };
+    return name[arch];
+}
+
+bool taut_arch_reads_images(taut_arch arch) { return arch >= TAUT_ARCH_MLP; }
+
 static void read_sizes(taut_model_spec *s, taut_config *cfg)
 {
-    s->arch = (taut_arch)taut_config_choice(cfg, "model.arch", "gpt|encoder", TAUT_ARCH_GPT);
     s->width = taut_config_int(cfg, "model.width", 128, 1, LARGEST);
     s->depth = taut_config_int(cfg, "model.depth", 2, 1, 128);
     s->heads = taut_config_int(cfg, "model.heads", 4, 1, 4096);
     s->context = taut_config_int(cfg, "model.context", 128, 1, LARGEST);
     s->mlp = taut_config_int(cfg, "model.mlp", 4 * s->width, 1, LARGEST);
+}
+
+void taut_spec_read_activation(taut_model_spec *s, taut_config *cfg)
+{
+    const int curve = taut_config_choice(cfg, "model.activation", "gelu|gelu_tanh|relu|silu|tanh|maxmin", 0);
+    s->maxmin = curve == TAUT_TANH + 1;
+    s->activation = s->maxmin ? TAUT_RELU : (taut_curve)curve;
+    s->activation_factor = taut_config_real(cfg, "model.activation_factor", 1, 1e-6, 1e6);
+}
+
+void taut_spec_read_init(taut_model_spec *s, taut_config *cfg)
+{
+    static const taut_init init[] = { TAUT_INIT_NORMAL, TAUT_INIT_ORTHOGONAL, TAUT_INIT_SPECTRAL };
+    s->logit_scale = taut_config_real(cfg, "model.logit_scale", 1, 1e-6, 1e6);
+    s->init = init[taut_config_choice(cfg, "model.init", "normal|orthogonal|spectral", 0)];
+    s->init_std = taut_config_real(cfg, "model.init_std", s->init == TAUT_INIT_NORMAL ? 0.02 : 1, 0, 1e3);
+    s->zero_out = taut_config_bool(cfg, "model.zero_out", false);
 }
 
 static void read_blocks(taut_model_spec *s, taut_config *cfg)
@@ -31,10 +57,7 @@ static void read_blocks(taut_model_spec *s, taut_config *cfg)
     s->bias = taut_config_bool(cfg, "model.bias", true);
     s->tied = taut_config_bool(cfg, "model.tied", true);
     s->head_bias = taut_config_bool(cfg, "model.head_bias", encoder && s->bias);
-    const int curve = taut_config_choice(cfg, "model.activation", "gelu|gelu_tanh|relu|silu|tanh|maxmin", 0);
-    s->maxmin = curve == TAUT_TANH + 1;
-    s->activation = s->maxmin ? TAUT_RELU : (taut_curve)curve;
-    s->activation_factor = taut_config_real(cfg, "model.activation_factor", 1, 1e-6, 1e6);
+    taut_spec_read_activation(s, cfg);
     const int residual = taut_config_choice(cfg, "model.residual", "plain|convex|channel", 0);
     s->convex = residual == 1;
     s->channel = residual == 2;
@@ -50,11 +73,7 @@ static double read_scales(taut_model_spec *s, taut_config *cfg)
     s->attention_scale = factor *
                          scale[taut_config_choice(cfg, "model.attention_scale", "inv_sqrt_head|inv_head|inv_width", 0)];
     s->attention_out = taut_config_real(cfg, "model.attention_out", 1, 0, 1e6);
-    s->logit_scale = taut_config_real(cfg, "model.logit_scale", 1, 1e-6, 1e6);
-    static const taut_init init[] = { TAUT_INIT_NORMAL, TAUT_INIT_ORTHOGONAL, TAUT_INIT_SPECTRAL };
-    s->init = init[taut_config_choice(cfg, "model.init", "normal|orthogonal|spectral", 0)];
-    s->init_std = taut_config_real(cfg, "model.init_std", s->init == TAUT_INIT_NORMAL ? 0.02 : 1, 0, 1e3);
-    s->zero_out = taut_config_bool(cfg, "model.zero_out", false);
+    taut_spec_read_init(s, cfg);
     return factor;
 }
 
@@ -94,6 +113,8 @@ static taut_status check_others(const taut_model_spec *s, double factor)
 taut_status taut_model_spec_read(taut_model_spec *s, taut_config *cfg)
 {
     *s = (taut_model_spec){ 0 };
+    s->arch = (taut_arch)taut_config_choice(cfg, "model.arch", taut_arch_names, TAUT_ARCH_GPT);
+    if (s->arch == TAUT_ARCH_MLP) return taut_spec_read_mlp(s, cfg);
     read_sizes(s, cfg);
     read_blocks(s, cfg);
     const double factor = read_scales(s, cfg);

@@ -1,18 +1,23 @@
-/* What a transformer looks like, read from the [model] section of a recipe. */
+/* What a model looks like, read from the [model] section of a recipe. */
 #ifndef TAUT_MODEL_SPEC_H
 #define TAUT_MODEL_SPEC_H
 #include "base/config.h"
 #include "module/module.h"
 
-typedef enum { TAUT_ARCH_GPT, TAUT_ARCH_ENCODER } taut_arch;
+typedef enum { TAUT_ARCH_GPT, TAUT_ARCH_ENCODER, TAUT_ARCH_MLP } taut_arch;
 typedef enum { TAUT_PLACE_PRE, TAUT_PLACE_POST } taut_place;
 typedef enum { TAUT_NORM_LAYER, TAUT_NORM_RMS, TAUT_NORM_CENTER, TAUT_NORM_NONE } taut_norm_kind;
 typedef enum { TAUT_POS_LEARNED, TAUT_POS_ROPE, TAUT_POS_ALIBI, TAUT_POS_NONE } taut_pos_kind;
 typedef enum { TAUT_BLOCK_MLP, TAUT_BLOCK_POTENTIAL, TAUT_BLOCK_SLL } taut_block_kind;
 
+enum { TAUT_LAYERS = 16 }; /* hidden layers of an MLP, at most */
+
 typedef struct {
     taut_arch arch;
-    int64_t width, depth, heads, context, mlp;
+    int64_t width, depth, heads, context, mlp; /* width: features of the last layer before the head */
+    taut_pixels_spec image;                    /* of a model that reads images; height 0: it reads tokens */
+    int64_t classes;                           /* what the head scores; 0: the tokens of the embedding */
+    int64_t hidden[TAUT_LAYERS];               /* widths of an MLP's depth hidden layers */
     taut_norm_kind norm;
     taut_place place;
     double norm_eps;
@@ -39,6 +44,17 @@ typedef struct {
 
 /* Reads and checks; problems wait in cfg as usual, and a relation between keys is told by the status. */
 taut_status taut_model_spec_read(taut_model_spec *, taut_config *cfg) TAUT_MUST_USE;
+
+/* spec_image.c: the keys of an architecture that reads images. */
+taut_status taut_spec_read_mlp(taut_model_spec *, taut_config *cfg) TAUT_MUST_USE;
+
+/* Shared by the readers of all architectures. */
+void taut_spec_read_activation(taut_model_spec *, taut_config *cfg);
+void taut_spec_read_init(taut_model_spec *, taut_config *cfg);
+
+extern const char taut_arch_names[]; /* "gpt|encoder|..." */
+const char *taut_arch_name(taut_arch);
+bool taut_arch_reads_images(taut_arch);
 
 double taut_spec_alpha(const taut_model_spec *);
 #endif

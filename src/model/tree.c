@@ -159,9 +159,9 @@ void taut_tree_begin(taut_list *l, const taut_model_spec *s)
     if (s->dropout > 0) taut_list_add(l, "drop", taut_dropout(s->dropout, 0));
 }
 
-taut_module *taut_tree_head(const taut_model_spec *s, taut_param *table)
+taut_module *taut_tree_head(const taut_model_spec *s, taut_param *table, int64_t classes)
 {
-    const taut_init init = s->zero_out && s->arch == TAUT_ARCH_GPT ? TAUT_INIT_ZERO : s->init;
+    const taut_init init = s->zero_out && s->arch != TAUT_ARCH_ENCODER ? TAUT_INIT_ZERO : s->init;
     return s->tied ? taut_linear_tied(table, s->head_bias)
-                   : taut_linear(table->rows, s->width, s->head_bias, init, s->init_std);
+                   : taut_linear(classes, s->width, s->head_bias, init, s->init_std);
 }

@@ -18,10 +18,11 @@ taut_module *taut_tree_activation(const taut_model_spec *);
 taut_module *taut_tree_blocks(const taut_model_spec *, bool causal); /* all blocks, named 0, 1, ... */
 void taut_tree_begin(taut_list *, const taut_model_spec *);          /* positions, norm, dropout, before the blocks */
 
-/* The two models up to their last features; the head that scores tokens comes behind. */
+/* The models up to their last features; the head that scores tokens or classes comes behind. */
 taut_module *taut_gpt(const taut_model_spec *);
 taut_module *taut_encoder(const taut_model_spec *);
+taut_module *taut_layers(const taut_model_spec *); /* model.arch = mlp */
 
 /* logits = logit_scale (W h + b): W is the embedding's table when tied; b if head_bias. */
-taut_module *taut_tree_head(const taut_model_spec *, taut_param *table);
+taut_module *taut_tree_head(const taut_model_spec *, taut_param *table, int64_t classes);
 #endif

@@ -9,6 +9,7 @@ static taut_bound answer(taut_bound b, taut_region in)
     b.out.size = ledger_note(in.ledger, "out", b.out.size);
     b.out.round = up_add(b.out.round, in.round.v == 0 ? UP_ZERO : up_mul(b.lip, in.round));
     b.out.ledger = in.ledger;
+    b.out.unit = false; /* known of the input only */
     ledger_close(in.ledger);
     return b;
 }

@@ -45,6 +45,8 @@ typedef struct {
     int64_t tokens;
     taut_up size;
     bool padded;
+    bool unit; /* before they were moved by at most `moved` (l2 over everything), all entries were in [0, 1] */
+    taut_up moved;
     taut_up round;       /* in `norm`: how far what the ref kernels computed is from the real thing */
     taut_ledger *ledger; /* who writes the proof down; NULL: nobody */
 } taut_region;
@@ -163,6 +165,11 @@ taut_module *taut_dropout(double p, uint64_t id);
 taut_module *taut_droppath(double p, uint64_t id);
 taut_module *taut_channel(int64_t d, double first); /* y_c = a_c x_c, learned, a = first at the start */
 taut_module *taut_maxmin(int64_t group);            /* groups of features sorted; 2: MaxMin, 0: the whole token */
+typedef struct {
+    int64_t height, width, channels, patch; /* patch 0: the whole image is one token */
+    double mean[4], std[4];                 /* of each channel */
+} taut_pixels_spec;
+taut_module *taut_pixels_module(const taut_pixels_spec *); /* an image to normalised patches */
 taut_module *taut_pool_mean(void);
 taut_module *taut_pool_first(void);
 taut_module *taut_mix(taut_module *f, double keep, double mix); /* keep x + mix f(x) */

@@ -1,26 +1,29 @@
-/* Examples for a model's objective: next token for a GPT, masked tokens for an encoder. */
+/* Some examples of a source, side by side, and their way through a pass. */
 #ifndef TAUT_TRAIN_BATCH_H
 #define TAUT_TRAIN_BATCH_H
-#include "train/recipe.h"
+#include "data/source.h"
+#include "model/pass.h"
 
 typedef struct {
-    const taut_text *text;
-    const taut_model_spec *model;
-    double mask_rate;
+    const taut_source *source;
     uint64_t seed;
-    int32_t *x, *y; /* (batch, context); y is -1 where nothing is asked */
+    int32_t *x;    /* (largest, t) token ids; or NULL, and */
+    double *reals; /* (largest, t, d) */
+    int32_t *y;    /* (largest, asked); -1 where nothing is asked */
+    int64_t count; /* examples that are in it now */
 } taut_batch;
 
-/* Tokens the embedding needs: the vocabulary, and one more for an encoder's mask. */
-int64_t taut_batch_tokens(const taut_model_spec *, const taut_vocab *);
-
-taut_status taut_batch_create(taut_batch *, const taut_text *, const taut_model_spec *, double mask_rate, uint64_t seed,
-                              int64_t largest) TAUT_MUST_USE;
+taut_status taut_batch_create(taut_batch *, const taut_source *, uint64_t seed, int64_t largest) TAUT_MUST_USE;
 void taut_batch_free(taut_batch *);
 
-/* Both fill x and y and return how many targets there are.
- * train: random windows number first .. first+count-1 of the training split's endless stream.
- * windows: the validation windows index[0..count), masked the same way every time. */
+/* Both fill the batch and return how many targets there are.
+ * train: examples number first .. first+count-1 of the endless training stream.
+ * windows: the examples index[0..count) of a split, the same every time. */
 int64_t taut_batch_train(taut_batch *, int64_t first, int64_t count);
 int64_t taut_batch_windows(taut_batch *, taut_split, const int64_t *index, int64_t count);
+
+/* What is in the batch through the model and back; as the functions of the same names in model/pass.h. */
+void taut_batch_forward(const taut_batch *, taut_pass *);
+double taut_batch_loss(const taut_batch *, taut_pass *, int64_t *correct, double weight, bool backward);
+void taut_batch_backward(const taut_batch *, taut_pass *);
 #endif

@@ -2,7 +2,7 @@
 
 taut_evaluation taut_evaluate(taut_pass *p, taut_batch *b, taut_split split, int64_t windows, int64_t rows)
 {
-    const int64_t t = b->model->context, all = taut_text_windows(b->text, split, t);
+    const int64_t all = taut_source_count(b->source, split);
     const int64_t some = windows > 0 && windows < all ? windows : all;
     taut_evaluation e = { .windows = some };
     int64_t correct = 0;
@@ -14,8 +14,8 @@ taut_evaluation taut_evaluate(taut_pass *p, taut_batch *b, taut_split split, int
         const int64_t count = some - first < rows ? some - first : rows;
         for (int64_t i = 0; i < count; i++) index[i] = (first + i) * all / some;
         e.targets += taut_batch_windows(b, split, index, count);
-        taut_pass_forward(p, b->x, count, t);
-        sum += taut_pass_loss(p, b->y, &correct, 1, false);
+        taut_batch_forward(b, p);
+        sum += taut_batch_loss(b, p, &correct, 1, false);
     }
     e.loss = sum / (double)e.targets;
     e.accuracy = (double)correct / (double)e.targets;

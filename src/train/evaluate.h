@@ -1,7 +1,7 @@
-/* Loss and accuracy on a split: on all of it, or on a few windows spread evenly over it. */
+/* Loss and accuracy on a split: on all of it, or on a few of its examples (windows of a text, images) spread evenly
+ * over it. */
 #ifndef TAUT_TRAIN_EVALUATE_H
 #define TAUT_TRAIN_EVALUATE_H
-#include "model/pass.h"
 #include "train/batch.h"
 
 typedef struct {

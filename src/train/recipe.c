@@ -31,8 +31,9 @@ static void read_optimiser(taut_train_spec *t, taut_config *cfg)
     t->blocks_mass = taut_config_real(cfg, "train.blocks_mass", 32, 1e-6, 1e6);
 }
 
-static void read_loop(taut_train_spec *t, taut_config *cfg)
+static void read_loop(taut_recipe *r, taut_config *cfg)
 {
+    taut_train_spec *t = &r->train;
     const int64_t most = 1000000000;
     t->steps = taut_config_int(cfg, "train.steps", 1000, 1, most);
     t->batch = taut_config_int(cfg, "train.batch", 16, 1, 1 << 20);
@@ -40,7 +41,7 @@ static void read_loop(taut_train_spec *t, taut_config *cfg)
     t->schedule = (taut_schedule_kind)taut_config_choice(cfg, "train.schedule", "constant|linear|cosine", TAUT_COSINE);
     t->warmup = taut_config_int(cfg, "train.warmup", 0, 0, most);
     t->lr_final = taut_config_real(cfg, "train.lr_final", 0, 0, 1);
-    t->mask_rate = taut_config_real(cfg, "train.mask_rate", 0.15, 1e-6, 1);
+    r->data.mask_rate = taut_config_real(cfg, "train.mask_rate", 0.15, 1e-6, 1);
     t->eval_every = taut_config_int(cfg, "train.eval_every", 0, 0, most);
     t->eval_batches = taut_config_int(cfg, "train.eval_batches", 10, 1, most);
     t->checkpoint_every = taut_config_int(cfg, "train.checkpoint_every", 100, 1, most);
@@ -60,9 +61,11 @@ static taut_status check_target(const taut_recipe *r)
 
 taut_status taut_recipe_read(taut_recipe *r, taut_config *cfg)
 {
+    const taut_status defaults = taut_recipe_defaults(cfg);
+    if (defaults) return defaults;
     taut_data_spec_read(&r->data, cfg);
     const taut_status model = taut_model_spec_read(&r->model, cfg);
-    read_loop(&r->train, cfg);
+    read_loop(r, cfg);
     read_optimiser(&r->train, cfg);
     const taut_status constrain = taut_constrain_spec_read(&r->constrain, cfg, r->train.optimiser == TAUT_MUON);
     const taut_status keys = taut_config_finish(cfg);

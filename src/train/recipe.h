@@ -1,7 +1,7 @@
 /* A whole run in one file: what the [model], [data], [train] and [constrain] sections say. */
 #ifndef TAUT_TRAIN_RECIPE_H
 #define TAUT_TRAIN_RECIPE_H
-#include "data/text.h"
+#include "data/source.h"
 #include "model/spec.h"
 #include "train/constrain/shares.h"
 #include "train/constrain/spec.h"
@@ -21,7 +21,6 @@ typedef struct {
     int64_t warmup;
     double lr_final; /* fraction of lr at the last step */
     double clip;     /* largest gradient norm; 0: no clipping */
-    double mask_rate;
     int64_t eval_every, eval_batches, checkpoint_every, log_every;
     uint64_t seed;
 } taut_train_spec;
@@ -29,8 +28,9 @@ typedef struct {
 typedef struct {
     const char *source, *tokens; /* live as long as the config */
     double val_fraction;
-    int64_t length; /* of a built-in text */
-    uint64_t seed;  /* of a built-in text */
+    int64_t length;   /* of a built-in set */
+    uint64_t seed;    /* of a built-in set */
+    double mask_rate; /* of an encoder's questions */
 } taut_data_spec;
 
 typedef struct {
@@ -43,4 +43,10 @@ typedef struct {
 /* Reads everything and refuses what nobody asked for. */
 taut_status taut_recipe_read(taut_recipe *, taut_config *cfg) TAUT_MUST_USE;
 void taut_data_spec_read(taut_data_spec *, taut_config *cfg);
+
+/* open.c: what a known set of images says for the recipe; and the source of its examples, read with the vocabulary given
+ * (of a stored model), or with its own. */
+taut_status taut_recipe_defaults(taut_config *cfg) TAUT_MUST_USE;
+taut_status taut_recipe_source(taut_source **out, const taut_data_spec *, const taut_model_spec *,
+                               const taut_vocab *given) TAUT_MUST_USE;
 #endif

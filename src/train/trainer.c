@@ -3,21 +3,19 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/memory.h"
 #include "base/rng.h"
 #include "train/schedule.h"
 
-static taut_status open_text(taut_trainer *t, const taut_kernels *k)
+static taut_status open_source(taut_trainer *t, const taut_kernels *k)
 {
     const taut_recipe *r = &t->recipe;
-    const taut_data_spec *d = &r->data;
-    taut_status s = taut_text_open(&t->text, d->source, d->tokens, d->val_fraction, NULL, d->length, d->seed);
+    taut_status s = taut_recipe_source(&t->source, &r->data, &r->model, NULL);
     if (s) return s;
-    if (taut_text_check(t->text, r->model.context))
-        return taut_fail(TAUT_BAD_DATA, "%s: %s", d->source, taut_last_error());
-    char *vocab = taut_vocab_print(t->text->vocab);
+    char *vocab = t->source->vocab ? taut_vocab_print(t->source->vocab) : taut_strdup("");
     if (!vocab) return taut_no_memory("the vocabulary");
-    s = taut_model_create(&t->model, &r->model, taut_batch_tokens(&r->model, t->text->vocab), t->printed, vocab, k);
+    s = taut_model_create(&t->model, &r->model, t->source->task.tokens, t->printed, vocab, k);
     free(vocab);
     return s;
 }
@@ -28,18 +26,18 @@ static taut_status allocate(taut_trainer *t, const taut_kernels *k)
 {
     const taut_train_spec *r = &t->recipe.train;
     const taut_constrain_spec *c = &t->recipe.constrain;
-    const int64_t context = t->recipe.model.context;
+    const int64_t tokens = t->model->in.t;
     const double elements = 2 * (double)t->model->slab + (double)taut_optimiser_len(t->model, r) +
                             (double)taut_constrainer_len(t->model, c) +
-                            (double)r->batch * (double)taut_pass_len(t->model, 1, context, true);
+                            (double)r->batch * (double)taut_pass_len(t->model, 1, tokens, true);
     const double proof = c->target > 0 ? 2 * (double)t->model->slab * sizeof(double) : 0;
     taut_status s = taut_memory_check(elements * (double)k->elem + proof, "this recipe");
     if (!s) s = taut_model_bind(t->model, true);
     if (!s) s = taut_constrainer_create(&t->constrainer, t->model, &t->recipe);
     if (!s && c->target > 0) s = taut_enforcer_create(&t->enforcer, t->model, c);
     if (!s) s = taut_optimiser_create(&t->optimiser, t->model, r);
-    if (!s) s = taut_pass_create(&t->pass, t->model, r->batch, context, true);
-    if (!s) s = taut_batch_create(&t->batch, t->text, &t->model->spec, r->mask_rate, r->seed, r->batch);
+    if (!s) s = taut_pass_create(&t->pass, t->model, r->batch, tokens, true);
+    if (!s) s = taut_batch_create(&t->batch, t->source, r->seed, r->batch);
     return s;
 }
 
@@ -49,7 +47,7 @@ taut_status taut_trainer_open(taut_trainer *t, taut_config *cfg, const taut_kern
     taut_status s = taut_recipe_read(&t->recipe, cfg);
     if (s) return s;
     t->printed = taut_config_print(cfg);
-    s = t->printed ? open_text(t, k) : taut_no_memory("the recipe");
+    s = t->printed ? open_source(t, k) : taut_no_memory("the recipe");
     return s ? s : allocate(t, k);
 }
 
@@ -61,7 +59,7 @@ void taut_trainer_close(taut_trainer *t)
     taut_constrainer_free(t->constrainer);
     taut_enforcer_free(t->enforcer);
     taut_model_free(t->model);
-    taut_text_free(t->text);
+    taut_source_free(t->source);
     free(t->printed);
     *t = (taut_trainer){ 0 };
 }
@@ -83,9 +81,9 @@ static double gradients(taut_trainer *t)
     for (int64_t micro = first; micro < end; micro++) {
         if (taut_batch_train(&t->batch, micro * r->batch, r->batch) == 0) continue;
         t->pass->run.dropout_key = taut_rng_key(r->seed, TAUT_RNG_DROPOUT, (uint64_t)micro) | 1;
-        taut_pass_forward(t->pass, t->batch.x, r->batch, m->spec.context);
-        loss += weight * taut_pass_loss(t->pass, t->batch.y, &correct, weight, true);
-        taut_pass_backward(t->pass, t->batch.x);
+        taut_batch_forward(&t->batch, t->pass);
+        loss += weight * taut_batch_loss(&t->batch, t->pass, &correct, weight, true);
+        taut_batch_backward(&t->batch, t->pass);
     }
     return loss;
 }
@@ -124,7 +122,7 @@ taut_status taut_trainer_step(taut_trainer *t, taut_step *out)
     taut_constrainer_apply(t->constrainer, c->step, r->lr * factor);
     c->recent[c->step % TAUT_RECENT] = loss;
     c->step++;
-    c->tokens += r->batch * r->accumulate * m->spec.context;
+    c->tokens += r->batch * r->accumulate * t->source->task.asked;
     return TAUT_OK;
 }
 

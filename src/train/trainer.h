@@ -1,4 +1,4 @@
-/* A recipe ready to train: text, model, optimiser, one batch; and one step of it.  No files: train.c has
+/* A recipe ready to train: source, model, optimiser, one batch; and one step of it.  No files: train.c has
  * those. */
 #ifndef TAUT_TRAIN_TRAINER_H
 #define TAUT_TRAIN_TRAINER_H
@@ -11,7 +11,7 @@
 typedef struct {
     taut_recipe recipe;
     char *printed; /* the resolved recipe */
-    taut_text *text;
+    taut_source *source;
     taut_model *model;
     taut_optimiser *optimiser;
     taut_constrainer *constrainer;

@@ -98,7 +98,7 @@ static double pgd(taut_pass *pass, const double *x, taut_norm n, double r, int64
 static taut_example examine(const taut_certificate *c, taut_pass *pass, const int32_t *ids)
 {
     double logits[64], x[64];
-    const taut_example e = taut_example_certify(c, pass, ids, 0, logits);
+    const taut_example e = taut_example_certify(c, pass, (taut_input){ ids, NULL }, 0, logits);
     const int64_t classes = pass->logits.shape.d;
     pass->m->k->get(x, pass->x.data, taut_len(pass->in));
     certified += e.radius.v > 0, unknown += !(e.radius.v > 0);
@@ -224,7 +224,7 @@ static void linear(taut_norm n, bool convex)
     CHECK_NEAR(c.body.v, body, 1e-7 * body, "the constant of a linear body");
     for (int i = 0; i < T; i++) ids[i] = (int32_t)rng_int(0, classes - 1);
     const taut_example e = examine(&c, pass, ids);
-    taut_example_certify(&c, pass, ids, 0, logits);
+    taut_example_certify(&c, pass, (taut_input){ ids, NULL }, 0, logits);
     m->k->get(x, pass->x.data, taut_len(pass->in));
     const double exact = flip_distance(&c, logits, e.predicted, body);
     CHECK_LE(e.radius.v, exact, "not beyond the flip");
@@ -252,8 +252,8 @@ static verdict judge(const taut_model *m, double room)
     int32_t ids[T] = { 0 };
     double logits[64];
     certify(&c, &pass, m, TAUT_NORM_TOKENS, room);
-    const taut_example e = taut_example_certify(&c, pass, ids, 0, logits);
-    cJSON *json = taut_example_json(&e, ids, c.tokens);
+    const taut_example e = taut_example_certify(&c, pass, (taut_input){ ids, NULL }, 0, logits);
+    cJSON *json = taut_example_json(&e, ids, c.tokens, 0);
     const char *word = cJSON_GetObjectItem(json, "verdict")->valuestring;
     CHECK(strcmp(word, e.radius.v > 0 ? "certified" : "unknown") == 0, "the verdict in the file");
     const verdict v = { c.lip.v, e.radius.v, e.margin };

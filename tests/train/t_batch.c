@@ -1,38 +1,31 @@
 /* Examples are a pure function of (seed, number): the same for any batch size; an encoder's masks too. */
 #include "train/batch.h"
 
-#include "data/vocab.h"
+#include "data/text.h"
 #include "small.h"
 
 enum { CONTEXT = 12, COUNT = 24, LENGTH = 4000 };
 
 typedef struct {
-    taut_text *text;
-    taut_model_spec model;
-    taut_config *cfg;
+    taut_text *text; /* belongs to the source */
+    taut_source *source;
 } set;
 
-static void open_set(set *s, const char *arch)
+/* mask_rate 0: next tokens. */
+static void open_set(set *s, double mask_rate)
 {
-    char recipe[128];
-    snprintf(recipe, sizeof recipe, "[model]\narch = %s\nwidth = 8\nheads = 2\ncontext = %d\n", arch, CONTEXT);
-    *s = (set){ .cfg = config_of(recipe) };
-    must(taut_model_spec_read(&s->model, s->cfg));
     must(taut_text_open(&s->text, "brackets", "chars", 0.1, NULL, LENGTH, 7));
+    must(taut_source_text(&s->source, s->text, CONTEXT, mask_rate));
 }
 
-static void close_set(set *s)
-{
-    taut_text_free(s->text);
-    taut_config_free(s->cfg);
-}
+static void close_set(set *s) { taut_source_free(s->source); }
 
 /* Examples 0 .. COUNT-1 in batches of `size`; x and y have room for all of them. */
-static int64_t collect(const set *s, uint64_t seed, double rate, int64_t size, int32_t *x, int32_t *y)
+static int64_t collect(const set *s, uint64_t seed, int64_t size, int32_t *x, int32_t *y)
 {
     taut_batch b;
     int64_t targets = 0;
-    must(taut_batch_create(&b, s->text, &s->model, rate, seed, size));
+    must(taut_batch_create(&b, s->source, seed, size));
     for (int64_t first = 0; first < COUNT; first += size) {
         const int64_t count = COUNT - first < size ? COUNT - first : size;
         targets += taut_batch_train(&b, first, count);
@@ -48,12 +41,12 @@ static bool any_batch_size(const set *s, uint64_t seed)
     static const int64_t sizes[] = { 1, 5, 8, 24, 100 };
     int32_t x[COUNT * CONTEXT], y[COUNT * CONTEXT], x2[COUNT * CONTEXT], y2[COUNT * CONTEXT];
     bool same = true;
-    const int64_t targets = collect(s, seed, 0.3, COUNT, x, y);
+    const int64_t targets = collect(s, seed, COUNT, x, y);
     for (int i = 0; i < 5; i++) {
-        const int64_t again = collect(s, seed, 0.3, sizes[i], x2, y2);
+        const int64_t again = collect(s, seed, sizes[i], x2, y2);
         same = same && again == targets && memcmp(x, x2, sizeof x) == 0 && memcmp(y, y2, sizeof y) == 0;
     }
-    collect(s, seed + 1, 0.3, COUNT, x2, y2);
+    collect(s, seed + 1, COUNT, x2, y2);
     CHECK(memcmp(x, x2, sizeof x) != 0, "another seed, other examples");
     return same;
 }
@@ -74,10 +67,10 @@ static void gpt(void)
 {
     set s;
     int32_t x[COUNT * CONTEXT], y[COUNT * CONTEXT];
-    open_set(&s, "gpt");
-    CHECK(taut_batch_tokens(&s.model, s.text->vocab) == taut_vocab_size(s.text->vocab), "a gpt needs no mask");
+    open_set(&s, 0);
+    CHECK(s.source->task.tokens == taut_vocab_size(s.text->vocab), "a gpt needs no mask");
     CHECK(any_batch_size(&s, 3), "gpt: the same examples for any batch size");
-    CHECK(collect(&s, 3, 0.3, COUNT, x, y) == COUNT * CONTEXT, "every token has a target");
+    CHECK(collect(&s, 3, COUNT, x, y) == COUNT * CONTEXT, "every token has a target");
     for (int i = 0; i < COUNT; i++) {
         const int32_t *from = x + i * CONTEXT, *to = y + i * CONTEXT;
         CHECK(memcmp(from + 1, to, (CONTEXT - 1) * sizeof *to) == 0, "targets are the next tokens");
@@ -102,11 +95,11 @@ static void encoder(void)
     set s;
     int32_t x[COUNT * CONTEXT], y[COUNT * CONTEXT];
     int64_t fate[4] = { 0 }, targets = 0, total = 0;
-    open_set(&s, "encoder");
-    CHECK(taut_batch_tokens(&s.model, s.text->vocab) == taut_vocab_size(s.text->vocab) + 1, "one more for the mask");
+    open_set(&s, 0.15);
+    CHECK(s.source->task.tokens == taut_vocab_size(s.text->vocab) + 1, "one more for the mask");
     CHECK(any_batch_size(&s, 3), "encoder: the same examples and masks for any batch size");
     for (uint64_t seed_ = 0; seed_ < 40; seed_++) {
-        targets += collect(&s, seed_, 0.15, COUNT, x, y);
+        targets += collect(&s, seed_, COUNT, x, y);
         total += COUNT * CONTEXT;
         count_fates(&s, x, y, COUNT * CONTEXT, fate);
         if (seed_ == 0)
@@ -118,22 +111,26 @@ static void encoder(void)
     CHECK_NEAR((double)targets / (double)total, 0.15, 0.017, "15 % are asked for");
     CHECK_NEAR((double)fate[1] / (double)targets, 0.8, 0.06, "80 % of them are hidden");
     CHECK_NEAR((double)fate[3] / (double)targets, 0.1, 0.05, "10 % are another token");
-    CHECK(collect(&s, 1, 1, COUNT, x, y) == COUNT * CONTEXT, "rate 1 asks for all");
-    CHECK(collect(&s, 1, 1e-6, COUNT, x, y) == 0, "a tiny rate may ask for none");
+    close_set(&s);
+    open_set(&s, 1);
+    CHECK(collect(&s, 1, COUNT, x, y) == COUNT * CONTEXT, "rate 1 asks for all");
+    close_set(&s);
+    open_set(&s, 1e-6);
+    CHECK(collect(&s, 1, COUNT, x, y) == 0, "a tiny rate may ask for none");
     close_set(&s);
 }
 
 /* Validation windows: the last is padded, the padding is never asked for, and the seed does not matter. */
-static void windows(const char *arch)
+static void windows(double mask_rate)
 {
     set s;
     taut_batch b, other;
-    open_set(&s, arch);
+    open_set(&s, mask_rate);
     const int64_t all = taut_text_windows(s.text, TAUT_VALID, CONTEXT), split = s.text->len - s.text->train_len;
     const int64_t index[3] = { 0, all / 2, all - 1 }, real = split - 1 - (all - 1) * CONTEXT;
     CHECK(real < CONTEXT, "this split ends in a partial window");
-    must(taut_batch_create(&b, s.text, &s.model, 0.5, 1, 3));
-    must(taut_batch_create(&other, s.text, &s.model, 0.5, 2, 1));
+    must(taut_batch_create(&b, s.source, 1, 3));
+    must(taut_batch_create(&other, s.source, 2, 1));
     int64_t targets = taut_batch_windows(&b, TAUT_VALID, index, 3), found = 0;
     for (int64_t i = 0; i < 3 * CONTEXT; i++) found += b.y[i] >= 0;
     CHECK(targets == found, "it counts its targets");
@@ -154,7 +151,7 @@ int main(void)
     test_begin();
     gpt();
     encoder();
-    windows("gpt");
-    windows("encoder");
+    windows(0);
+    windows(0.5);
     return test_end("batch", "gpt and encoder");
 }

@@ -37,6 +37,8 @@ CPU_SLOT(dot_rows);
 CPU_SLOT(copy_rows);
 CPU_SLOT(mean_tokens);
 CPU_SLOT(spread_tokens);
+CPU_SLOT(pixels);
+CPU_SLOT(pixels_vjp);
 CPU_SLOT(pointwise);
 CPU_SLOT(pointwise_slope);
 CPU_SLOT(normalise);

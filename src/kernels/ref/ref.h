@@ -21,6 +21,8 @@ REF_SLOT(dot_rows);
 REF_SLOT(copy_rows);
 REF_SLOT(mean_tokens);
 REF_SLOT(spread_tokens);
+REF_SLOT(pixels);
+REF_SLOT(pixels_vjp);
 REF_SLOT(pointwise);
 REF_SLOT(pointwise_slope);
 REF_SLOT(normalise);

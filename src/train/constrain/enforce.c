@@ -48,12 +48,10 @@ void taut_enforcer_free(taut_enforcer *e)
     free(e);
 }
 
-/* |y|_RMS = |y| / sqrt(d): from l2 units by sqrt(width / classes). */
 taut_up up_model_constant(const taut_model *m, const taut_constrain_spec *s)
 {
     const taut_up lip = taut_model_bound(m, s->flat ? TAUT_NORM_FLAT : TAUT_NORM_TOKENS).lip;
-    if (s->l2) return lip;
-    return up_mul(lip, up_sqrt(up_div(up_int(m->spec.width), lo_exact((double)m->embed.rows))));
+    return s->l2 ? lip : up_model_rms(m, lip);
 }
 
 static taut_up prove(taut_enforcer *e) { return e->proved = up_model_constant(e->twin, e->spec); }

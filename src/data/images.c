@@ -1,0 +1,76 @@
+/* Sets of images by name. */
+#include "data/images.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "data/shapes.h"
+
+static const taut_known_images known[] = {
+    { "shapes",
+      { TAUT_SHAPES_SIDE, TAUT_SHAPES_SIDE, TAUT_SHAPES_CHANNELS },
+      TAUT_SHAPES_CLASSES,
+      "0.5 0.5 0.5",
+      "0.29 0.29 0.29" },
+};
+
+const taut_known_images *taut_images_known(const char *source)
+{
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i].name, source) == 0) return &known[i];
+    return NULL;
+}
+
+taut_status taut_images_create(taut_images **out, taut_frame frame, int64_t classes, int64_t train, int64_t valid)
+{
+    taut_images *s = taut_calloc(1, sizeof *s);
+    if (!s) return taut_no_memory("images");
+    *s = (taut_images){ .frame = frame, .classes = classes, .count = { train, valid } };
+    bool done = true;
+    for (int i = 0; i < 2; i++) {
+        s->pixels[i] = taut_malloc((size_t)(s->count[i] * taut_frame_len(frame) + 1));
+        s->label[i] = taut_malloc((size_t)s->count[i] + 1);
+        done = done && s->pixels[i] && s->label[i];
+    }
+    if (!done) {
+        taut_images_free(s);
+        return taut_no_memory("images");
+    }
+    *out = s;
+    return TAUT_OK;
+}
+
+void taut_images_free(taut_images *s)
+{
+    if (!s) return;
+    for (int i = 0; i < 2; i++) {
+        free(s->pixels[i]);
+        free(s->label[i]);
+    }
+    free(s);
+}
+
+static taut_status open_shapes(taut_images **out, int64_t length, double val_fraction, uint64_t seed)
+{
+    const taut_known_images *k = &known[0];
+    const int64_t train = (int64_t)((1 - val_fraction) * (double)length);
+    if (train < 1 || train == length)
+        return taut_fail(TAUT_BAD_DATA, "shapes: %lld images leave one of the two splits empty", (long long)length);
+    const taut_status status = taut_images_create(out, k->frame, k->classes, train, length - train);
+    if (status) return status;
+    taut_images *s = *out;
+    for (int64_t i = 0; i < length; i++) {
+        const int split = i < train ? TAUT_TRAIN : TAUT_VALID;
+        const int64_t at = i < train ? i : i - train;
+        s->label[split][at] = (uint8_t)taut_shapes_draw(s->pixels[split] + at * taut_frame_len(k->frame), seed, i);
+    }
+    return TAUT_OK;
+}
+
+taut_status taut_images_open(taut_images **out, const char *source, int64_t length, double val_fraction, uint64_t seed)
+{
+    if (strcmp(source, "shapes") == 0) return open_shapes(out, length, val_fraction, seed);
+    return taut_fail(TAUT_BAD_DATA, "%s: not a set of images that taut knows (shapes)", source);
+}

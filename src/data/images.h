@@ -1,0 +1,43 @@
+/* Images as bytes with their classes, in two splits, and as a source of examples. */
+#ifndef TAUT_DATA_IMAGES_H
+#define TAUT_DATA_IMAGES_H
+#include "data/source.h"
+
+enum { TAUT_CHANNELS = 4 }; /* at most */
+
+/* height, width and channels of an image; a pixel is at ((y * width) + x) * channels + channel */
+typedef struct {
+    int64_t height, width, channels;
+} taut_frame;
+
+static inline int64_t taut_frame_len(taut_frame f) { return f.height * f.width * f.channels; }
+
+typedef struct {
+    taut_frame frame;
+    int64_t classes;
+    int64_t count[2]; /* of each split */
+    uint8_t *pixels[2], *label[2];
+} taut_images;
+
+/* A set that taut knows by name, and what a recipe that names it need not say. */
+typedef struct {
+    const char *name;
+    taut_frame frame;
+    int64_t classes;
+    const char *mean, *std; /* of each channel of its training images */
+} taut_known_images;
+const taut_known_images *taut_images_known(const char *source); /* or NULL */
+
+/* source: "shapes" is built in (`length` images from seed, the last val_fraction of them for validation). */
+taut_status taut_images_open(taut_images **out, const char *source, int64_t length, double val_fraction,
+                             uint64_t seed) TAUT_MUST_USE;
+void taut_images_free(taut_images *);
+
+/* Room for images of this frame; the caller fills it. */
+taut_status taut_images_create(taut_images **out, taut_frame, int64_t classes, int64_t train,
+                               int64_t valid) TAUT_MUST_USE;
+
+/* source_images.c: (1, height * width * channels) pixels in [0, 1], and one class.  The training stream goes through all
+ * images in a new order every time.  Owns the images from the call on, even if it fails. */
+taut_status taut_source_images(taut_source **out, taut_images *) TAUT_MUST_USE;
+#endif

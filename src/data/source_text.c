@@ -1,0 +1,65 @@
+/* A text as examples.  next: every token asks for the one behind it.  masked: some tokens are hidden and asked for;
+ * validation windows are masked the same way for every model. */
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/rng.h"
+#include "data/mask.h"
+#include "data/text.h"
+
+typedef struct {
+    taut_source base;
+    taut_text *text;
+    double mask_rate; /* 0: next tokens */
+} source;
+
+/* Hides tokens of example number `id` where it has real tokens. */
+static void hide(const source *s, taut_slot to, uint64_t key, int64_t id)
+{
+    const int64_t t = s->base.task.t;
+    const int32_t vocab = taut_vocab_size(s->text->vocab);
+    int64_t real = 0;
+    while (real < t && to.target[real] >= 0) real++; /* a partial window is padded at its end */
+    if (s->mask_rate > 0) taut_mask_tokens(to.ids, to.target, real, key, id * t, s->mask_rate, vocab, vocab);
+}
+
+static int64_t text_count(const taut_source *base, taut_split split)
+{
+    return taut_text_windows(((const source *)base)->text, split, base->task.t);
+}
+
+static void text_get(const taut_source *base, taut_slot to, taut_split split, int64_t index)
+{
+    const source *s = (const source *)base;
+    taut_text_window(s->text, split, base->task.t, index, to.ids, to.target);
+    hide(s, to, taut_rng_key(0, TAUT_RNG_MASK, 1), index); /* free of the seed: every model gets the same questions */
+}
+
+static void text_draw(const taut_source *base, taut_slot to, uint64_t seed, int64_t number)
+{
+    const source *s = (const source *)base;
+    const uint64_t key = taut_rng_key(seed, TAUT_RNG_BATCH, 0);
+    taut_text_sample(s->text, TAUT_TRAIN, base->task.t, key, number, 1, to.ids, to.target);
+    hide(s, to, taut_rng_key(seed, TAUT_RNG_MASK, 0), number);
+}
+
+static void text_free(taut_source *base)
+{
+    taut_text_free(((source *)base)->text);
+    free(base);
+}
+
+static const taut_source_ops text_ops = { text_count, text_get, text_draw, text_free };
+
+taut_status taut_source_text(taut_source **out, taut_text *text, int64_t context, double mask_rate)
+{
+    source *s = taut_calloc(1, sizeof *s);
+    if (!s) {
+        taut_text_free(text);
+        return taut_no_memory("a text");
+    }
+    const int64_t vocab = taut_vocab_size(text->vocab), tokens = vocab + (mask_rate > 0);
+    *s = (source){ { &text_ops, { tokens, context, 0, context, tokens }, text->vocab }, text, mask_rate };
+    *out = &s->base;
+    return TAUT_OK;
+}

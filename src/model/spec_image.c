@@ -1,0 +1,80 @@
+/* The keys of models that read images.  A recipe that names a known set of images need not give the first six. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "model/spec.h"
+
+/* Numbers between blanks or commas, at most `room`; how many there are, -1: something else is in it. */
+static int list_of(double *out, int room, const char *text)
+{
+    int count = 0;
+    char word[64];
+    for (text += strspn(text, " ,"); *text; text += strspn(text, " ,")) {
+        const size_t len = strcspn(text, " ,");
+        if (count == room || len >= sizeof word) return -1;
+        memcpy(word, text, len);
+        word[len] = 0;
+        if (!taut_number_real(&out[count++], word)) return -1;
+        text += len;
+    }
+    return count;
+}
+
+static taut_status read_channels(double *out, taut_config *cfg, const char *key, const char *def, int64_t channels)
+{
+    const char *text = taut_config_text(cfg, key, def);
+    const int count = list_of(out, 4, text);
+    for (int i = 1; count == 1 && i < channels; i++) out[i] = out[0];
+    if (count == 1 || count == channels) return TAUT_OK;
+    return taut_fail(TAUT_BAD_CONFIG, "%s = %s wants one number, or one for each of %lld channels", key, text,
+                     (long long)channels);
+}
+
+static taut_status read_image(taut_model_spec *s, taut_config *cfg)
+{
+    taut_pixels_spec *i = &s->image;
+    i->height = taut_config_int(cfg, "model.image_height", 28, 1, 1 << 12);
+    i->width = taut_config_int(cfg, "model.image_width", i->height, 1, 1 << 12);
+    i->channels = taut_config_int(cfg, "model.image_channels", 1, 1, 4);
+    s->classes = taut_config_int(cfg, "model.classes", 10, 2, 256);
+    taut_status status = read_channels(i->mean, cfg, "model.pixel_mean", "0", i->channels);
+    if (!status) status = read_channels(i->std, cfg, "model.pixel_std", "1", i->channels);
+    for (int64_t c = 0; !status && c < i->channels; c++)
+        if (!(i->std[c] >= 1e-6 && i->std[c] <= 1e6) || !(i->mean[c] >= -1e6 && i->mean[c] <= 1e6))
+            status = taut_fail(TAUT_BAD_CONFIG,
+                               "model.pixel_std wants numbers from 1e-6 to 1e6, pixel_mean smaller ones");
+    return status;
+}
+
+static taut_status read_hidden(taut_model_spec *s, taut_config *cfg)
+{
+    double width[TAUT_LAYERS];
+    const char *text = taut_config_text(cfg, "model.hidden", "256 256");
+    const int count = list_of(width, TAUT_LAYERS, text);
+    bool good = count >= 1;
+    for (int i = 0; i < count && good; i++) {
+        good = width[i] >= 1 && width[i] <= 1 << 20;
+        s->hidden[i] = good ? (int64_t)width[i] : 0;
+        good = good && width[i] == (double)s->hidden[i] && (!s->maxmin || s->hidden[i] % 2 == 0);
+    }
+    if (!good)
+        return taut_fail(TAUT_BAD_CONFIG, "model.hidden = %s wants 1 to %d widths%s, as in 256 256", text, TAUT_LAYERS,
+                         s->maxmin ? " that are even (maxmin pairs features)" : "");
+    s->depth = count;
+    s->width = s->hidden[count - 1];
+    return TAUT_OK;
+}
+
+taut_status taut_spec_read_mlp(taut_model_spec *s, taut_config *cfg)
+{
+    const taut_status image = read_image(s, cfg);
+    s->bias = taut_config_bool(cfg, "model.bias", true);
+    s->head_bias = taut_config_bool(cfg, "model.head_bias", s->bias);
+    taut_spec_read_activation(s, cfg);
+    taut_spec_read_init(s, cfg);
+    s->norm = TAUT_NORM_NONE;
+    s->context = 1;
+    const taut_status hidden = read_hidden(s, cfg);
+    return image ? image : hidden;
+}

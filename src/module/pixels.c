@@ -1,0 +1,101 @@
+/* From pixels to tokens:  y = (x - mean) / std for every channel, the image cut into patches, one token each.
+ * The input is one token, the whole image as (height, width, channels); a patch as large as the image leaves one token.
+ *
+ * As scale x + shift, scale = 1/std and shift = -mean/std rounded to float: a permutation and a diagonal map.
+ * jvp    ty = scale tx, permuted;   vjp  gx = scale gy, permuted back
+ * Bound  Lip = max |scale_c|: in flat a permutation is an isometry; in tokens no patch moves further than the image.
+ *        |y_t| <= Lip |x| + |shift of a patch|.  If the pixels were in [0, 1] before they were moved by m (region.unit),
+ *        also |y_t| <= sqrt(sum over the patch of max(|shift_c|, |scale_c + shift_c|)^2) + Lip m. */
+#include "bound/rounding.h"
+#include "module/leaf.h"
+
+typedef struct {
+    taut_module base;
+    taut_pixels pixels; /* with n = 0 */
+} pixels;
+
+static taut_pixels of_batch(const taut_module *m, taut_shape image)
+{
+    taut_pixels p = ((const pixels *)m)->pixels;
+    p.n = image.n;
+    return p;
+}
+
+static int64_t patches(const taut_pixels *p) { return p->height / p->ph * (p->width / p->pw); }
+
+static taut_plan pixels_plan(const taut_module *m, taut_shape in)
+{
+    const taut_pixels *p = &((const pixels *)m)->pixels;
+    TAUT_CHECK(in.t == 1 && in.d == p->height * p->width * p->channels, "pixels: one token, a whole image");
+    return (taut_plan){ .out = { in.n, patches(p), p->ph * p->pw * p->channels } };
+}
+
+static void pixels_forward(const taut_module *m, taut_run *run, taut_tensor y, taut_point at)
+{
+    const taut_pixels p = of_batch(m, at.x.shape);
+    run->k->pixels(y.data, at.x.data, &p, true);
+}
+
+static void pixels_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut_tensor tx, taut_point at)
+{
+    const taut_pixels p = of_batch(m, at.x.shape);
+    run->k->pixels(ty.data, tx.data, &p, false);
+}
+
+static void pixels_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_tensor gy, taut_point at)
+{
+    const taut_pixels p = of_batch(m, at.x.shape);
+    run->k->pixels_vjp(gx.data, gy.data, &p);
+}
+
+static taut_bound pixels_bound(const taut_module *m, taut_region in)
+{
+    const taut_pixels *p = &((const pixels *)m)->pixels;
+    const taut_up each = up_int(p->ph * p->pw);
+    taut_up lip = UP_ZERO, shifts = UP_ZERO, corners = UP_ZERO;
+    for (int64_t c = 0; c < p->channels; c++) {
+        const taut_up scale = up_exact(p->scale[c]), shift = up_exact(p->shift[c]);
+        const taut_up far = up_max(shift, up_exact(nextafter(fabs(p->scale[c] + p->shift[c]), INFINITY)));
+        lip = up_max(lip, scale);
+        shifts = up_add(shifts, up_mul(shift, shift));
+        corners = up_add(corners, up_mul(far, far));
+    }
+    lip = ledger_note(in.ledger, "norm", lip);
+    shifts = ledger_note(in.ledger, "shift", up_sqrt(up_mul(each, shifts)));
+    taut_up size = up_add(up_mul(lip, in.size), shifts);
+    const taut_up round = up_round_sum(up_mul(lip, in.size), shifts);
+    if (in.unit) {
+        corners = ledger_note(in.ledger, "corner", up_sqrt(up_mul(each, corners)));
+        size = up_min(size, up_add(corners, up_mul(lip, in.moved)));
+    }
+    in.tokens = patches(p);
+    return (taut_bound){ lip, region_after(in, size, round) };
+}
+
+static const taut_module_ops pixels_ops = {
+    .kind = "pixels",
+    .plan = pixels_plan,
+    .forward = pixels_forward,
+    .jvp = pixels_jvp,
+    .vjp = pixels_vjp,
+    .bound = pixels_bound,
+    .params = leaf_no_params,
+    .free = leaf_free,
+};
+
+taut_module *taut_pixels_module(const taut_pixels_spec *spec)
+{
+    pixels *s = taut_calloc(1, sizeof *s);
+    if (!s) return NULL;
+    s->base.ops = &pixels_ops;
+    s->pixels = (taut_pixels){ .height = spec->height,
+                               .width = spec->width,
+                               .channels = spec->channels,
+                               .ph = spec->patch ? spec->patch : spec->height,
+                               .pw = spec->patch ? spec->patch : spec->width };
+    for (int64_t c = 0; c < spec->channels; c++) {
+        s->pixels.scale[c] = as_float(1 / spec->std[c]);
+        s->pixels.shift[c] = as_float(-spec->mean[c] / spec->std[c]);
+    }
+    return &s->base;
+}

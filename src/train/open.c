@@ -1,0 +1,70 @@
+/* Which source a model trains on: what its architecture reads decides. */
+#include <stdio.h>
+#include <string.h>
+
+#include "data/images.h"
+#include "data/text.h"
+#include "train/recipe.h"
+
+/* A known set of images describes itself, so that the resolved recipe, and with it the model's file, holds all that is
+ * needed to read it again. */
+taut_status taut_recipe_defaults(taut_config *cfg)
+{
+    const taut_known_images *k = taut_images_known(taut_config_text(cfg, "data.source", "brackets"));
+    const int arch = taut_config_choice(cfg, "model.arch", taut_arch_names, TAUT_ARCH_GPT);
+    if (!k || !taut_arch_reads_images((taut_arch)arch)) return TAUT_OK;
+    char line[7][96];
+    snprintf(line[0], sizeof line[0], "model.image_height=%d", (int)k->frame.height);
+    snprintf(line[1], sizeof line[1], "model.image_width=%d", (int)k->frame.width);
+    snprintf(line[2], sizeof line[2], "model.image_channels=%d", (int)k->frame.channels);
+    snprintf(line[3], sizeof line[3], "model.classes=%d", (int)k->classes);
+    snprintf(line[4], sizeof line[4], "model.pixel_mean=%s", k->mean);
+    snprintf(line[5], sizeof line[5], "model.pixel_std=%s", k->std);
+    snprintf(line[6], sizeof line[6], "data.length=6000");
+    taut_status s = TAUT_OK;
+    for (int i = 0; !s && i < 7; i++) {
+        char key[96];
+        snprintf(key, sizeof key, "%.*s", (int)strcspn(line[i], "="), line[i]);
+        if (!taut_config_has(cfg, key)) s = taut_config_set(cfg, line[i]);
+    }
+    return s;
+}
+
+static taut_status open_text(taut_source **out, const taut_data_spec *d, const taut_model_spec *m,
+                             const taut_vocab *given)
+{
+    taut_text *text = NULL;
+    const taut_status s = taut_text_open(&text, d->source, d->tokens, d->val_fraction, given, d->length, d->seed);
+    if (s) return s;
+    if (!given && taut_text_check(text, m->context)) {
+        taut_text_free(text);
+        return taut_fail(TAUT_BAD_DATA, "%s: %s", d->source, taut_last_error());
+    }
+    return taut_source_text(out, text, m->context, m->arch == TAUT_ARCH_ENCODER ? d->mask_rate : 0);
+}
+
+static taut_status open_images(taut_source **out, const taut_data_spec *d, const taut_model_spec *m,
+                               const taut_vocab *given)
+{
+    (void)given;
+    taut_images *images = NULL;
+    const taut_pixels_spec *i = &m->image;
+    const taut_status s = taut_images_open(&images, d->source, d->length, d->val_fraction, d->seed);
+    if (s) return s;
+    const taut_frame f = images->frame;
+    const int64_t classes = images->classes;
+    if (f.height == i->height && f.width == i->width && f.channels == i->channels && classes <= m->classes)
+        return taut_source_images(out, images);
+    taut_images_free(images);
+    return taut_fail(TAUT_BAD_DATA,
+                     "%s: images of %lld x %lld x %lld in %lld classes; the model reads %lld x %lld x %lld "
+                     "in %lld",
+                     d->source, (long long)f.height, (long long)f.width, (long long)f.channels, (long long)classes,
+                     (long long)i->height, (long long)i->width, (long long)i->channels, (long long)m->classes);
+}
+
+taut_status taut_recipe_source(taut_source **out, const taut_data_spec *d, const taut_model_spec *m,
+                               const taut_vocab *given)
+{
+    return (taut_arch_reads_images(m->arch) ? open_images : open_text)(out, d, m, given);
+}
