@@ -9,11 +9,11 @@ double taut_spec_alpha(const taut_model_spec *s)
     return s->residual_alpha > 0 ? s->residual_alpha : 1.0 / (2.0 * (double)s->depth);
 }
 
-const char taut_arch_names[] = "gpt|encoder|mlp";
+const char taut_arch_names[] = "gpt|encoder|mlp|vit";
 
 const char *taut_arch_name(taut_arch arch)
 {
-    static const char *const name[] = { "gpt", "encoder", "mlp" };
+    static const char *const name[] = { "gpt", "encoder", "mlp", "vit" };
     return name[arch];
 }
 
@@ -24,7 +24,7 @@ static void read_sizes(taut_model_spec *s, taut_config *cfg)
     s->width = taut_config_int(cfg, "model.width", 128, 1, LARGEST);
     s->depth = taut_config_int(cfg, "model.depth", 2, 1, 128);
     s->heads = taut_config_int(cfg, "model.heads", 4, 1, 4096);
-    s->context = taut_config_int(cfg, "model.context", 128, 1, LARGEST);
+    if (s->arch != TAUT_ARCH_VIT) s->context = taut_config_int(cfg, "model.context", 128, 1, LARGEST);
     s->mlp = taut_config_int(cfg, "model.mlp", 4 * s->width, 1, LARGEST);
 }
 
@@ -55,8 +55,8 @@ static void read_blocks(taut_model_spec *s, taut_config *cfg)
     s->positions = (taut_pos_kind)taut_config_choice(cfg, "model.positions", "learned|rope|alibi|none", 0);
     s->rope_base = taut_config_real(cfg, "model.rope_base", 10000, 1, 1e12);
     s->bias = taut_config_bool(cfg, "model.bias", true);
-    s->tied = taut_config_bool(cfg, "model.tied", true);
-    s->head_bias = taut_config_bool(cfg, "model.head_bias", encoder && s->bias);
+    if (s->arch != TAUT_ARCH_VIT) s->tied = taut_config_bool(cfg, "model.tied", true);
+    s->head_bias = taut_config_bool(cfg, "model.head_bias", s->arch != TAUT_ARCH_GPT && s->bias);
     taut_spec_read_activation(s, cfg);
     const int residual = taut_config_choice(cfg, "model.residual", "plain|convex|channel", 0);
     s->convex = residual == 1;
@@ -115,9 +115,13 @@ taut_status taut_model_spec_read(taut_model_spec *s, taut_config *cfg)
     *s = (taut_model_spec){ 0 };
     s->arch = (taut_arch)taut_config_choice(cfg, "model.arch", taut_arch_names, TAUT_ARCH_GPT);
     if (s->arch == TAUT_ARCH_MLP) return taut_spec_read_mlp(s, cfg);
+    const taut_status image = s->arch == TAUT_ARCH_VIT ? taut_spec_read_patches(s, cfg) : TAUT_OK;
+    if (image) return image;
     read_sizes(s, cfg);
     read_blocks(s, cfg);
     const double factor = read_scales(s, cfg);
+    const bool last = s->norm != TAUT_NORM_NONE && s->place == TAUT_PLACE_PRE;
+    if (s->arch == TAUT_ARCH_VIT) s->final_norm = taut_config_bool(cfg, "model.final_norm", last);
     read_others(s, cfg);
     if (s->width % s->heads)
         return taut_fail(TAUT_BAD_CONFIG, "model.width = %lld is not a multiple of model.heads = %lld",
@@ -125,6 +129,8 @@ taut_status taut_model_spec_read(taut_model_spec *s, taut_config *cfg)
     if (s->positions == TAUT_POS_ROPE && s->width / s->heads % 2)
         return taut_fail(TAUT_BAD_CONFIG, "model.positions = rope needs heads of even width, but width/heads is %lld",
                          (long long)(s->width / s->heads));
+    if (s->final_norm && s->norm == TAUT_NORM_NONE)
+        return taut_fail(TAUT_BAD_CONFIG, "model.final_norm = true needs a model.norm");
     if (s->norm == TAUT_NORM_CENTER && s->width < 2)
         return taut_fail(TAUT_BAD_CONFIG, "model.norm = centernorm needs model.width of at least 2");
     return check_others(s, factor);

@@ -4,7 +4,7 @@
 #include "base/config.h"
 #include "module/module.h"
 
-typedef enum { TAUT_ARCH_GPT, TAUT_ARCH_ENCODER, TAUT_ARCH_MLP } taut_arch;
+typedef enum { TAUT_ARCH_GPT, TAUT_ARCH_ENCODER, TAUT_ARCH_MLP, TAUT_ARCH_VIT } taut_arch;
 typedef enum { TAUT_PLACE_PRE, TAUT_PLACE_POST } taut_place;
 typedef enum { TAUT_NORM_LAYER, TAUT_NORM_RMS, TAUT_NORM_CENTER, TAUT_NORM_NONE } taut_norm_kind;
 typedef enum { TAUT_POS_LEARNED, TAUT_POS_ROPE, TAUT_POS_ALIBI, TAUT_POS_NONE } taut_pos_kind;
@@ -18,6 +18,7 @@ typedef struct {
     taut_pixels_spec image;                    /* of a model that reads images; height 0: it reads tokens */
     int64_t classes;                           /* what the head scores; 0: the tokens of the embedding */
     int64_t hidden[TAUT_LAYERS];               /* widths of an MLP's depth hidden layers */
+    bool pool_mean, final_norm; /* of a ViT: the mean of all tokens, or a class token; a norm before it */
     taut_norm_kind norm;
     taut_place place;
     double norm_eps;
@@ -47,6 +48,7 @@ taut_status taut_model_spec_read(taut_model_spec *, taut_config *cfg) TAUT_MUST_
 
 /* spec_image.c: the keys of an architecture that reads images. */
 taut_status taut_spec_read_mlp(taut_model_spec *, taut_config *cfg) TAUT_MUST_USE;
+taut_status taut_spec_read_patches(taut_model_spec *, taut_config *cfg) TAUT_MUST_USE;
 
 /* Shared by the readers of all architectures. */
 void taut_spec_read_activation(taut_model_spec *, taut_config *cfg);

@@ -78,3 +78,16 @@ taut_status taut_spec_read_mlp(taut_model_spec *s, taut_config *cfg)
     const taut_status hidden = read_hidden(s, cfg);
     return image ? image : hidden;
 }
+
+taut_status taut_spec_read_patches(taut_model_spec *s, taut_config *cfg)
+{
+    const taut_status image = read_image(s, cfg);
+    taut_pixels_spec *i = &s->image;
+    i->patch = taut_config_int(cfg, "model.patch", 4, 1, 1 << 12);
+    s->pool_mean = taut_config_choice(cfg, "model.pool", "class|mean", 0);
+    s->context = (i->height / i->patch) * (i->width / i->patch) + !s->pool_mean;
+    if (!image && (i->height % i->patch || i->width % i->patch))
+        return taut_fail(TAUT_BAD_CONFIG, "model.patch = %lld does not divide an image of %lld x %lld",
+                         (long long)i->patch, (long long)i->height, (long long)i->width);
+    return image;
+}

@@ -22,6 +22,7 @@ void taut_tree_begin(taut_list *, const taut_model_spec *);          /* position
 taut_module *taut_gpt(const taut_model_spec *);
 taut_module *taut_encoder(const taut_model_spec *);
 taut_module *taut_layers(const taut_model_spec *); /* model.arch = mlp */
+taut_module *taut_vit(const taut_model_spec *);
 
 /* logits = logit_scale (W h + b): W is the embedding's table when tied; b if head_bias. */
 taut_module *taut_tree_head(const taut_model_spec *, taut_param *table, int64_t classes);

@@ -161,6 +161,7 @@ taut_module *taut_layernorm(int64_t d, double eps);
 taut_module *taut_rmsnorm(int64_t d, double eps);
 taut_module *taut_centernorm(int64_t d);
 taut_module *taut_position(int64_t tokens, int64_t d, double gain); /* y_t = x_t + p_t, learned */
+taut_module *taut_prefix(int64_t d, double gain);                   /* a learned token in front of all others */
 taut_module *taut_dropout(double p, uint64_t id);
 taut_module *taut_droppath(double p, uint64_t id);
 taut_module *taut_channel(int64_t d, double first); /* y_c = a_c x_c, learned, a = first at the start */

@@ -78,6 +78,74 @@ static void by_hand(void)
     taut_model_free(m);
 }
 
+#define VIT                                                                                                       \
+    "[model]\narch = vit\nimage_height = 4\nimage_width = 4\nimage_channels = 1\nclasses = 4\npixel_mean = 0.5\n" \
+    "pixel_std = 0.25\npatch = 2\nwidth = 8\ndepth = 2\nheads = 2\nmlp = 12\ninit_std = 0.5\n"
+
+/* Without positions a ViT does not see where a patch is: exchanging two of them changes nothing, and with positions it
+ * does.  The class token and the mean read different numbers from the same weights. */
+static void patches(void)
+{
+    static const char *const text[] = { VIT "positions = none\npool = mean\n", VIT "positions = none\n", VIT };
+    double x[16], turned[16];
+    for (int i = 0; i < 16; i++) x[i] = turned[i] = rng_unit();
+    for (int i = 0; i < 2; i++) /* patch (0, 0) and patch (1, 1), rows of two pixels */
+        for (int j = 0; j < 2; j++)
+            turned[4 * i + j] = x[4 * (i + 2) + j + 2], turned[4 * (i + 2) + j + 2] = x[4 * i + j];
+    for (int k = 0; k < 3; k++) {
+        taut_model *m = model_of(text[k], "ref", false);
+        taut_pass *p = NULL;
+        double z[2][CLASSES], apart = 0;
+        CHECK((taut_model_find(m, "cls.weight") != NULL) == (k > 0) && m->spec.context == 4 + (k > 0), "its tokens");
+        CHECK(!taut_pass_create(&p, m, 1, 1, false), taut_last_error());
+        for (int i = 0; i < 2; i++) {
+            taut_pass_forward_real(p, i ? turned : x, 1);
+            memcpy(z[i], p->logits.data, sizeof z[i]);
+        }
+        for (int c = 0; c < CLASSES; c++) apart = fmax(apart, fabs(z[0][c] - z[1][c]));
+        if (k < 2) CHECK_LE(apart, 1e-12, "patches are a set");
+        if (k == 2) CHECK(apart > 1e-6, "positions tell them apart");
+        taut_pass_free(p);
+        taut_model_free(m);
+    }
+}
+
+/* No two images are further apart behind the model than its constant allows, in the flat norm. */
+static void constants(void)
+{
+    static const char *const text[] = {
+        recipe,
+        VIT "norm = none\nresidual = convex\n",
+        VIT "norm = none\nresidual = convex\npool = mean\n",
+        VIT,
+        VIT "norm = centernorm\nattention = cosine\nresidual = convex\n",
+        VIT "norm_place = post\nfinal_norm = true\n",
+    };
+    for (int k = 0; k < 6; k++) {
+        taut_model *m = model_of(text[k], "ref", false);
+        taut_pass *p = NULL;
+        const double lip = taut_model_bound(m, TAUT_NORM_FLAT).lip.v;
+        const int64_t d = m->in.d;
+        double *x = doubles(2 * d), z[CLASSES];
+        CHECK(isfinite(lip) && !taut_pass_create(&p, m, 1, 1, false), "a constant");
+        for (int i = 0; i < effort(40); i++) {
+            const double step = pow(10, -5 * rng_unit());
+            double apart = 0, moved = 0;
+            for (int64_t j = 0; j < d; j++) x[j] = i % 2 ? (double)rng_int(0, 1) : rng_unit();
+            for (int64_t j = 0; j < d; j++) x[d + j] = fmin(1, fmax(0, x[j] + step * rng_pm()));
+            taut_pass_forward_real(p, x, 1);
+            memcpy(z, p->logits.data, sizeof z);
+            taut_pass_forward_real(p, x + d, 1);
+            for (int c = 0; c < CLASSES; c++) apart += pow(z[c] - ((double *)p->logits.data)[c], 2);
+            for (int64_t j = 0; j < d; j++) moved += pow(x[j] - x[d + j], 2);
+            CHECK_LE(sqrt(apart), lip * sqrt(moved) + 1e-12, "pixels to logits");
+        }
+        free(x);
+        taut_pass_free(p);
+        taut_model_free(m);
+    }
+}
+
 static double loss_at(taut_pass *p, const double *x, const int32_t *y, bool backward)
 {
     int64_t correct = 0;
@@ -86,23 +154,24 @@ static double loss_at(taut_pass *p, const double *x, const int32_t *y, bool back
 }
 
 /* gx by central differences; asking for it leaves the gradients of the weights alone, and agrees with a backward. */
-static void input_gradient(void)
+static void input_gradient(const char *text)
 {
-    taut_model *m = model_of(recipe, "ref", true);
+    taut_model *m = model_of(text, "ref", true);
     taut_pass *p = NULL;
-    double x[N * PIXELS], g[N * PIXELS], worst = 0;
+    const int len = N * (int)m->in.d;
+    double x[N * 16], g[N * 16], worst = 0;
     const int32_t y[N] = { 1, 0, 3 };
-    for (int i = 0; i < N * PIXELS; i++) x[i] = rng_unit();
+    for (int i = 0; i < len; i++) x[i] = rng_unit();
     CHECK(!taut_pass_create(&p, m, N, 1, true), taut_last_error());
     loss_at(p, x, y, true);
     taut_pass_input_grad(p);
-    memcpy(g, p->gx, sizeof g);
+    memcpy(g, p->gx, (size_t)len * sizeof *g);
     for (int64_t i = 0; i < m->slab; i++) CHECK(((double *)m->grads)[i] == 0, "no gradient of a weight");
     loss_at(p, x, y, true);
     taut_pass_backward(p, NULL);
-    CHECK(memcmp(g, p->gx, sizeof g) == 0, "the same as with the weights");
+    CHECK(memcmp(g, p->gx, (size_t)len * sizeof *g) == 0, "the same as with the weights");
     CHECK(m->k->dot(m->grads, m->grads, m->slab) > 0, "and now there are gradients");
-    for (int i = 0; i < N * PIXELS; i++) {
+    for (int i = 0; i < len; i++) {
         const double keep = x[i], step = 1e-6;
         x[i] = keep + step;
         const double up = loss_at(p, x, y, false);
@@ -145,12 +214,17 @@ static void refused(void)
         "classes = 1",
         "image_channels = 5",
         "hidden = 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1",
+        "arch = vit\npatch = 3",
+        "arch = vit\nnorm = none\nfinal_norm = true",
+        "arch = vit\nhidden = 3",
+        "arch = vit\ntied = true",
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char text[256];
         taut_model_spec spec;
         snprintf(text, sizeof text, "[model]\narch = mlp\nimage_channels = 2\n%s\n", bad[i]);
-        if (strstr(bad[i], "channels")) snprintf(text, sizeof text, "[model]\narch = mlp\n%s\n", bad[i]);
+        if (strstr(bad[i], "channels") || strstr(bad[i], "vit"))
+            snprintf(text, sizeof text, "[model]\n%s%s\n", strstr(bad[i], "vit") ? "" : "arch = mlp\n", bad[i]);
         CHECK(read_spec(&spec, text, NULL) == TAUT_BAD_CONFIG, bad[i]);
     }
 }
@@ -159,8 +233,11 @@ int main(void)
 {
     test_begin();
     by_hand();
-    input_gradient();
+    patches();
+    constants();
+    input_gradient(recipe);
+    input_gradient(VIT);
     stored();
     refused();
-    return test_end("images", "mlp by hand, pixel gradients, its file");
+    return test_end("images", "mlp by hand, vit, pixel gradients, its file");
 }

@@ -1,0 +1,18 @@
+/* ViT: patches of an image as tokens, blocks that see both ways, one token read out.
+ *     body(x) = pool(norm(blocks([cls, W patches(x) + b] + pos)))      (norm if final_norm; cls if pool = class) */
+#include "model/tree.h"
+
+taut_module *taut_vit(const taut_model_spec *s)
+{
+    const taut_pixels_spec *i = &s->image;
+    const double small = s->init == TAUT_INIT_NORMAL ? s->init_std : 0.02;
+    taut_list l = { .count = 0 };
+    taut_list_add(&l, "pixels", taut_pixels_module(i));
+    taut_list_add(&l, "patch", taut_linear(s->width, i->patch * i->patch * i->channels, s->bias, s->init, s->init_std));
+    if (!s->pool_mean) taut_list_add(&l, "cls", taut_prefix(s->width, small));
+    taut_tree_begin(&l, s);
+    taut_list_add(&l, "block", taut_tree_blocks(s, false));
+    if (s->final_norm) taut_list_add(&l, "norm", taut_tree_norm(s));
+    taut_list_add(&l, "pool", s->pool_mean ? taut_pool_mean() : taut_pool_first());
+    return taut_list_sequence(&l);
+}
