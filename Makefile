@@ -2,6 +2,8 @@
 # make check      builds and runs every test; SAN=1 with ASan and UBSan; ONLY=module/ a part
 # make demo       trains a small GPT on built-in data and samples from it
 # make lint       layers, lengths, formatting, cppcheck
+# make fuzz       every reader under libFuzzer, SECONDS=60 each
+# make coverage   the tests again, and how many lines of src/ they run
 # make bench      the figures we claim, peers beside us
 # make install    PREFIX=/usr/local DESTDIR=
 CC       ?= gcc
@@ -39,7 +41,7 @@ CLI_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(wildcard cli/*.c))
 TESTS    := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/*/t_*.c))
 SCRIPTS  := $(wildcard tests/*/t_*.sh)
 
-.PHONY: all check demo lint bench install clean deps format
+.PHONY: all check coverage demo fuzz lint bench install clean deps format
 all: $(BUILD)/taut $(BUILD)/libtaut.so $(BUILD)/taut.pc
 
 $(BUILD)/taut: $(CLI_OBJ) $(BUILD)/libtaut.a
@@ -81,6 +83,25 @@ check: deps
 	@BUILD=$(BUILD) tools/run_tests $(ONLY)
 .PHONY: tests
 tests: $(TESTS)
+
+# libFuzzer lives in clang; each reader starts from its own seeds.
+SECONDS  ?= 60
+FUZZ     := $(patsubst tests/fuzz/t_%.c,%,$(wildcard tests/fuzz/t_*.c))
+fuzz:
+	@tools/deps lint
+	@$(MAKE) --no-print-directory CC=clang BUILD=build/fuzz CFLAGS="-O1 -g -fsanitize=address,undefined,fuzzer-no-link -DTAUT_LIBFUZZER" $(FUZZ:%=build/fuzz/fuzz_%)
+	@for f in $(FUZZ); do mkdir -p build/fuzz/corpus/$$f; echo "  fuzz  $$f"; \
+	    (FUZZ_CORPUS=build/fuzz/corpus/$$f build/fuzz/fuzz_$$f -runs=0 && \
+	    build/fuzz/fuzz_$$f -max_total_time=$(SECONDS) -print_final_stats=1 build/fuzz/corpus/$$f) >build/fuzz/$$f.log 2>&1 \
+	    || { tail -n 30 build/fuzz/$$f.log; exit 1; }; \
+	    grep -h 'number_of_executed_units' build/fuzz/$$f.log; done
+$(BUILD)/fuzz_%: tests/fuzz/t_%.c tests/fuzz/fuzz.h $(BUILD)/libtaut.a
+	@$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -Itests -o $@ $< $(BUILD)/libtaut.a $(LIBS)
+
+coverage:
+	@tools/deps coverage
+	@$(MAKE) --no-print-directory BUILD=build/coverage CFLAGS="-O1 -g --coverage" check
+	@gcovr --root . --filter src/ --object-directory build/coverage build/coverage
 
 demo: deps
 	@$(MAKE) --no-print-directory all
