@@ -68,10 +68,13 @@ $(BUILD)/src/kernels/cpu/$1/%.o: src/kernels/cpu/%.c
 endef
 $(foreach v,$(VARIANTS),$(eval $(call variant,$v)))
 
-$(BUILD)/tests/%: tests/%.c $(BUILD)/libtaut.a
+$(BUILD)/tests/%.o: tests/%.c
 	@mkdir -p $(@D)
 	@echo "  test  $<"
-	@$(CC) $(ALL_CFLAGS) -Itests -MMD -MP -o $@ $< $(BUILD)/libtaut.a $(LIBS)
+	@$(CC) $(ALL_CFLAGS) -Itests -MMD -MP -c -o $@ $<
+$(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libtaut.a
+	@$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libtaut.a $(LIBS)
+.SECONDARY: $(TESTS:%=%.o)
 
 deps:
 	@tools/deps
