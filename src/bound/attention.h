@@ -15,11 +15,11 @@
 
 typedef struct {
     int64_t width, heads, dh;
-    const double *wq, *wk, *wv; /* (heads*dh, width), row-major: y = W x */
-    const double *wo;           /* (width, heads*dh) */
-    const double *bq, *bk, *bv; /* heads*dh, or NULL for 0 */
-    const double *bo;           /* width, or NULL for 0 */
-    double scale, out;
+    const double *wq, *wk, *wv;      /* (heads*dh, width), row-major: y = W x */
+    const double *wo;                /* (width, heads*dh) */
+    const double *bq, *bk, *bv;      /* heads*dh, or NULL for 0 */
+    const double *bo;                /* width, or NULL for 0 */
+    double scale, out, rope_base;    /* the base only where the point counts, in local.h */
     bool rope, causal, alibi, cross; /* cross: queries and keys are different tokens */
     int64_t tq, tk;                  /* how many queries and keys; only `flat` depends on them */
     int64_t keys_min;                /* padding leaves every example at least this many keys: 0 any padding, tk none */

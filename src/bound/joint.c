@@ -16,7 +16,7 @@
 #include "bound/lanczos.h"
 #include "bound/norm.h"
 
-/* Some R with R^T R near g.  The shift keeps a singular g factorable; an R that failed is just a bad R. */
+/* The shift keeps a singular g factorable; an R that failed is just a bad R. */
 static taut_ball root_of(const taut_ball *g)
 {
     taut_ball r = ball_of(g->v, g->rows, g->cols);
@@ -33,17 +33,26 @@ static taut_ball root_of(const taut_ball *g)
     return r;
 }
 
+taut_ball ball_root(const taut_ball *g, taut_up *rest)
+{
+    taut_ball r = root_of(g), square = ball_mul(&r, true, &r, false), minus = ball_scale(&square, -1);
+    taut_ball lost = ball_add(g, &minus);
+    *rest = up_ball_frobenius(&lost);
+    ball_free(&square), ball_free(&minus), ball_free(&lost);
+    return r;
+}
+
 taut_pair pair_of(const double *x, const double *y, int64_t n, int64_t k, int64_t m)
 {
     taut_pair p = { ball_of(x, n, k), ball_of(y, k, m), { NULL, n, k, UP_NONE }, UP_NONE };
     taut_ball g = ball_mul(&p.y, false, &p.y, true);
     if (!g.v) return p;
-    taut_ball r = root_of(&g), square = ball_mul(&r, true, &r, false), minus = ball_scale(&square, -1);
-    taut_ball lost = ball_add(&g, &minus);
+    taut_up lost;
+    taut_ball r = ball_root(&g, &lost);
     const taut_up fx = up_ball_frobenius(&p.x);
     p.thin = ball_mul(&p.x, false, &r, true);
-    p.rest = fx.v == 0 ? UP_ZERO : up_mul(up_ball_frobenius(&lost), up_mul(fx, fx));
-    ball_free(&g), ball_free(&r), ball_free(&square), ball_free(&minus), ball_free(&lost);
+    p.rest = fx.v == 0 ? UP_ZERO : up_mul(lost, up_mul(fx, fx));
+    ball_free(&g), ball_free(&r);
     return p;
 }
 

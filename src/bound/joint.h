@@ -9,6 +9,9 @@ typedef struct {
     taut_up rest;         /* rest * ||X||_F^2 */
 } taut_pair;
 
+/* Some upper triangular R with g <= R^T R + rest I, whatever it took; g symmetric. */
+taut_ball ball_root(const taut_ball *g, taut_up *rest);
+
 taut_pair pair_of(const double *x, const double *y, int64_t n, int64_t k, int64_t m);
 void pair_free(taut_pair *);
 bool pair_is_zero(const taut_pair *); /* X Y is certainly 0 */

@@ -89,7 +89,7 @@ static taut_up up_top(proof p)
     return best;
 }
 
-static taut_up up_square(double *g, int64_t n)
+taut_up up_top_symmetric(double *g, int64_t n)
 {
     double *two = taut_malloc((size_t)(2 * n * n) * sizeof *two);
     if (!two) return UP_NONE;
@@ -98,4 +98,7 @@ static taut_up up_square(double *g, int64_t n)
     return r;
 }
 
-taut_up up_norm(const double *w, int64_t rows, int64_t cols) { return up_norm_from_gram(w, rows, cols, up_square); }
+taut_up up_norm(const double *w, int64_t rows, int64_t cols)
+{
+    return up_norm_from_gram(w, rows, cols, up_top_symmetric);
+}

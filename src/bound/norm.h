@@ -12,6 +12,10 @@ taut_up up_norm(const double *w, int64_t rows, int64_t cols);
 /* Gram iteration, gram.c: shares only matrix multiplication with up_norm.  Looser, about 1e-5. */
 taut_up up_norm_gram(const double *w, int64_t rows, int64_t cols);
 
+/* lam_max of a symmetric, positive semidefinite matrix of moderate entries (2^-400 .. 2^400), of which the upper triangle is
+ * read, row-major.  What up_norm does with W^T W. */
+taut_up up_top_symmetric(double *g, int64_t n);
+
 /* sqrt(sum of squares): the Frobenius norm, or a vector's l2 norm, from above and from below. */
 taut_up up_norm_frobenius(const double *w, int64_t len);
 taut_lo lo_norm_frobenius(const double *w, int64_t len);

@@ -1,0 +1,305 @@
+/* Attention at an input: from the rows' numbers (local_row.c) to constants.
+ *
+ * Row i of head h maps the keys' changes e and the query's own change f_i to a vector of length at most
+ *     sqrt(sum_j K_ij |e_j|^2) + tau_i |f_i|,   K_ij = p_ij beta_i       (Cauchy-Schwarz with weights P_ij).
+ * One head, self-attention (f = e); with queries of their own the two parts add in squares:
+ *   triangle   sqrt(max_j sum_i K_ij) + max tau
+ *   concave    local_concave.c
+ *   split      nv ||p|| + ||[vm_i u_i]|| + max tau: values, logits of keys, logits of queries
+ *   block      ||N||, N_ij = norm of block (i, j), + tau_i on the diagonal
+ *   tokens     max_i sqrt(beta_i) + tau_i
+ * All heads.  concave and triangle with K = sum_h K^h and tau_i^2 = sum_h (tau_i^h)^2, as heads write into different coordinates,
+ * times ||W_O||.  block: the heads' best bounds as ||W_O|| sqrt(sum_h L_h^2) or sum_h ||W_O^h|| L_h.  split: with Q = mean_h P^h,
+ *     ||Q|| ||W_O W_V|| + ||W_O|| sqrt(sum_h ||P^h - Q||^2 nv_h^2), or ||W_O|| sqrt(sum_h ||p^h||^2 nv_h^2),
+ *     + ||W_O|| ( ||stack_h [vm_i u_i]|| + max tau ).
+ * Tokens that a map of slope l_j made: K_ij l_j^2, N_ij l_j, tau_i l_i; split times max l.
+ * |P' - p| <= 2 dev entry by entry.  [vm_i u_i] is made from the computed q: |vm (u' - u)| <= vm s (na d + nk eq) goes into its
+ * Frobenius norm; for one head the root of W_K W_K^T stands for W_K, which costs sqrt(lost) |q| more. */
+#include "bound/local.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "bound/local_impl.h"
+#include "bound/norm.h"
+#include "bound/positive.h"
+
+typedef struct {
+    const taut_attention_weights *w;
+    const taut_local_at *at;
+    double *k, *tau2, *beta;          /* sums over heads */
+    double *p, *dev;                  /* (heads, tq, tk) */
+    taut_ball *keys;                  /* [vm_i u_i], one a head */
+    taut_up loose, root, sum, values; /* sqrt(sum_h x^2); sum: the heads one by one */
+    taut_up *slope_q, *slope_k, *nv;
+} layer;
+
+static taut_up up_max_tau(const layer *l, const double *tau)
+{
+    double most = 0;
+    for (int64_t i = 0; i < l->w->tq; i++) most = fmax(most, tau[i] * l->slope_q[i].v);
+    return up_wrap(more(most));
+}
+
+static taut_up up_largest(const taut_up *x, int64_t n)
+{
+    taut_up most = UP_ZERO;
+    for (int64_t i = 0; i < n; i++) most = up_max(most, x[i]);
+    return most;
+}
+
+static taut_up join(const layer *l, taut_up keys, taut_up queries)
+{
+    return l->w->cross ? up_hypot(keys, queries) : up_add(keys, queries);
+}
+
+/* concave and triangle of K (scaled by the slopes here) and tau. */
+static void root_bounds(const layer *l, taut_local_bound *b, const double *k, const double *tau)
+{
+    const int64_t tq = l->w->tq, tk = l->w->tk;
+    double *scaled = taut_malloc((size_t)(tq * tk + tq + 1) * sizeof *scaled), *t = scaled + tq * tk, most = 0;
+    if (!scaled) return;
+    for (int64_t j = 0; j < tk; j++) {
+        double col = 0;
+        for (int64_t i = 0; i < tq; i++) {
+            const double x = k[i * tk + j] * l->slope_k[j].v * l->slope_k[j].v;
+            col += scaled[i * tk + j] = more(x);
+        }
+        most = fmax(most, more_sum(col, tq));
+    }
+    for (int64_t i = 0; i < tq; i++) t[i] = more(tau[i] * l->slope_q[i].v);
+    b->triangle = join(l, up_sqrt(up_wrap(most)), up_max_tau(l, tau));
+    b->concave = up_min(b->triangle, up_concave(scaled, t, tq, tk, !l->w->cross));
+    free(scaled);
+}
+
+/* ||N|| with tau on the diagonal. */
+static taut_up up_blocks(const layer *l, const local_head *f)
+{
+    const int64_t tq = f->tq, tk = f->tk;
+    double *n = taut_malloc((size_t)(tq * tk + 1) * sizeof *n);
+    if (!n) return UP_NONE;
+    for (int64_t i = 0; i < tq; i++)
+        for (int64_t j = 0; j < tk; j++) {
+            const double own = !l->w->cross && i == j ? f->tau[i] : 0;
+            n[i * tk + j] = more((f->block[i * tk + j] + own) * l->slope_k[j].v);
+        }
+    const taut_up norm = up_norm_positive(n, tq, tk);
+    free(n);
+    return l->w->cross ? up_hypot(norm, up_max_tau(l, f->tau)) : norm;
+}
+
+/* The rows vm_i s q_i^T r, and what they leave out, in norm; r is W_K or a root of W_K W_K^T, transposed, that lost `lost`. */
+static taut_ball key_rows(const local_head *f, const taut_ball *r, bool transposed, double lost, double *loose)
+{
+    double out = 0;
+    taut_ball q = ball_of(f->q, f->tq, f->dh), u = ball_mul(&q, false, r, transposed);
+    taut_ball rows = ball_scale_rows(&u, f->vm), scaled = ball_scale(&rows, f->s);
+    for (int64_t i = 0; i < f->tq; i++) {
+        const double *d = f->w->cross ? f->at->dq : f->at->dk, size = up_norm_frobenius(f->q + i * f->dh, f->dh).v;
+        const double away = f->vm[i] * f->s * (f->na * (d ? d[i] : 0) + f->nk * f->eq[i] + sqrt(lost) * size);
+        out += away * away;
+    }
+    *loose = more_sum(sqrt(out), f->tq);
+    ball_free(&q), ball_free(&u), ball_free(&rows);
+    return scaled;
+}
+
+/* Keys' logits: ||[vm_i u_i]||; with RoPE sqrt(max_j sum_i p_ij U_i^2 lam_i), U sqrt(lam) = sqrt(beta) - nv. */
+static taut_up up_key_part(const local_head *f)
+{
+    if (!f->w->rope) {
+        double loose;
+        taut_ball rows = key_rows(f, &f->rk, true, f->lost_k, &loose);
+        const taut_up r = up_add(up_ball_norm(&rows), up_wrap(loose));
+        ball_free(&rows);
+        return r;
+    }
+    double most = 0;
+    for (int64_t j = 0; j < f->tk; j++) {
+        double col = 0;
+        for (int64_t i = 0; i < f->tq; i++) {
+            const double u = more(sqrt(f->beta[i])) - f->nv * (1 - 0x1p-40);
+            col += f->p[i * f->tk + j] * (u > 0 ? u * u : 0);
+        }
+        most = fmax(most, more_sum(col, f->tq));
+    }
+    return up_sqrt(up_wrap(more(most)));
+}
+
+static taut_up up_all(const taut_local_bound *b)
+{
+    return up_min(up_min(b->triangle, b->concave), up_min(b->split, b->block));
+}
+
+static taut_local_bound up_head(const layer *l, const local_head *f)
+{
+    taut_local_bound b = { UP_NONE, UP_NONE, UP_NONE, UP_NONE, UP_NONE, UP_ZERO };
+    const int64_t tq = f->tq, tk = f->tk;
+    double *k = taut_malloc((size_t)(tq * tk + 1) * sizeof *k);
+    for (int64_t i = 0; k && i < tq * tk; i++) k[i] = more(f->p[i] * f->beta[i / tk]);
+    if (k) root_bounds(l, &b, k, f->tau);
+    free(k);
+    const taut_up most = up_largest(l->slope_k, tk), keys = up_key_part(f);
+    const taut_up values = up_mul(up_wrap(f->nv), up_norm_positive(f->p, tq, tk));
+    b.split = join(l, up_mul(most, up_add(values, keys)), up_max_tau(l, f->tau));
+    b.block = up_blocks(l, f);
+    for (int64_t i = 0; i < tq; i++)
+        b.tokens = up_max(
+            b.tokens, up_add(up_mul(most, up_sqrt(up_wrap(f->beta[i]))), up_wrap(more(f->tau[i] * l->slope_q[i].v))));
+    b.flat = up_all(&b);
+    return b;
+}
+
+static taut_up up_out_part(const taut_attention_weights *w, int64_t h)
+{
+    if (!w->wo) return (taut_up){ 1 };
+    taut_ball o = ball_of(w->wo, w->width, w->heads * w->dh), part = ball_cols(&o, h * w->dh, w->dh);
+    const taut_up norm = up_ball_norm(&part);
+    ball_free(&o), ball_free(&part);
+    return norm;
+}
+
+/* What head f adds to the sums over heads. */
+static void gather(layer *l, const local_head *f, const taut_local_bound *b)
+{
+    const int64_t tq = f->tq, tk = f->tk, h = f->index, d = l->w->width;
+    for (int64_t i = 0; i < tq; i++) {
+        l->beta[i] = more(l->beta[i] + f->beta[i]);
+        l->tau2[i] = more(l->tau2[i] + f->tau[i] * f->tau[i]);
+        for (int64_t j = 0; j < tk; j++) l->k[i * tk + j] = more(l->k[i * tk + j] + f->p[i * tk + j] * f->beta[i]);
+    }
+    memcpy(l->p + h * tq * tk, f->p, (size_t)(tq * tk) * sizeof *f->p);
+    memcpy(l->dev + h * tq * tk, f->dev, (size_t)(tq * tk) * sizeof *f->dev);
+    l->values = up_hypot(l->values, up_mul(up_wrap(f->nv), up_norm_positive(f->p, tq, tk)));
+    l->root = up_hypot(l->root, b->flat);
+    l->sum = up_add(l->sum, up_mul(up_out_part(l->w, h), b->flat));
+    l->nv[h] = up_wrap(f->nv);
+    if (l->w->rope) {
+        l->loose = up_hypot(l->loose, up_key_part(f));
+        return;
+    }
+    double loose;
+    taut_ball wk = ball_of(l->w->wk + h * f->dh * d, f->dh, d);
+    l->keys[h] = key_rows(f, &wk, false, 0, &loose);
+    l->loose = up_hypot(l->loose, up_wrap(loose));
+    ball_free(&wk);
+}
+
+/* ||W_O W_V||; 1 for no W_O means the values as they are. */
+static taut_up up_value_norm(const taut_attention_weights *w)
+{
+    const int64_t inner = w->heads * w->dh;
+    if (!w->wo) return up_norm(w->wv, inner, w->width);
+    taut_ball o = ball_of(w->wo, w->width, inner), v = ball_of(w->wv, inner, w->width),
+              m = ball_mul(&o, false, &v, false);
+    const taut_up norm = up_ball_norm(&m);
+    ball_free(&o), ball_free(&v), ball_free(&m);
+    return norm;
+}
+
+/* ||P^h - Q|| for every h as sqrt(sum_h ||.||^2 nv_h^2), and ||Q||. */
+static taut_up up_apart(const layer *l, taut_up *mean_norm)
+{
+    const int64_t heads = l->w->heads, tq = l->w->tq, tk = l->w->tk, len = tq * tk;
+    double *mean = taut_calloc((size_t)(3 * len + 1), sizeof *mean), *dev = mean + len, *diff = dev + len;
+    taut_up all = UP_ZERO;
+    if (!mean) return *mean_norm = UP_NONE;
+    for (int64_t i = 0; i < len; i++) {
+        for (int64_t h = 0; h < heads; h++) mean[i] += l->p[h * len + i], dev[i] += l->dev[h * len + i];
+        mean[i] /= (double)heads, dev[i] /= (double)heads;
+    }
+    for (int64_t h = 0; h < heads; h++) {
+        double away = 0;
+        for (int64_t i = 0; i < len; i++) {
+            const double e = 2 * (l->dev[h * len + i] + dev[i]) + 0x1p-48 * (l->p[h * len + i] + mean[i]);
+            diff[i] = l->p[h * len + i] - mean[i];
+            away += e * e;
+        }
+        const taut_up norm = up_add(up_norm(diff, tq, tk), up_wrap(more_sum(sqrt(away), len)));
+        all = up_hypot(all, up_mul(norm, l->nv[h]));
+    }
+    for (int64_t i = 0; i < len; i++) mean[i] = more_sum(mean[i], heads);
+    *mean_norm = up_norm_positive(mean, tq, tk);
+    free(mean);
+    return all;
+}
+
+static taut_up up_split(const layer *l, taut_up out, const double *tau)
+{
+    taut_up keys = l->loose, mean;
+    if (!l->w->rope) {
+        taut_ball all = ball_vcat(l->keys, l->w->heads);
+        keys = up_add(keys, up_ball_norm(&all));
+        ball_free(&all);
+    }
+    const taut_up apart = up_apart(l, &mean);
+    const taut_up shared = up_add(up_mul(mean, up_value_norm(l->w)), up_mul(out, apart));
+    const taut_up values = up_min(shared, up_mul(out, l->values)), most = up_largest(l->slope_k, l->w->tk);
+    return join(l, up_mul(most, up_add(values, up_mul(out, keys))), up_mul(out, up_max_tau(l, tau)));
+}
+
+static taut_local_bound up_layer(const layer *l)
+{
+    taut_local_bound b = { UP_NONE, UP_NONE, UP_NONE, UP_NONE, UP_NONE, UP_ZERO };
+    const int64_t tq = l->w->tq, inner = l->w->heads * l->w->dh;
+    const taut_up out = l->w->wo ? up_norm(l->w->wo, l->w->width, inner) : (taut_up){ 1 };
+    const taut_up most = up_largest(l->slope_k, l->w->tk);
+    for (int64_t i = 0; i < tq; i++) l->tau2[i] = more(sqrt(l->tau2[i])); /* from here on tau */
+    root_bounds(l, &b, l->k, l->tau2);
+    b.triangle = up_mul(out, b.triangle), b.concave = up_mul(out, b.concave);
+    b.split = up_split(l, out, l->tau2);
+    b.block = l->w->wo ? up_min(up_mul(out, l->root), l->sum) : l->root;
+    for (int64_t i = 0; i < tq; i++)
+        b.tokens = up_max(
+            b.tokens, up_add(up_mul(most, up_sqrt(up_wrap(l->beta[i]))), up_wrap(more(l->tau2[i] * l->slope_q[i].v))));
+    b.tokens = up_mul(out, b.tokens);
+    b.flat = up_all(&b);
+    if (!l->w->wo) return b;
+    taut_up *const each[] = { &b.triangle, &b.concave, &b.split, &b.block, &b.flat, &b.tokens };
+    for (int i = 0; i < 6; i++) *each[i] = up_mul(up_exact(l->w->out), *each[i]);
+    return b;
+}
+
+static void slopes(taut_up *out, const taut_up *given, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) out[i] = given ? given[i] : (taut_up){ 1 };
+}
+
+static bool layer_begin(layer *l)
+{
+    const taut_attention_weights *w = l->w;
+    const size_t tq = (size_t)w->tq, tk = (size_t)w->tk, heads = (size_t)w->heads;
+    l->k = taut_calloc(tq * tk * (1 + 2 * heads) + 2 * tq + 1, sizeof *l->k);
+    l->keys = taut_calloc(heads, sizeof *l->keys);
+    l->slope_q = taut_calloc(tq + tk + heads + 1, sizeof *l->slope_q);
+    if (!l->k || !l->keys || !l->slope_q) return false;
+    l->p = l->k + tq * tk, l->dev = l->p + heads * tq * tk, l->beta = l->dev + heads * tq * tk, l->tau2 = l->beta + tq;
+    l->slope_k = l->slope_q + tq, l->nv = l->slope_k + tk;
+    slopes(l->slope_k, l->at->slope_k, w->tk);
+    slopes(l->slope_q, w->cross ? l->at->slope_q : l->at->slope_k, w->tq);
+    return true;
+}
+
+taut_local_bound up_attention_local(const taut_attention_weights *w, const taut_local_at *at, taut_local_bound *heads)
+{
+    const taut_local_bound none = { UP_NONE, UP_NONE, UP_NONE, UP_NONE, UP_NONE, UP_NONE };
+    layer l = { .w = w, .at = at };
+    bool good = w->tq > 0 && w->tk > 0 && layer_begin(&l);
+    for (int64_t h = 0; heads && h < w->heads; h++) heads[h] = none;
+    for (int64_t h = 0; good && h < w->heads; h++) {
+        local_head f;
+        good = local_head_begin(&f, w, at, h) && local_rows(&f);
+        if (good) {
+            const taut_local_bound b = up_head(&l, &f);
+            if (heads) heads[h] = b;
+            gather(&l, &f, &b);
+        }
+        local_head_end(&f);
+    }
+    const taut_local_bound all = good ? up_layer(&l) : none;
+    for (int64_t h = 0; l.keys && h < w->heads; h++) ball_free(&l.keys[h]);
+    free(l.k), free(l.keys), free(l.slope_q);
+    return all;
+}

@@ -1,0 +1,118 @@
+/* One head at the given tokens: q, k, v with what rounding may have done to them, and the norms its rows need.
+ *
+ * W x + b is wrong by at most g_{width+2} (||W||_F |x| + |b|) (an inner product of length width, one addition).  Turning by
+ * a position's angle adds 2^-48 (tokens + 1) of the size, as in rounding.c. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "bound/blas.h"
+#include "bound/joint.h"
+#include "bound/local_impl.h"
+#include "bound/norm.h"
+#include "bound/range.h"
+
+/* y (t, dh) = x W^T + b and its errors. */
+static void project(const local_head *f, double *y, double *e, const double *x, int64_t t, const double *weight,
+                    const double *bias)
+{
+    const int64_t d = f->w->width, dh = f->dh;
+    const double *w = weight + f->index * dh * d, *b = bias ? bias + f->index * dh : NULL;
+    const double fw = up_norm_frobenius(w, dh * d).v, fb = b ? up_norm_frobenius(b, dh).v : 0, g = up_gamma(d + 2).v;
+    const int before = blas_threads_raise(2.0 * (double)t * (double)dh * (double)d);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (blasint)t, (blasint)dh, (blasint)d, 1, x, (blasint)d, w,
+                (blasint)d, 0, y, (blasint)dh);
+    blas_threads_restore(before);
+    for (int64_t i = 0; i < t; i++) {
+        for (int64_t c = 0; b && c < dh; c++) y[i * dh + c] += b[c];
+        e[i] = more(g * (fw * up_norm_frobenius(x + i * d, d).v + fb));
+    }
+}
+
+static void turn(const local_head *f, double *y, double *e, int64_t t)
+{
+    const int64_t half = f->dh / 2;
+    for (int64_t i = 0; i < t; i++) {
+        double *x = y + i * f->dh;
+        e[i] = more(e[i] + 0x1p-48 * (double)(t + 1) * up_norm_frobenius(x, f->dh).v);
+        for (int64_t c = 0; c < half; c++) {
+            const double angle = (double)i * pow(f->w->rope_base, -2.0 * (double)c / (double)f->dh);
+            const double a = x[c], b = x[c + half];
+            x[c] = cos(angle) * a - sin(angle) * b;
+            x[c + half] = sin(angle) * a + cos(angle) * b;
+        }
+    }
+}
+
+static double root_norm(const taut_ball *r) { return r->v ? up_norm_frobenius(r->v, r->rows * r->cols).v : INFINITY; }
+
+static bool read_norms(local_head *f)
+{
+    const taut_attention_weights *w = f->w;
+    const int64_t d = w->width, dh = f->dh, from = f->index * dh * d;
+    f->nq = up_norm(w->wq + from, dh, d).v, f->nk = up_norm(w->wk + from, dh, d).v,
+    f->nv = up_norm(w->wv + from, dh, d).v;
+    f->na = more(f->nk * f->nq);
+    if (!w->rope) {
+        taut_ball q = ball_of(w->wq + from, dh, d), k = ball_of(w->wk + from, dh, d), v = ball_of(w->wv + from, dh, d);
+        taut_ball qq = ball_mul(&q, false, &q, true), kk = ball_mul(&k, false, &k, true);
+        taut_up lost_q, lost_k;
+        f->rq = ball_root(&qq, &lost_q), f->rk = ball_root(&kk, &lost_k);
+        f->lost_q = lost_q.v, f->lost_k = lost_k.v;
+        f->frob_q = root_norm(&f->rq), f->frob_k = root_norm(&f->rk);
+        f->vv = ball_mul(&v, false, &v, true), f->vk = ball_mul(&v, false, &k, true);
+        /* ||W_K^T W_Q|| = ||rk' W_Q|| up to what the root lost */
+        taut_ball thin = ball_mul(&f->rk, false, &q, false);
+        const double a = up_ball_norm(&thin).v, rest = f->lost_k * f->nq * f->nq;
+        f->na = fmin(f->na, more(sqrt(a * a + rest)));
+        ball_free(&q), ball_free(&k), ball_free(&v), ball_free(&qq), ball_free(&kk), ball_free(&thin);
+        if (!f->rq.v || !f->rk.v || !f->vv.v || !f->vk.v) return false;
+    }
+    return f->nq < INFINITY && f->nk < INFINITY && f->nv < INFINITY;
+}
+
+static bool any_radius(const double *d, int64_t n, bool *bad)
+{
+    bool any = false;
+    for (int64_t i = 0; d && i < n; i++) {
+        *bad |= !(d[i] >= 0 && d[i] < 1e150);
+        any |= d[i] != 0;
+    }
+    return any;
+}
+
+static bool allocate(local_head *f)
+{
+    const size_t tq = (size_t)f->tq, tk = (size_t)f->tk, dh = (size_t)f->dh;
+    f->q = taut_calloc((tq + 2 * tk) * dh + 6 * tq + 2 * tk + 3 * tq * tk + 1, sizeof *f->q);
+    if (!f->q) return false;
+    f->k = f->q + tq * dh, f->v = f->k + tk * dh;
+    f->eq = f->v + tk * dh, f->ek = f->eq + tq, f->ev = f->ek + tk;
+    f->beta = f->ev + tk, f->tau = f->beta + tq, f->u = f->tau + tq, f->vm = f->u + tq;
+    f->p = f->vm + tq, f->dev = f->p + tq * tk, f->block = f->dev + tq * tk;
+    return true;
+}
+
+bool local_head_begin(local_head *f, const taut_attention_weights *w, const taut_local_at *at, int64_t index)
+{
+    *f = (local_head){ .w = w, .at = at, .tq = w->tq, .tk = w->tk, .dh = w->dh, .index = index, .s = fabs(w->scale) };
+    bool bad = false;
+    const double *xq = w->cross ? at->xq : at->xk;
+    f->moved = any_radius(at->dk, f->tk, &bad);
+    if (w->cross) f->moved |= any_radius(at->dq, f->tq, &bad);
+    if (bad || !(range_max(at->xk, f->tk * w->width) < 1e150) || !(range_max(xq, f->tq * w->width) < 1e150))
+        return false;
+    f->slope = w->alibi ? exp2(-8.0 * (double)(index + 1) / (double)w->heads) : 0;
+    if (!read_norms(f) || !allocate(f)) return false;
+    project(f, f->q, f->eq, xq, f->tq, w->wq, w->bq);
+    project(f, f->k, f->ek, at->xk, f->tk, w->wk, w->bk);
+    project(f, f->v, f->ev, at->xk, f->tk, w->wv, w->bv);
+    if (w->rope) turn(f, f->q, f->eq, f->tq), turn(f, f->k, f->ek, f->tk);
+    return true;
+}
+
+void local_head_end(local_head *f)
+{
+    free(f->q);
+    ball_free(&f->rq), ball_free(&f->rk), ball_free(&f->vv), ball_free(&f->vk);
+}
