@@ -35,6 +35,8 @@ static taut_ball root_of(const taut_ball *g)
 
 taut_ball ball_root(const taut_ball *g, taut_up *rest)
 {
+    *rest = UP_NONE;
+    if (!g->v) return *g;
     taut_ball r = root_of(g), square = ball_mul(&r, true, &r, false), minus = ball_scale(&square, -1);
     taut_ball lost = ball_add(g, &minus);
     *rest = up_ball_frobenius(&lost);

@@ -1,0 +1,38 @@
+#include "measure/probe.h"
+
+#include <math.h>
+
+static void stand(taut_probe *p, const double *x)
+{
+    p->run.k->put(p->at.x.data, x, taut_len(p->in));
+    taut_forward(p->module, &p->run, p->y, p->at);
+}
+
+void taut_probe_move(taut_probe *p, const double *x) { stand(p, x); }
+
+taut_status taut_probe_create(taut_probe *p, const taut_module *m, const taut_kernels *k, const double *x,
+                              taut_shape in, const int32_t *lengths)
+{
+    const taut_plan plan = taut_plan_of(m, in);
+    const int64_t nx = taut_len(in), ny = taut_len(plan.out), all = nx + ny + plan.trace + plan.scratch;
+    *p = (taut_probe){ .module = m, .in = in, .out = plan.out };
+    for (int64_t i = 0; i < nx; i++)
+        if (!isfinite(x[i])) return taut_fail(TAUT_BAD_DATA, "the activations hold a NaN or an infinite number");
+    p->memory = k->alloc(all);
+    if (!p->memory) return taut_no_memory("an input to measure at");
+    taut_span rest = { p->memory, all, k->elem };
+    p->at.x = taut_take_tensor(&rest, in);
+    p->y = taut_take_tensor(&rest, plan.out);
+    p->at.trace = taut_take_span(&rest, plan.trace);
+    p->run = (taut_run){ .k = k, .scratch = rest, .lengths = lengths };
+    stand(p, x);
+    if (isfinite(k->dot(p->y.data, p->y.data, ny))) return TAUT_OK;
+    taut_probe_free(p);
+    return taut_fail(TAUT_BAD_DATA, "the output at this input is not finite");
+}
+
+void taut_probe_free(taut_probe *p)
+{
+    if (p->memory) p->run.k->release(p->memory);
+    *p = (taut_probe){ 0 };
+}
