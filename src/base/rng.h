@@ -15,7 +15,8 @@ enum {
     TAUT_RNG_DROPOUT,
     TAUT_RNG_SAMPLE,
     TAUT_RNG_DATA,
-    TAUT_RNG_HASH
+    TAUT_RNG_HASH,
+    TAUT_RNG_ATTACK
 };
 
 static inline uint64_t taut_rng_bits(uint64_t key, uint64_t counter)

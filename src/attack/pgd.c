@@ -1,0 +1,48 @@
+/* PGD: y <- project(y + step * steepest ascent of the cross-entropy), from a random point of the ball (Linf: each entry
+ * uniform; L2: a Gaussian direction with a length uniform in [0, eps]) or from the clean input. */
+#include <string.h>
+
+#include "attack/attack.h"
+#include "base/rng.h"
+
+/* Inside the ball, not only on its sphere. */
+static void start(const taut_chase *c, double *y, int64_t e)
+{
+    const taut_hunt *h = c->h;
+    const int64_t dim = h->target->dim;
+    const double *x = h->x + e * dim;
+    taut_ball b = h->ball;
+    if (c->a->fixed_start && c->restart == 0) {
+        memcpy(y, x, (size_t)dim * sizeof *y);
+        return;
+    }
+    if (b.kind == TAUT_BALL_LINF) {
+        for (int64_t i = 0; i < dim; i++) y[i] = x[i] + b.eps * (2 * taut_rng_unit(c->key[e], (uint64_t)i) - 1);
+        taut_ball_project(b, y, x, dim);
+        return;
+    }
+    b.eps *= taut_rng_unit(c->key[e], UINT64_MAX - 1);
+    taut_ball_start(b, y, x, c->key[e], dim);
+}
+
+void taut_pgd(taut_chase *c)
+{
+    taut_hunt *h = c->h;
+    const int64_t dim = h->target->dim;
+    double *y = c->array[0], *g = c->array[1];
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < c->lives; i++) start(c, y + c->live[i] * dim, c->live[i]);
+    for (int64_t step = 0; c->lives && step < c->a->steps; step++) {
+        taut_target_slope(h->target, c->z, c->loss, g, y, taut_chase_keys(c, step, 0), c->live, c->lives, c->a->loss,
+                          h->label, c->wrong);
+        taut_chase_settle(c, y);
+#pragma omp parallel for schedule(static)
+        for (int64_t i = 0; i < c->lives; i++) {
+            const int64_t at = c->live[i] * dim;
+            taut_ball_step(h->ball, y + at, g + at, c->a->step * h->ball.eps, dim);
+            taut_ball_project(h->ball, y + at, h->x + at, dim);
+        }
+    }
+    taut_target_logits(h->target, c->z, y, taut_chase_keys(c, c->a->steps, 0), c->live, c->lives);
+    taut_chase_settle(c, y);
+}
