@@ -28,6 +28,7 @@ static void warnings(void)
 {
     taut_warnings w;
     net m = net_make(16, 8, 10);
+    for (int j = 0; j < 8; j++) m.b[j] = 9; /* every unit is on */
     warn(&w, &m, "aa-standard", 8);
     CHECK(w.count == 0, "a plain model gives no warning");
     m.noise = 0.1;
