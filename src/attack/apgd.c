@@ -156,7 +156,7 @@ static void check_sparse(const taut_chase *c, taut_ball b, pace *p, int64_t e)
 static void begin(taut_chase *c, taut_ball b, pace *all, bool random)
 {
     const int64_t dim = c->h->target->dim;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (c->lives * c->h->target->dim > TAUT_CHASE_WORTH)
     for (int64_t i = 0; i < c->lives; i++) {
         const int64_t e = c->live[i];
         const double *x = c->h->x + e * dim;
@@ -198,7 +198,7 @@ static void leg(taut_chase *c, taut_ball b, int64_t steps, bool random, int64_t 
     if (counts) taut_chase_settle(c, c->array[Y]);
     for (int64_t i = 0; i < c->lives; i++) first_look(c, &all[c->live[i]], c->live[i]);
     for (int64_t step = 0; c->lives && step < steps; step++) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (c->lives * c->h->target->dim > TAUT_CHASE_WORTH)
         for (int64_t i = 0; i < c->lives; i++)
             if (sparse)
                 move_sparse(c, b, &all[c->live[i]], c->live[i]);

@@ -47,7 +47,7 @@ bool taut_attack_fits(const taut_attack *, taut_ball_kind);
 
 /* ---- for the attacks themselves ---- */
 
-enum { TAUT_CHASE_ARRAYS = 6, TAUT_CHASE_STATE = 64 };
+enum { TAUT_CHASE_ARRAYS = 6, TAUT_CHASE_STATE = 64, TAUT_CHASE_WORTH = 1 << 14 }; /* entries worth threads */
 
 /* One run: which restart and which target, the class pulled to of each example (or NULL), and workspace. */
 typedef struct {

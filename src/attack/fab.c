@@ -94,7 +94,7 @@ void taut_fab(taut_chase *c)
     for (int64_t step = 0; c->lives && step < c->a->steps; step++) {
         taut_target_boundary(h->target, c->loss, c->array[G], c->array[Y], taut_chase_keys(c, step, 0), c->live,
                              c->lives, h->label, c->wrong, taut_ball_dual(h->ball.kind));
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (c->lives * c->h->target->dim > TAUT_CHASE_WORTH)
         for (int64_t i = 0; i < c->lives; i++) {
             all[c->live[i]].gap = c->loss[c->live[i]];
             move(c, c->live[i]);

@@ -11,7 +11,7 @@ void taut_fgsm(taut_chase *c)
     double *y = c->array[0], *g = c->array[1];
     taut_target_slope(h->target, c->z, c->loss, g, h->x, taut_chase_keys(c, 0, 0), c->live, c->lives, c->a->loss,
                       h->label, c->wrong);
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (c->lives * c->h->target->dim > TAUT_CHASE_WORTH)
     for (int64_t i = 0; i < c->lives; i++) {
         const int64_t at = c->live[i] * dim;
         memcpy(y + at, h->x + at, (size_t)dim * sizeof *y);

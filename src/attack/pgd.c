@@ -30,13 +30,13 @@ void taut_pgd(taut_chase *c)
     taut_hunt *h = c->h;
     const int64_t dim = h->target->dim;
     double *y = c->array[0], *g = c->array[1];
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (c->lives * c->h->target->dim > TAUT_CHASE_WORTH)
     for (int64_t i = 0; i < c->lives; i++) start(c, y + c->live[i] * dim, c->live[i]);
     for (int64_t step = 0; c->lives && step < c->a->steps; step++) {
         taut_target_slope(h->target, c->z, c->loss, g, y, taut_chase_keys(c, step, 0), c->live, c->lives, c->a->loss,
                           h->label, c->wrong);
         taut_chase_settle(c, y);
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (c->lives * c->h->target->dim > TAUT_CHASE_WORTH)
         for (int64_t i = 0; i < c->lives; i++) {
             const int64_t at = c->live[i] * dim;
             taut_ball_step(h->ball, y + at, g + at, c->a->step * h->ball.eps, dim);

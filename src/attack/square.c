@@ -217,13 +217,13 @@ void taut_square(taut_chase *c)
 {
     taut_hunt *h = c->h;
     const int64_t dim = h->target->dim;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (c->lives * c->h->target->dim > TAUT_CHASE_WORTH)
     for (int64_t i = 0; i < c->lives; i++)
         (h->ball.kind == TAUT_BALL_LINF ? stripes : tiles)(c, c->array[BEST] + c->live[i] * dim, c->live[i]);
     taut_target_logits(h->target, c->z, c->array[BEST], taut_chase_keys(c, 0, 0), c->live, c->lives);
     accept(c, c->array[BEST], true);
     for (int64_t query = 0; c->lives && query < c->a->steps; query++) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (c->lives * c->h->target->dim > TAUT_CHASE_WORTH)
         for (int64_t i = 0; i < c->lives; i++) propose(c, c->live[i], query);
         taut_target_logits(h->target, c->z, c->array[TRIAL], taut_chase_keys(c, query + 1, 0), c->live, c->lives);
         accept(c, c->array[TRIAL], false);
