@@ -1,0 +1,65 @@
+/* config.json of a checkpoint: read strictly, one key at a time. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "model/hf_impl.h"
+
+static const cJSON *item(const taut_hf *hf, const char *key)
+{
+    const cJSON *o = cJSON_GetObjectItemCaseSensitive(hf->config, key);
+    return cJSON_IsNull(o) ? NULL : o;
+}
+
+bool taut_hf_has(const taut_hf *hf, const char *key) { return item(hf, key) != NULL; }
+
+bool taut_hf_denies(const taut_hf *hf, const char *key) { return cJSON_IsFalse(item(hf, key)); }
+
+taut_status taut_hf_int(const taut_hf *hf, int64_t *out, const char *key, int64_t lo, int64_t hi)
+{
+    const cJSON *o = item(hf, key);
+    const double v = cJSON_IsNumber(o) ? o->valuedouble : NAN;
+    if (!(v >= (double)lo && v <= (double)hi && v == floor(v)))
+        return taut_fail(TAUT_BAD_FILE, "%s/config.json: %s is %s, not a whole number from %lld to %lld", hf->folder,
+                         key, o ? "something else" : "missing", (long long)lo, (long long)hi);
+    *out = (int64_t)v;
+    return TAUT_OK;
+}
+
+taut_status taut_hf_real(const taut_hf *hf, double *out, const char *key, double def)
+{
+    const cJSON *o = item(hf, key);
+    *out = o ? cJSON_GetNumberValue(o) : def;
+    if (*out >= 0 && *out <= 1e6) return TAUT_OK;
+    return taut_fail(TAUT_BAD_FILE, "%s/config.json: %s is no number from 0 to 1e6", hf->folder, key);
+}
+
+taut_status taut_hf_activation(const taut_hf *hf, const char **out, const char *key)
+{
+    static const char *const names[][2] = { { "gelu", "gelu" },
+                                            { "gelu_python", "gelu" },
+                                            { "gelu_new", "gelu_tanh" },
+                                            { "gelu_pytorch_tanh", "gelu_tanh" },
+                                            { "gelu_fast", "gelu_tanh" },
+                                            { "relu", "relu" },
+                                            { "silu", "silu" },
+                                            { "swish", "silu" },
+                                            { "tanh", "tanh" } };
+    const char *word = cJSON_GetStringValue(item(hf, key));
+    for (size_t i = 0; word && i < sizeof names / sizeof *names; i++)
+        if (strcmp(word, names[i][0]) == 0) {
+            *out = names[i][1];
+            return TAUT_OK;
+        }
+    return taut_fail(TAUT_BAD_FILE, "%s/config.json: %s is %.40s, which is no activation that taut has", hf->folder,
+                     key, word ? word : "missing");
+}
+
+taut_status taut_hf_wants(const taut_hf *hf, const char *key, const char *value)
+{
+    const cJSON *o = item(hf, key);
+    const char *word = cJSON_IsTrue(o) ? "true" : cJSON_IsFalse(o) ? "false" : cJSON_GetStringValue(o);
+    if (!o || (word && strcmp(word, value) == 0)) return TAUT_OK;
+    return taut_fail(TAUT_BAD_FILE, "%s/config.json: taut has no model with %s = %.40s (only %s)", hf->folder, key,
+                     word ? word : "something else", value);
+}

@@ -1,0 +1,177 @@
+#include "model/shards.h"
+
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "base/file.h"
+#include "model/safetensors_impl.h"
+
+struct taut_shards {
+    char **name; /* of the files */
+    taut_safetensors **file;
+    int files;
+    taut_shard_tensor *list; /* by name */
+    int count;
+};
+
+static char *join(const char *folder, const char *name)
+{
+    const size_t size = strlen(folder) + strlen(name) + 2;
+    char *path = taut_malloc(size);
+    if (path) snprintf(path, size, "%s/%s", folder, name);
+    return path;
+}
+
+static taut_status add_file(taut_shards *s, const char *folder, const char *name)
+{
+    for (int i = 0; i < s->files; i++)
+        if (strcmp(s->name[i], name) == 0) return TAUT_OK;
+    char *path = join(folder, name), **names = taut_realloc(s->name, (size_t)(s->files + 1) * sizeof *names);
+    if (names) s->name = names;
+    taut_safetensors **files = taut_realloc(s->file, (size_t)(s->files + 1) * sizeof *files);
+    if (files) s->file = files;
+    taut_status status = path && names && files ? TAUT_OK : taut_no_memory(folder);
+    if (!status && !(names[s->files] = taut_strdup(name))) status = taut_no_memory(folder);
+    if (!status && (status = taut_safetensors_open(&files[s->files], path))) free(names[s->files]);
+    if (!status) s->files++;
+    free(path);
+    return status;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const taut_shard_tensor *)a)->tensor->name, ((const taut_shard_tensor *)b)->tensor->name);
+}
+
+static taut_status list_tensors(taut_shards *s, const char *folder)
+{
+    int all = 0;
+    char show[80];
+    for (int f = 0; f < s->files; f++) all += taut_safetensors_count(s->file[f]);
+    s->list = taut_calloc((size_t)all + 1, sizeof *s->list);
+    if (!s->list) return taut_no_memory(folder);
+    for (int f = 0; f < s->files; f++)
+        for (int i = 0; i < taut_safetensors_count(s->file[f]); i++)
+            s->list[s->count++] = (taut_shard_tensor){ taut_safetensors_at(s->file[f], i), s->file[f], s->name[f] };
+    qsort(s->list, (size_t)s->count, sizeof *s->list, by_name);
+    for (int i = 1; i < s->count; i++)
+        if (by_name(&s->list[i - 1], &s->list[i]) == 0)
+            return taut_fail(TAUT_BAD_FILE, "%s: tensor %s is both in %s and in %s", folder,
+                             taut_st_show(show, s->list[i].tensor->name), s->list[i - 1].file_name,
+                             s->list[i].file_name);
+    return TAUT_OK;
+}
+
+static bool plain_name(const char *name) { return *name && *name != '.' && !strchr(name, '/') && !strchr(name, '\\'); }
+
+static taut_status open_named(taut_shards *s, const char *folder, const cJSON *map)
+{
+    const cJSON *entry;
+    char show[80];
+    taut_status status = TAUT_OK;
+    cJSON_ArrayForEach(entry, map)
+    {
+        const char *file = cJSON_GetStringValue(entry);
+        if (!file || !plain_name(file))
+            return taut_fail(TAUT_BAD_FILE, "%s/model.safetensors.index.json: tensor %s has no plain file name", folder,
+                             taut_st_show(show, entry->string));
+        if ((status = add_file(s, folder, file))) return status;
+    }
+    return status;
+}
+
+/* The index against the files: each names what the other holds, once. */
+static taut_status compare(const taut_shards *s, const char *folder, const cJSON *map)
+{
+    const cJSON *entry;
+    char show[80];
+    int named = 0;
+    cJSON_ArrayForEach(entry, map)
+    {
+        const taut_shard_tensor *t = taut_shards_find(s, entry->string);
+        if (!t || strcmp(t->file_name, entry->valuestring) != 0)
+            return taut_fail(TAUT_BAD_FILE, "%s: the index says tensor %s is in %s, where it is not", folder,
+                             taut_st_show(show, entry->string), entry->valuestring);
+        named++;
+    }
+    if (named == s->count) return TAUT_OK;
+    for (int i = 0; i < s->count; i++)
+        if (!cJSON_GetObjectItemCaseSensitive(map, s->list[i].tensor->name))
+            return taut_fail(TAUT_BAD_FILE, "%s: the index does not name tensor %s of %s", folder,
+                             taut_st_show(show, s->list[i].tensor->name), s->list[i].file_name);
+    return taut_fail(TAUT_BAD_FILE, "%s: the index names a tensor twice", folder);
+}
+
+static taut_status open_index(taut_shards *s, const char *folder, const char *path)
+{
+    char *text = NULL;
+    size_t len = 0;
+    taut_status status = taut_file_read(&text, &len, path);
+    if (status) return status;
+    cJSON *json = cJSON_ParseWithLength(text, len);
+    const cJSON *map = cJSON_GetObjectItemCaseSensitive(json, "weight_map");
+    if (!cJSON_IsObject(map))
+        status = taut_fail(TAUT_BAD_FILE, "%s: no JSON object with a weight_map", path);
+    else
+        status = open_named(s, folder, map);
+    if (!status) status = list_tensors(s, folder);
+    if (!status) status = compare(s, folder, map);
+    cJSON_Delete(json);
+    free(text);
+    return status;
+}
+
+taut_status taut_shards_open(taut_shards **out, const char *folder)
+{
+    *out = NULL;
+    taut_shards *s = taut_calloc(1, sizeof *s);
+    char *single = join(folder, "model.safetensors"), *index = join(folder, "model.safetensors.index.json");
+    taut_status status = s && single && index ? TAUT_OK : taut_no_memory(folder);
+    if (!status && taut_file_exists(index) && !taut_file_exists(single)) {
+        status = open_index(s, folder, index);
+    } else if (!status) {
+        status = add_file(s, folder, "model.safetensors");
+        if (!status) status = list_tensors(s, folder);
+    }
+    free(single);
+    free(index);
+    if (status)
+        taut_shards_close(s);
+    else
+        *out = s;
+    return status;
+}
+
+void taut_shards_close(taut_shards *s)
+{
+    if (!s) return;
+    for (int i = 0; i < s->files; i++) {
+        taut_safetensors_close(s->file[i]);
+        free(s->name[i]);
+    }
+    free(s->file);
+    free(s->name);
+    free(s->list);
+    free(s);
+}
+
+int taut_shards_count(const taut_shards *s) { return s->count; }
+
+int taut_shards_files(const taut_shards *s) { return s->files; }
+
+const taut_shard_tensor *taut_shards_at(const taut_shards *s, int index)
+{
+    TAUT_CHECK(index >= 0 && index < s->count, "no tensor of that index");
+    return &s->list[index];
+}
+
+const taut_shard_tensor *taut_shards_find(const taut_shards *s, const char *name)
+{
+    const taut_st_tensor tensor = { .name = name };
+    const taut_shard_tensor wanted = { .tensor = &tensor };
+    return bsearch(&wanted, s->list, (size_t)s->count, sizeof *s->list, by_name);
+}
