@@ -1,4 +1,4 @@
-/* A vocabulary is a sorted list of code points; bytes need no list. */
+/* Characters are a sorted list of code points, bytes need no list; pieces are kept as they print, beside what reads them. */
 #include "data/vocab.h"
 
 #include <inttypes.h>
@@ -9,21 +9,29 @@
 
 #include "base/alloc.h"
 #include "base/utf8.h"
+#include "data/bpe.h"
+#include "data/wordpiece.h"
 
 enum { CODES = 0x110000 };
 
+typedef enum { BYTES, CHARS, BPE, WORDPIECE, WORDPIECE_CASED } kind;
+static const char *const kinds[] = { "bytes", "chars", "bpe", "wordpiece", "wordpiece-cased" };
+
 struct taut_vocab {
-    bool bytes;
+    kind kind;
     int32_t size;
-    int32_t ascii[128]; /* id or -1: most text is ASCII, and this spares it the search */
-    uint32_t codes[];   /* ascending */
+    char *printed; /* of pieces; NULL for bytes and chars */
+    taut_bpe *bpe;
+    taut_strings *pieces; /* of wordpiece */
+    int32_t ascii[128];   /* id or -1: most text is ASCII, and this spares it the search */
+    uint32_t codes[];     /* ascending */
 };
 
 static taut_vocab *vocab_new(int32_t size)
 {
-    taut_vocab *v = taut_malloc(sizeof *v + (size_t)size * sizeof *v->codes);
+    taut_vocab *v = taut_calloc(1, sizeof *v + (size_t)size * sizeof *v->codes);
     if (!v) return NULL;
-    v->bytes = false;
+    v->kind = CHARS;
     v->size = size;
     return v;
 }
@@ -38,25 +46,43 @@ taut_status taut_vocab_bytes(taut_vocab **out)
 {
     *out = vocab_new(0);
     if (!*out) return taut_no_memory("vocabulary");
-    (*out)->bytes = true;
+    (*out)->kind = BYTES;
     (*out)->size = 256;
     return TAUT_OK;
 }
 
 taut_status taut_vocab_copy(taut_vocab **out, const taut_vocab *vocab)
 {
-    const size_t size = sizeof *vocab + (vocab->bytes ? 0 : (size_t)vocab->size * sizeof *vocab->codes);
+    if (vocab->printed) return taut_vocab_parse(out, vocab->printed);
+    const size_t size = sizeof *vocab + (vocab->kind == BYTES ? 0 : (size_t)vocab->size * sizeof *vocab->codes);
     *out = taut_malloc(size);
     if (!*out) return taut_no_memory("vocabulary");
     memcpy(*out, vocab, size);
     return TAUT_OK;
 }
 
-void taut_vocab_free(taut_vocab *vocab) { free(vocab); }
+void taut_vocab_free(taut_vocab *vocab)
+{
+    if (!vocab) return;
+    free(vocab->printed);
+    taut_bpe_free(vocab->bpe);
+    taut_strings_free(vocab->pieces);
+    free(vocab);
+}
 
 int32_t taut_vocab_size(const taut_vocab *vocab) { return vocab->size; }
 
-const char *taut_vocab_kind(const taut_vocab *vocab) { return vocab->bytes ? "bytes" : "chars"; }
+const char *taut_vocab_kind(const taut_vocab *vocab) { return kinds[vocab->kind]; }
+
+static const taut_strings *pieces_of(const taut_vocab *v) { return v->bpe ? taut_bpe_tokens(v->bpe) : v->pieces; }
+
+int32_t taut_vocab_mask(const taut_vocab *vocab)
+{
+    const taut_strings *pieces = pieces_of(vocab);
+    if (!pieces) return -1;
+    const int32_t id = taut_strings_find(pieces, "[MASK]", 6);
+    return id >= 0 ? id : taut_strings_find(pieces, "<mask>", 6);
+}
 
 static taut_status bad_utf8(size_t at)
 {
@@ -148,13 +174,16 @@ static taut_status encode_chars(int32_t *ids, int64_t *count, const taut_vocab *
 taut_status taut_vocab_encode(int32_t **ids, int64_t *count, const taut_vocab *vocab, const char *text, size_t len)
 {
     *count = 0;
+    if (vocab->pieces) return taut_wordpiece_encode(ids, count, vocab->pieces, text, len, vocab->kind == WORDPIECE);
     *ids = len >= SIZE_MAX / sizeof **ids ? NULL : taut_malloc((len + 1) * sizeof **ids);
     if (!*ids) return taut_no_memory("token ids");
     taut_status status = TAUT_OK;
-    if (vocab->bytes)
-        for (; *count < (int64_t)len; ++*count) (*ids)[*count] = (unsigned char)text[*count];
-    else
+    if (vocab->bpe)
+        status = taut_bpe_encode(*ids, count, vocab->bpe, text, len);
+    else if (vocab->kind == CHARS)
         status = encode_chars(*ids, count, vocab, text, len);
+    else
+        for (; *count < (int64_t)len; ++*count) (*ids)[*count] = (unsigned char)text[*count];
     if (status) {
         free(*ids);
         *ids = NULL;
@@ -163,29 +192,40 @@ taut_status taut_vocab_encode(int32_t **ids, int64_t *count, const taut_vocab *v
     return status;
 }
 
-int taut_vocab_spell(char dst[4], const taut_vocab *vocab, int32_t id)
+/* The bytes of one id, which is in range; returns how many. */
+static size_t spell(char *dst, bool first, const taut_vocab *v, int32_t id)
 {
-    if (id < 0 || id >= vocab->size) return 0;
-    if (!vocab->bytes) return taut_utf8_put(dst, vocab->codes[id]);
+    if (v->bpe) return taut_bpe_spell(dst, v->bpe, id);
+    if (v->pieces) return taut_wordpiece_spell(dst, first, v->pieces, id);
+    if (v->kind == CHARS) return (size_t)taut_utf8_put(dst, v->codes[id]);
     dst[0] = (char)(unsigned char)id;
     return 1;
+}
+
+/* Room for all of them. */
+static size_t most_bytes(const taut_vocab *v, const int32_t *ids, int64_t count)
+{
+    size_t all = 1, len;
+    if (!pieces_of(v)) return 4 * (size_t)count + 1;
+    for (int64_t i = 0; i < count; i++)
+        if (ids[i] >= 0 && ids[i] < v->size) all += (taut_strings_get(pieces_of(v), ids[i], &len), len + 1);
+    return all;
 }
 
 taut_status taut_vocab_decode(char **text, size_t *len, const taut_vocab *vocab, const int32_t *ids, int64_t count)
 {
     *len = 0;
-    *text = taut_malloc(4 * (size_t)count + 1);
+    *text = taut_malloc(most_bytes(vocab, ids, count));
     if (!*text) return taut_no_memory("decoded text");
     for (int64_t i = 0; i < count; i++) {
-        const int size = taut_vocab_spell(*text + *len, vocab, ids[i]);
-        if (size == 0) {
+        if (ids[i] < 0 || ids[i] >= vocab->size) {
             free(*text);
             *text = NULL;
             *len = 0;
             return taut_fail(TAUT_BAD_DATA, "token %" PRId32 " at place %" PRId64 " is not in a vocabulary of %" PRId32,
                              ids[i], i, vocab->size);
         }
-        *len += (size_t)size;
+        *len += spell(*text + *len, i == 0, vocab, ids[i]);
     }
     (*text)[*len] = 0;
     return TAUT_OK;
@@ -193,7 +233,8 @@ taut_status taut_vocab_decode(char **text, size_t *len, const taut_vocab *vocab,
 
 char *taut_vocab_print(const taut_vocab *vocab)
 {
-    if (vocab->bytes) return taut_strdup("bytes");
+    if (vocab->kind == BYTES) return taut_strdup("bytes");
+    if (vocab->printed) return taut_strdup(vocab->printed);
     char *text = taut_malloc(16 * (size_t)vocab->size + 8), *p = text;
     if (!text) return NULL;
     p += sprintf(p, "chars:");
@@ -242,18 +283,42 @@ static bool parse_ranges(unsigned char *seen, int32_t *distinct, const char *p)
     }
 }
 
+/* "bpe:", "wordpiece:" or "wordpiece-cased:" and a newline before the pieces. */
+static taut_status parse_pieces(taut_vocab **out, const char *printed)
+{
+    static const char *const heads[] = { "bpe:\n", "wordpiece:\n", "wordpiece-cased:\n" };
+    for (int i = 0; i < 3; i++) {
+        const size_t head = strlen(heads[i]), len = strlen(printed), good = taut_utf8_check(printed, len);
+        if (strncmp(printed, heads[i], head) != 0) continue;
+        if (good < len) return taut_fail(TAUT_BAD_DATA, "damaged vocabulary: byte %zu is not UTF-8", good);
+        taut_vocab *v = vocab_new(0);
+        if (v) v->printed = taut_strdup(printed);
+        if (v) v->kind = (kind)(BPE + i);
+        taut_status s = v && v->printed ? TAUT_OK : taut_no_memory("vocabulary");
+        if (!s)
+            s = i ? taut_strings_create(&v->pieces, printed + head, -1, NULL) : taut_bpe_parse(&v->bpe, printed + head);
+        if (!s && (v->size = taut_strings_count(pieces_of(v))) == 0)
+            s = taut_fail(TAUT_BAD_DATA, "a vocabulary without tokens");
+        if (s)
+            taut_vocab_free(v);
+        else
+            *out = v;
+        return s;
+    }
+    return taut_fail(TAUT_BAD_DATA, "damaged vocabulary: it starts with none of bytes, chars:, bpe:, wordpiece:");
+}
+
 taut_status taut_vocab_parse(taut_vocab **out, const char *printed)
 {
     *out = NULL;
     if (strcmp(printed, "bytes") == 0) return taut_vocab_bytes(out);
+    if (strncmp(printed, "chars:", 6) != 0) return parse_pieces(out, printed);
     int32_t distinct;
     unsigned char *seen = taut_calloc(CODES, 1);
     if (!seen) return taut_no_memory("vocabulary");
-    taut_status status;
-    if (strncmp(printed, "chars:", 6) == 0 && parse_ranges(seen, &distinct, printed + 6))
-        status = from_seen(out, seen, distinct);
-    else
-        status = taut_fail(TAUT_BAD_DATA, "damaged vocabulary: neither \"bytes\" nor \"chars:\" and code points");
+    const taut_status status = parse_ranges(seen, &distinct, printed + 6)
+                                   ? from_seen(out, seen, distinct)
+                                   : taut_fail(TAUT_BAD_DATA, "damaged vocabulary: no code points behind chars:");
     free(seen);
     return status;
 }

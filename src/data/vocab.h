@@ -1,5 +1,6 @@
 /* Text to token ids and back.  bytes: 256 ids, any file.  chars: one id for each distinct UTF-8 code point
- * of a text, in code point order; NUL is no character. */
+ * of a text, in code point order; NUL is no character.  bpe: GPT-2's and RoBERTa's pieces, any file (bpe.h).
+ * wordpiece: BERT's pieces of words, UTF-8 (wordpiece.h).  No kind reads special tokens in a text, or adds any. */
 #ifndef TAUT_DATA_VOCAB_H
 #define TAUT_DATA_VOCAB_H
 #include <stddef.h>
@@ -15,19 +16,23 @@ taut_status taut_vocab_copy(taut_vocab **out, const taut_vocab *vocab) TAUT_MUST
 void taut_vocab_free(taut_vocab *vocab);
 
 int32_t taut_vocab_size(const taut_vocab *vocab);
-const char *taut_vocab_kind(const taut_vocab *vocab); /* "bytes" or "chars" */
+const char *taut_vocab_kind(const taut_vocab *vocab); /* "bytes", "chars", "bpe", "wordpiece", "wordpiece-cased" */
+int32_t taut_vocab_mask(const taut_vocab *vocab);     /* the id that hides a token ([MASK], <mask>); -1: none */
+
+/* tokenizer.c: the files of a pretrained tokenizer in a folder: vocab.json and merges.txt (or encoder.json and vocab.bpe,
+ * the same under older names): bpe; vocab.txt: wordpiece, cased if tokenizer_config.json says do_lower_case = false. */
+taut_status taut_vocab_open(taut_vocab **out, const char *folder) TAUT_MUST_USE;
 
 /* *ids is at least one long; the caller frees.  The error names the first unknown character and its byte. */
 taut_status taut_vocab_encode(int32_t **ids, int64_t *count, const taut_vocab *vocab, const char *text,
                               size_t len) TAUT_MUST_USE;
-/* *text has a closing NUL that len does not count; the caller frees.  An id outside the vocabulary: error. */
+/* *text has a closing NUL that len does not count; the caller frees.  An id outside the vocabulary: error.
+ * wordpiece: words with spaces between them, which need not be the text they came from. */
 taut_status taut_vocab_decode(char **text, size_t *len, const taut_vocab *vocab, const int32_t *ids,
                               int64_t count) TAUT_MUST_USE;
-/* The bytes of one id, no NUL; returns how many, 0 for an id outside the vocabulary. */
-int taut_vocab_spell(char dst[4], const taut_vocab *vocab, int32_t id);
 
-/* A compact ASCII string for a model's file: "bytes", or "chars:" and ranges of code points in hex
- * ("chars:a,20-7e,e9").  The caller frees; NULL: out of memory.  parse refuses everything else. */
+/* A string for a model's file: "bytes"; "chars:" and ranges of code points in hex ("chars:a,20-7e,e9"); "bpe:" and
+ * what taut_bpe_parse reads, from the next line on; "wordpiece:" or "wordpiece-cased:" and a token a line.  The caller frees; NULL: out of memory.  parse refuses everything else. */
 char *taut_vocab_print(const taut_vocab *vocab);
 taut_status taut_vocab_parse(taut_vocab **out, const char *printed) TAUT_MUST_USE;
 #endif

@@ -1,0 +1,210 @@
+/* Pretrained tokenizers answer as Hugging Face's do (tools/dump_tokens.py wrote the answers): two small ones that are here
+ * and, where $TAUT_DATA has them, GPT-2's and BERT's own.  Any bytes survive byte-level pieces; a long word takes no time;
+ * damaged files are one line. */
+#include <cjson/cJSON.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "data/find.h"
+#include "data/vocab.h"
+#include "harness.h"
+#include "temp.h"
+
+static int compared;
+
+static void must(taut_status s)
+{
+    if (!s) return;
+    fprintf(stderr, "%s (tests run from the root of the repository)\n", taut_last_error());
+    exit(1);
+}
+
+static void check_one(const taut_vocab *v, const char *text, const cJSON *want)
+{
+    int32_t *ids = NULL;
+    int64_t count = 0;
+    must(taut_vocab_encode(&ids, &count, v, text, strlen(text)));
+    bool same = count == cJSON_GetArraySize(want);
+    for (int64_t i = 0; same && i < count; i++) same = ids[i] == cJSON_GetArrayItem(want, (int)i)->valueint;
+    CHECK(same, text);
+    free(ids);
+    compared++;
+}
+
+static void check_all(const char *folder, const char *name)
+{
+    taut_vocab *v = NULL, *again = NULL;
+    size_t len;
+    must(taut_vocab_open(&v, folder));
+    char *rows = temp_get("tests/golden/tokens/encodings.jsonl", &len), *printed = taut_vocab_print(v);
+    must(taut_vocab_parse(&again, printed));
+    CHECK(taut_vocab_size(again) == taut_vocab_size(v), "printed and parsed");
+    case_no = 0;
+    for (char *line = rows; line && *line; case_no++) {
+        char *end = strchr(line, '\n');
+        *end = 0;
+        cJSON *row = cJSON_Parse(line);
+        check_one(case_no % 2 ? v : again, cJSON_GetObjectItem(row, "text")->valuestring,
+                  cJSON_GetObjectItem(row, name));
+        cJSON_Delete(row);
+        line = end + 1;
+    }
+    CHECK(case_no > 100, "texts to compare");
+    free(rows), free(printed);
+    taut_vocab_free(v);
+    taut_vocab_free(again);
+}
+
+/* Whatever the bytes, decoding gives them back. */
+static void any_bytes(const char *folder)
+{
+    taut_vocab *v = NULL;
+    must(taut_vocab_open(&v, folder));
+    for (case_no = 0; case_no < effort(400); case_no++) {
+        char text[64], *back = NULL;
+        const size_t len = (size_t)rng_int(0, 63);
+        size_t back_len = 0;
+        int32_t *ids = NULL;
+        int64_t count = 0;
+        for (size_t i = 0; i < len; i++) text[i] = (char)(rng_int(0, 2) ? rng_int(0, 255) : rng_int(' ', '~'));
+        must(taut_vocab_encode(&ids, &count, v, text, len));
+        must(taut_vocab_decode(&back, &back_len, v, ids, count));
+        CHECK(back_len == len && memcmp(back, text, len) == 0, "bytes, there and back");
+        free(ids), free(back);
+    }
+    taut_vocab_free(v);
+}
+
+/* A word of a million letters: n log n, where joining the slow way would take hours. */
+static void long_word(void)
+{
+    enum { LONG = 1000000 };
+    taut_vocab *v = NULL;
+    int32_t *ids = NULL;
+    int64_t count = 0;
+    size_t len = 0;
+    char *text = malloc(LONG), *back = NULL;
+    memset(text, 'a', LONG);
+    must(taut_vocab_open(&v, "tests/golden/tokens/bpe"));
+    must(taut_vocab_encode(&ids, &count, v, text, LONG));
+    must(taut_vocab_decode(&back, &len, v, ids, count));
+    CHECK(len == LONG && memcmp(text, back, LONG) == 0 && count < LONG / 2, "a long word");
+    free(text), free(back), free(ids);
+    taut_vocab_free(v);
+}
+
+static void words_back(void)
+{
+    taut_vocab *v = NULL;
+    int32_t *ids = NULL;
+    int64_t count = 0;
+    size_t len;
+    char *text = NULL;
+    must(taut_vocab_open(&v, "tests/golden/tokens/wordpiece"));
+    CHECK(strcmp(taut_vocab_kind(v), "wordpiece") == 0 && taut_vocab_mask(v) == 4, "a mask of its own");
+    must(taut_vocab_encode(&ids, &count, v, "Hello,  WORLD", 13));
+    must(taut_vocab_decode(&text, &len, v, ids, count));
+    CHECK(strcmp(text, "hello , world") == 0, text);
+    free(ids), free(text);
+    CHECK(taut_vocab_encode(&ids, &count, v, "a\xFF", 2) == TAUT_BAD_DATA && !ids, "bytes that are no text");
+    CHECK(strstr(taut_last_error(), "byte 1 is not UTF-8") != NULL, taut_last_error());
+    taut_vocab_free(v);
+    must(taut_vocab_open(&v, "tests/golden/tokens/bpe"));
+    CHECK(strcmp(taut_vocab_kind(v), "bpe") == 0 && taut_vocab_mask(v) == 1, "a mask of its own");
+    taut_vocab_free(v);
+}
+
+static void refused(const char *vocab_name, const char *vocab, const char *merges, const char *line)
+{
+    taut_vocab *v = NULL;
+    char name[64];
+    must(taut_dir_make(temp_path("t")));
+    static const char *const names[] = { "t/vocab.json", "t/merges.txt", "t/vocab.txt" };
+    for (int i = 0; i < 3; i++) remove(temp_path(names[i]));
+    snprintf(name, sizeof name, "t/%s", vocab_name);
+    temp_text(name, vocab);
+    if (merges) temp_text("t/merges.txt", merges);
+    CHECK(taut_vocab_open(&v, temp_path("t")) == TAUT_BAD_DATA && !v, line);
+    CHECK(strstr(taut_last_error(), line) && !strchr(taut_last_error(), '\n'), taut_last_error());
+}
+
+static void damaged(void)
+{
+    refused("vocab.json", "{\"a\":0,\"b\":1}", NULL, "no tokenizer");
+    refused("vocab.json", "[]", "", "no JSON object");
+    refused("vocab.json", "{}", "", "no tokens");
+    refused("vocab.json", "{\"a\":0,\"b\":2}", "", "no id from 0 to 1");
+    refused("vocab.json", "{\"a\":0,\"b\":0}", "", "two tokens have the id 0");
+    refused("vocab.json", "{\"a\":0,\"a\":1}", "", "tokens 0 and 1 are the same");
+    refused("vocab.json", "{\"a\":0,\"b\\nc\":1}", "", "line break");
+    refused("vocab.json", "{\"a\":0,\"\":1}", "", "token 1 is empty");
+    refused("vocab.json", "{\"a\":0,\"b\":1}", "#version: 0.2\na b\n", "joins what the vocabulary lacks");
+    refused("vocab.json", "{\"a\":0,\"b\":1,\"ab\":2}", "a b\na b\n", "merges 0 and 1 are the same");
+    refused("vocab.json", "{\"a\":0,\"b\":1,\"ab\":2}", "ab\n", "merge 0 is not two tokens");
+    refused("vocab.txt", "[UNK]\na\na\n", NULL, "tokens 1 and 2 are the same");
+    refused("vocab.txt", "[UNK]\n\na\n", NULL, "token 1 is empty");
+    refused("vocab.txt", "", NULL, "without tokens");
+    refused("vocab.txt", "[UNK]\n\xFF\n", NULL, "not UTF-8");
+    taut_vocab *v = NULL;
+    int32_t *ids = NULL;
+    int64_t count;
+    must(taut_vocab_parse(&v, "bpe:\n3\na\nb\nab\na b\n"));
+    CHECK(taut_vocab_encode(&ids, &count, v, "abc", 3) == TAUT_BAD_DATA && !ids, "a byte outside the vocabulary");
+    CHECK(strstr(taut_last_error(), "byte 2, 0x63, is not in the vocabulary") != NULL, taut_last_error());
+    must(taut_vocab_encode(&ids, &count, v, "abab", 4));
+    CHECK(count == 2 && ids[0] == 2 && ids[1] == 2, "joined");
+    free(ids);
+    taut_vocab_free(v);
+    must(taut_vocab_parse(&v, "wordpiece:\na\n"));
+    CHECK(taut_vocab_encode(&ids, &count, v, "a", 1) == TAUT_BAD_DATA && !ids, "no [UNK]");
+    taut_vocab_free(v);
+    static const char *const bad[] = {
+        "bpe:", "bpe:\n", "bpe:\n0\n", "bpe:\n3\na\nb\n", "bpe:\nx\na\n", "wordpiece:\n"
+    };
+    for (int i = 0; i < 6; i++) CHECK(taut_vocab_parse(&v, bad[i]) == TAUT_BAD_DATA && !v, bad[i]);
+}
+
+/* Each allocation fails once: a status, and (under ASan) nothing leaks. */
+static void out_of_memory(void)
+{
+    static const char *const folders[] = { "tests/golden/tokens/bpe", "tests/golden/tokens/wordpiece" };
+    int done = 0;
+    for (long n = 1; n < 80 && done < 4; n++) {
+        taut_vocab *v = NULL;
+        int32_t *ids = NULL;
+        int64_t count = 0;
+        taut_alloc_fail_at(n);
+        taut_status s = taut_vocab_open(&v, folders[n % 2]);
+        if (!s) s = taut_vocab_encode(&ids, &count, v, "Hello, world", 12);
+        taut_alloc_fail_at(0);
+        CHECK(s == TAUT_OK || s == TAUT_NO_MEMORY, "out of memory is said");
+        done += s == TAUT_OK;
+        free(ids);
+        taut_vocab_free(v);
+    }
+    CHECK(done == 4, "every allocation was tried");
+}
+
+int main(void)
+{
+    test_begin();
+    temp_begin();
+    check_all("tests/golden/tokens/bpe", "bpe");
+    check_all("tests/golden/tokens/wordpiece", "wordpiece");
+    any_bytes("tests/golden/tokens/bpe");
+    long_word();
+    words_back();
+    damaged();
+    out_of_memory();
+    static const char *const published[] = { "gpt2", "bert-base-uncased" };
+    int found = 0;
+    for (int i = 0; i < 2; i++) {
+        char name[64], *folder = NULL;
+        snprintf(name, sizeof name, "tokenizers/%s", published[i]);
+        if (taut_data_find(&folder, name)) continue;
+        check_all(folder, published[i]);
+        found++;
+        free(folder);
+    }
+    return test_end("tokenizer", "%d encodings, %d published tokenizers", compared, found);
+}
