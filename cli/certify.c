@@ -198,7 +198,7 @@ static taut_status save(const taut_certificate *c, const char *path)
 static taut_status open_data(taut_source **data, const cli_args *a, const char *path)
 {
     cli_model m;
-    taut_status s = cli_model_open(&m, path, taut_kernels_find("ref"));
+    taut_status s = cli_model_open(&m, path, taut_kernels_find("ref"), 0);
     if (s) return s;
     s = cli_model_source(data, &m, cli_text(a, "--data", NULL));
     cli_model_close(&m);

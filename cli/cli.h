@@ -30,8 +30,8 @@ struct cli_args {
     int given;
 };
 
-extern const cli_command cli_train, cli_eval, cli_sample, cli_info, cli_certify, cli_check, cli_plan, cli_paper,
-    cli_bench, cli_report;
+extern const cli_command cli_train, cli_eval, cli_sample, cli_info, cli_convert, cli_certify, cli_check, cli_plan,
+    cli_paper, cli_bench, cli_report;
 
 /* args.c: false after one clear line on stderr */
 bool cli_parse(cli_args *, const cli_command *, int argc, char **argv);
@@ -48,6 +48,7 @@ int cli_fail(const cli_args *); /* the library's last error on stderr; EXIT_BAD 
 int cli_refuse(const cli_args *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int cli_json(cJSON *object);                 /* one object on stdout; takes it over */
 char *cli_model_path(const char *model);     /* RUN stands for RUN/model.safetensors; free it */
+void cli_print_load(const cJSON *report);    /* what became of every tensor of a checkpoint */
 void cli_bar(double done, const char *text); /* a progress bar on stderr, only on a terminal */
 void cli_bar_end(void);
 #endif

@@ -33,7 +33,7 @@ static int run(const cli_args *a)
     taut_pass *pass = NULL;
     taut_batch batch = { 0 };
     taut_evaluation e = { 0 };
-    taut_status s = cli_model_open(&m, a->operand[0], k);
+    taut_status s = cli_model_open(&m, a->operand[0], k, (uint64_t)cli_int(a, "--seed", 1, 0, INT64_MAX));
     if (s) return cli_fail(a);
     const char *source = cli_text(a, "--data", m.data.source);
     const taut_split split = train ? TAUT_TRAIN : TAUT_VALID;

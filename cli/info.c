@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "bound/print.h"
 #include "cli.h"
-#include "model/model.h"
+#include "model/builtin.h"
+#include "model/hf.h"
 #include "taut.h"
 
 static void add_bound(cJSON *o, const char *name, taut_up b)
@@ -74,17 +76,35 @@ static int about_taut(const cli_args *a)
     return EXIT_DONE;
 }
 
+/* What would become of every tensor of a Hugging Face checkpoint. */
+static int about_checkpoint(const cli_args *a)
+{
+    taut_hf *hf = NULL;
+    if (cli_flag(a, "--bound"))
+        return cli_refuse(a, "bounds are about stored models: first taut convert %s", a->operand[0]);
+    if (taut_hf_open(&hf, a->operand[0])) return cli_fail(a);
+    cJSON *report = taut_hf_report(hf);
+    taut_hf_close(hf);
+    if (cli_flag(a, "--json")) return cli_json(report);
+    cli_print_load(report);
+    cJSON_Delete(report);
+    return EXIT_DONE;
+}
+
 static int run(const cli_args *a)
 {
     if (a->operands == 0) return about_taut(a);
     (void)cli_kernels(a);
+    if (taut_hf_is(a->operand[0])) return about_checkpoint(a);
     taut_model *m = NULL;
     const bool bound = cli_flag(a, "--bound");
     char *path = cli_model_path(a->operand[0]);
     if (!path) return cli_refuse(a, "out of memory");
     int code = EXIT_DONE;
-    /* bounds are about the stored bytes, read as doubles */
-    if (taut_model_open(&m, path, taut_kernels_find("ref"), false))
+    const taut_kernels *k = taut_kernels_find("ref"); /* bounds are about the stored bytes, read as doubles */
+    const uint64_t seed = (uint64_t)cli_int(a, "--seed", 1, 0, INT64_MAX);
+    const bool builtin = taut_builtin_is(a->operand[0]) && !taut_file_exists(path);
+    if (builtin ? taut_builtin_create(&m, a->operand[0], "bytes", k, seed) : taut_model_open(&m, path, k, false))
         code = cli_fail(a);
     else if (cli_flag(a, "--json"))
         code = cli_json(describe(m, bound));
@@ -101,5 +121,12 @@ static const cli_option options[] = {
 };
 
 const cli_command cli_info = {
-    "info", "[MODEL]", "describes a model, or this program", "taut info runs/tiny --bound", 0, 1, options, run,
+    "info",
+    "[MODEL]",
+    "describes a model, a Hugging Face checkpoint, or this program",
+    "taut info runs/tiny --bound",
+    0,
+    1,
+    options,
+    run,
 };

@@ -6,8 +6,9 @@
 #include "cli.h"
 #include "taut.h"
 
-static const cli_command *const commands[] = { &cli_train, &cli_eval, &cli_sample, &cli_info,  &cli_certify,
-                                               &cli_check, &cli_plan, &cli_paper,  &cli_bench, &cli_report };
+static const cli_command *const commands[] = { &cli_train,   &cli_eval,    &cli_sample, &cli_info,
+                                               &cli_convert, &cli_certify, &cli_check,  &cli_plan,
+                                               &cli_paper,   &cli_bench,   &cli_report };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static void usage(FILE *to)

@@ -12,8 +12,11 @@ typedef struct {
     taut_data_spec data;
 } cli_model;
 
-taut_status cli_model_open(cli_model *, const char *operand, const taut_kernels *) TAUT_MUST_USE;
+/* operand: a model's file or folder; or, if there is none of that name, a built-in shape with random weights of `seed`,
+ * whose tokenizer is looked for as data (tokenizers/gpt2), and which reads bytes where that is not found. */
+taut_status cli_model_open(cli_model *, const char *operand, const taut_kernels *, uint64_t seed) TAUT_MUST_USE;
 void cli_model_close(cli_model *);
+char *cli_builtin_vocab(const char *name); /* of a built-in shape, as printed; NULL: not found.  The caller frees. */
 
 /* The data it was trained on, or other data of the same kind; the model's own vocabulary. */
 taut_status cli_model_source(taut_source **out, const cli_model *, const char *other) TAUT_MUST_USE;

@@ -44,6 +44,35 @@ char *cli_model_path(const char *model)
     return path;
 }
 
+static double number(const cJSON *o, const char *key) { return cJSON_GetNumberValue(cJSON_GetObjectItem(o, key)); }
+
+static void print_tensors(const cJSON *list, const char *heading)
+{
+    const cJSON *t, *n;
+    if (cJSON_GetArraySize(list)) printf("%s:\n", heading);
+    cJSON_ArrayForEach(t, list)
+    {
+        const char *why = cJSON_GetStringValue(cJSON_GetObjectItem(t, "why"));
+        printf("  %-52s %-4s ", cJSON_GetStringValue(cJSON_GetObjectItem(t, "name")),
+               cJSON_GetStringValue(cJSON_GetObjectItem(t, "dtype")));
+        cJSON_ArrayForEach(n, cJSON_GetObjectItem(t, "shape")) printf("%.0f%s", n->valuedouble, n->next ? " x " : "");
+        printf("%s%s\n", why ? "  " : "", why ? why : "");
+    }
+}
+
+void cli_print_load(const cJSON *r)
+{
+    const cJSON *note;
+    printf("%s: a %s checkpoint, %.0f file%s, %.0f tensors, %.0f of them used; the head is %s\n",
+           cJSON_GetStringValue(cJSON_GetObjectItem(r, "folder")),
+           cJSON_GetStringValue(cJSON_GetObjectItem(r, "family")), number(r, "files"),
+           number(r, "files") == 1 ? "" : "s", number(r, "tensors"), number(r, "used"),
+           cJSON_IsTrue(cJSON_GetObjectItem(r, "tied")) ? "tied to the embedding" : "its own");
+    print_tensors(cJSON_GetObjectItem(r, "unused"), "left out");
+    print_tensors(cJSON_GetObjectItem(r, "unknown"), "unknown");
+    cJSON_ArrayForEach(note, cJSON_GetObjectItem(r, "notes")) printf("note: %s\n", cJSON_GetStringValue(note));
+}
+
 static bool bar_shown;
 
 void cli_bar(double done, const char *text)

@@ -112,7 +112,7 @@ static int run(const cli_args *a)
     cli_model m;
     int32_t *ids = NULL, *grown;
     int64_t count = 0;
-    taut_status s = cli_model_open(&m, a->operand[0], k);
+    taut_status s = cli_model_open(&m, a->operand[0], k, (uint64_t)cli_int(a, "--seed", 1, 0, INT64_MAX));
     if (s) return cli_fail(a);
     if (m.model->spec.arch != TAUT_ARCH_GPT)
         s = taut_fail(TAUT_BAD_CONFIG, "%s is of model.arch = %s: only a gpt writes text", a->operand[0],

@@ -17,10 +17,11 @@ typedef struct {
 static void hide(const source *s, taut_slot to, uint64_t key, int64_t id)
 {
     const int64_t t = s->base.task.t;
-    const int32_t vocab = taut_vocab_size(s->text->vocab);
+    const int32_t vocab = taut_vocab_size(s->text->vocab), own = taut_vocab_mask(s->text->vocab);
     int64_t real = 0;
     while (real < t && to.target[real] >= 0) real++; /* a partial window is padded at its end */
-    if (s->mask_rate > 0) taut_mask_tokens(to.ids, to.target, real, key, id * t, s->mask_rate, vocab, vocab);
+    if (s->mask_rate > 0)
+        taut_mask_tokens(to.ids, to.target, real, key, id * t, s->mask_rate, own < 0 ? vocab : own, vocab);
 }
 
 static int64_t text_count(const taut_source *base, taut_split split)
@@ -58,7 +59,8 @@ taut_status taut_source_text(taut_source **out, taut_text *text, int64_t context
         taut_text_free(text);
         return taut_no_memory("a text");
     }
-    const int64_t vocab = taut_vocab_size(text->vocab), tokens = vocab + (mask_rate > 0);
+    const int64_t vocab = taut_vocab_size(text->vocab),
+                  tokens = vocab + (mask_rate > 0 && taut_vocab_mask(text->vocab) < 0);
     *s = (source){ { &text_ops, { tokens, context, 0, context, tokens }, text->vocab }, text, mask_rate };
     *out = &s->base;
     return TAUT_OK;

@@ -9,7 +9,7 @@ typedef struct taut_text {
     taut_vocab *vocab;
 } taut_text;
 
-/* source: "brackets" is built in (builtin_length characters from seed), anything else is found as data.
+/* source: "brackets" is built in (builtin_length characters from seed), "none" is refused, all else is found as data.
  * tokens: "bytes" takes any file that is not empty; "chars" wants UTF-8 without NUL.  A given vocabulary
  * is copied and used instead of tokens, so that a model reads the text as it was trained to.
  * The first int((1 - val_fraction) * len) ids train; val_fraction is from 0 to 1. */

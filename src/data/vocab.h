@@ -32,7 +32,8 @@ taut_status taut_vocab_decode(char **text, size_t *len, const taut_vocab *vocab,
                               int64_t count) TAUT_MUST_USE;
 
 /* A string for a model's file: "bytes"; "chars:" and ranges of code points in hex ("chars:a,20-7e,e9"); "bpe:" and
- * what taut_bpe_parse reads, from the next line on; "wordpiece:" or "wordpiece-cased:" and a token a line.  The caller frees; NULL: out of memory.  parse refuses everything else. */
+ * what taut_bpe_parse reads, from the next line on; "wordpiece:" or "wordpiece-cased:" and a token a line.
+ * The caller frees; NULL: out of memory.  parse refuses everything else. */
 char *taut_vocab_print(const taut_vocab *vocab);
 taut_status taut_vocab_parse(taut_vocab **out, const char *printed) TAUT_MUST_USE;
 #endif

@@ -117,7 +117,9 @@ taut_status taut_model_open(taut_model **out, const char *path, const taut_kerne
     if (s) return s;
     const char *recipe = taut_safetensors_meta(st, "taut.recipe"), *vocab = taut_safetensors_meta(st, "taut.vocab");
     const taut_st_tensor *embed = taut_safetensors_find(st, "embed.weight");
-    if (!recipe || !vocab) s = taut_fail(TAUT_BAD_FILE, "%s: not a taut model (no recipe in its metadata)", path);
+    if (!recipe || !vocab)
+        s = taut_fail(TAUT_BAD_FILE,
+                      "%s: not a taut model, as its metadata has no recipe (from Hugging Face? taut convert)", path);
     if (!s) s = read_spec(&spec, recipe, path);
     const bool reads_tokens = !s && !taut_arch_reads_images(spec.arch);
     if (!s && reads_tokens && (!embed || embed->rank != 2 || embed->shape[0] < 1))

@@ -56,6 +56,7 @@ static void fill(double *w, const taut_param *p, uint64_t key, double *work)
         orthogonal(w, p, key, work);
         return;
     }
+#pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < len; i++) w[i] = random ? taut_rng_normal(key, (uint64_t)i) : same_everywhere(p);
     const double top = spectral ? est_norm(w, p->rows, p->cols) : 1;
     for (int64_t i = 0; random && i < len; i++) w[i] *= p->gain / (top > 0 ? top : 1);

@@ -9,7 +9,7 @@ void taut_data_spec_read(taut_data_spec *s, taut_config *cfg)
     static const char *const tokens[] = { "chars", "bytes" };
     s->source = taut_config_text(cfg, "data.source", "brackets");
     s->tokens = tokens[taut_config_choice(cfg, "data.tokens", "chars|bytes", 0)];
-    s->val_fraction = taut_config_real(cfg, "data.val_fraction", 0.1, 1e-6, 0.9);
+    s->val_fraction = taut_config_real(cfg, "data.val_fraction", 0.1, 1e-6, 1);
     s->length = taut_config_int(cfg, "data.length", 1000000, 100, 1000000000);
     s->seed = (uint64_t)taut_config_int(cfg, "data.seed", 1, 0, INT64_MAX);
 }

@@ -1,0 +1,55 @@
+#!/bin/sh
+# A Hugging Face checkpoint becomes a model like any other: described, converted, evaluated, sampled, certified, checked.
+. tests/cli/lib.sh
+hf=$tmp/gpt2 out=$tmp/model.safetensors
+refused() { # LINE COMMAND...: exit 1 and one line with LINE in it, nothing on stdout
+    line=$1; shift
+    "$TAUT" "$@" >"$tmp/out" 2>"$tmp/err"; rc=$?
+    [ "$rc" = 1 ] && [ ! -s "$tmp/out" ] && [ "$(wc -l <"$tmp/err")" = 1 ] && grep -q -- "$line" "$tmp/err"
+}
+mkdir "$hf"
+cp tests/golden/hf_gpt2/* "$hf"
+check "no tokenizer" refused "no tokenizer" convert "$hf" --out "$out"
+check "too many tokens" refused "256 tokens for an embedding of 29" convert "$hf" --tokenizer bytes --out "$out"
+check "nothing was written" [ ! -e "$out" ]
+
+# a tokenizer of 28 tokens: 26 letters, the space, "th"
+awk 'BEGIN { printf "{"; for (i = 0; i < 26; i++) printf "\"%c\":%d,", 97 + i, i; print "\"\304\240\":26,\"th\":27}" }' >"$hf/vocab.json"
+printf '#version: 0.2\nt h\n' >"$hf/merges.txt"
+awk 'BEGIN { for (i = 0; i < 60; i++) printf "the quick brown fox jumps over the lazy dog " }' >"$tmp/text"
+printf 'Loud' >"$tmp/loud"
+check "no place to go" refused "--out FILE is missing" convert "$hf"
+check "info" "$TAUT" info "$hf"
+"$TAUT" info "$hf" --json >"$tmp/json"
+check "28 tensors" [ "$(json_get "$tmp/json" used)" = 28 ]
+check "tied" [ "$(json_get "$tmp/json" tied)" = true ]
+check "convert" "$TAUT" convert "$hf" --out "$out"
+"$TAUT" convert "$hf" --out "$out" --json >"$tmp/json"
+check "its vocabulary" [ "$(json_get "$tmp/json" vocabulary)" = 28 ]
+check "info of the model" "$TAUT" info "$out"
+check "eval" "$TAUT" eval "$out" --data "$tmp/text"
+"$TAUT" eval "$out" --data "$tmp/text" --json >"$tmp/json"
+# "the" is two tokens, so a sentence has 42; the first of all is no target
+check "targets" [ "$(json_get "$tmp/json" targets)" = $((60 * 42 - 1)) ]
+check "no text of its own" refused "names no text" eval "$out"
+check "bytes outside the vocabulary" refused "byte 0, 0x4c, is not in the vocabulary" eval "$out" --data "$tmp/loud"
+check "sample" "$TAUT" sample "$out" --prompt "the fox" --length 5
+check "certify" "$TAUT" certify "$out" --data "$tmp/text" --n-ex 2 --out "$tmp/cert.json"
+check "check" "$TAUT" check "$tmp/cert.json" "$out"
+check "a folder is no model" refused "taut convert" eval "$hf" --data "$tmp/text"
+check "bounds need a model" refused "first taut convert" info "$hf" --bound
+
+sed 's/"n_embd": 16/"n_embd": 32/' tests/golden/hf_gpt2/config.json >"$hf/config.json"
+check "a wrong shape" refused "wte.weight is 29 x 16, config.json asks for 29 x 32" convert "$hf" --out "$out"
+check "info says so too" refused "asks for 29 x 32" info "$hf"
+check "no checkpoint" refused "config.json" convert "$tmp" --out "$out"
+
+# an encoder: its mask is the tokenizer's
+mkdir "$tmp/bert"
+cp tests/golden/hf_bert/* "$tmp/bert"
+printf '[PAD]\n[UNK]\n[MASK]\nthe\nquick\nbrown\nfox\njump\n##s\nover\nlazy\ndog\n' >"$tmp/bert/vocab.txt"
+check "convert an encoder" "$TAUT" convert "$tmp/bert" --out "$out"
+check "eval an encoder" "$TAUT" eval "$out" --data "$tmp/text"
+check "certify an encoder" "$TAUT" certify "$out" --out "$tmp/cert.json"
+check "check it" "$TAUT" check "$tmp/cert.json" "$out"
+finish "convert"
