@@ -126,6 +126,11 @@ install: all
 	install -m 644 $(BUILD)/libtaut.a $(DESTDIR)$(PREFIX)/lib/libtaut.a
 	install -m 755 $(BUILD)/libtaut.so $(DESTDIR)$(PREFIX)/lib/libtaut.so.0
 	ln -sf libtaut.so.0 $(DESTDIR)$(PREFIX)/lib/libtaut.so
+	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	$(BUILD)/taut man > $(DESTDIR)$(PREFIX)/share/man/man1/taut.1
+	for c in $$($(BUILD)/taut --help | sed -n 's/^  taut \([a-z]*\) .*/\1/p'); do \
+	    $(BUILD)/taut man $$c > $(DESTDIR)$(PREFIX)/share/man/man1/taut-$$c.1 || exit 1; done
+	$(BUILD)/taut man --bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/taut
 	sed 's|^prefix=.*|prefix=$(PREFIX)|' $(BUILD)/taut.pc > $(DESTDIR)$(PREFIX)/lib/pkgconfig/taut.pc
 
 clean:

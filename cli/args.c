@@ -6,7 +6,7 @@
 #include "base/number.h"
 #include "cli.h"
 
-static const cli_option common[] = {
+const cli_option cli_common[] = {
     { "--json", NULL, "print one JSON object and nothing else" },
     { "--seed", "N", "seed of everything random" },
     { "--threads", "N", "threads to use (default: one a processor)" },
@@ -18,7 +18,7 @@ static const cli_option common[] = {
 static const cli_option *find(const cli_command *c, const char *name, size_t len)
 {
     for (int table = 0; table < 2; table++)
-        for (const cli_option *o = table ? common : c->options; o && o->name; o++)
+        for (const cli_option *o = table ? cli_common : c->options; o && o->name; o++)
             if (strlen(o->name) == len && strncmp(o->name, name, len) == 0) return o;
     return NULL;
 }
@@ -28,7 +28,7 @@ static bool unknown(const cli_command *c, const char *name)
     const char *list[64];
     int count = 0;
     for (int table = 0; table < 2; table++)
-        for (const cli_option *o = table ? common : c->options; o && o->name; o++) list[count++] = o->name;
+        for (const cli_option *o = table ? cli_common : c->options; o && o->name; o++) list[count++] = o->name;
     const char *near = taut_nearest(name, list, count);
     fprintf(stderr, "taut %s: unknown option %s%s%s%s\n", c->name, name, near ? " (did you mean " : "",
             near ? near : "", near ? "?)" : "");
@@ -67,7 +67,7 @@ void cli_help(const cli_command *c)
 {
     printf("taut %s %s\n    %s\n\n", c->name, c->operands, c->summary);
     for (int table = 0; table < 2; table++)
-        for (const cli_option *o = table ? common : c->options; o && o->name; o++)
+        for (const cli_option *o = table ? cli_common : c->options; o && o->name; o++)
             printf("  %-14s %-8s %s\n", o->name, o->value ? o->value : "", o->help);
     printf("\nexample\n    %s\n", c->example);
 }

@@ -6,22 +6,22 @@
 #include "cli.h"
 #include "taut.h"
 
-static const cli_command *const commands[] = { &cli_train,   &cli_eval,    &cli_sample, &cli_info,
-                                               &cli_convert, &cli_certify, &cli_check,  &cli_plan,
-                                               &cli_paper,   &cli_bench,   &cli_report };
-enum { COMMANDS = sizeof commands / sizeof *commands };
+const cli_command *const cli_commands[] = { &cli_train, &cli_eval, &cli_sample, &cli_info,  &cli_convert, &cli_certify,
+                                            &cli_check, &cli_plan, &cli_paper,  &cli_bench, &cli_report,  &cli_man };
+enum { COMMANDS = sizeof cli_commands / sizeof *cli_commands };
+const int cli_command_count = COMMANDS;
 
 static void usage(FILE *to)
 {
-    fprintf(to, "taut %s: trains, measures and certifies Lipschitz-bounded transformers\n\n", TAUT_VERSION);
-    for (int i = 0; i < COMMANDS; i++) fprintf(to, "  taut %-8s %s\n", commands[i]->name, commands[i]->summary);
+    fprintf(to, "taut %s: trains, measures, certifies and attacks Lipschitz-bounded transformers\n\n", TAUT_VERSION);
+    for (int i = 0; i < COMMANDS; i++) fprintf(to, "  taut %-8s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
     fprintf(to, "\ntaut COMMAND --help says more.\n");
 }
 
 static int unknown(const char *word)
 {
     const char *names[COMMANDS];
-    for (int i = 0; i < COMMANDS; i++) names[i] = commands[i]->name;
+    for (int i = 0; i < COMMANDS; i++) names[i] = cli_commands[i]->name;
     const char *near = taut_nearest(word, names, COMMANDS);
     fprintf(stderr, "taut: no command is called %s%s%s%s (taut --help lists them)\n", word,
             near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
@@ -54,13 +54,13 @@ int main(int argc, char **argv)
     }
     for (int i = 0; i < COMMANDS; i++) {
         cli_args args;
-        if (strcmp(argv[1], commands[i]->name) != 0) continue;
-        if (!cli_parse(&args, commands[i], argc - 2, argv + 2)) return EXIT_BAD;
+        if (strcmp(argv[1], cli_commands[i]->name) != 0) continue;
+        if (!cli_parse(&args, cli_commands[i], argc - 2, argv + 2)) return EXIT_BAD;
         if (cli_flag(&args, "--help")) {
-            cli_help(commands[i]);
+            cli_help(cli_commands[i]);
             return told(EXIT_DONE);
         }
-        return told(commands[i]->run(&args));
+        return told(cli_commands[i]->run(&args));
     }
     return unknown(argv[1]);
 }

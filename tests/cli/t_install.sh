@@ -15,6 +15,13 @@ check "make install: $(tail -n 3 "$tmp/log")" [ $rc = 0 ]
 for file in bin/taut include/taut.h lib/libtaut.a lib/libtaut.so lib/libtaut.so.0 lib/pkgconfig/taut.pc; do
     check "$file is installed" [ -s "$root/$file" ]
 done
+for page in taut taut-train taut-man; do
+    check "$page(1) is installed" [ -s "$root/share/man/man1/$page.1" ]
+    command -v groff >/dev/null && check "$page(1) is troff" [ -z "$(groff -man -ww -Tutf8 "$root/share/man/man1/$page.1" 2>&1 >/dev/null)" ]
+done
+check "a page for every command" [ "$(find "$root/share/man/man1" -name 'taut-*.1' | wc -l)" = "$("$TAUT" --help | grep -c '^  taut ')" ]
+command -v bash >/dev/null && check "bash completes" [ "$(bash -c '. "$1"; COMP_WORDS=(taut cer); COMP_CWORD=1; _taut; echo "${COMPREPLY[*]}"' - \
+    "$root/share/bash-completion/completions/taut")" = certify ]
 check "taut.pc names the prefix it was installed to" grep -q "^prefix=$prefix\$" "$root/lib/pkgconfig/taut.pc"
 check "the installed program runs" "$root/bin/taut" info
 
