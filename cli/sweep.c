@@ -1,0 +1,277 @@
+/* Many runs of one recipe: every combination of the values of some keys, each in a folder of its own that says which.
+ * A sweep that was stopped goes on where it was: finished runs are passed over, begun ones resumed. */
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/file.h"
+#include "cli.h"
+#include "report/run.h"
+
+extern char **environ;
+
+enum { AXES = 16, VALUES = 64, RUNS = 1000, LEN = 256 };
+
+typedef struct {
+    char key[64], value[VALUES][64];
+    int count;
+} axis;
+
+typedef struct {
+    const cli_args *args;
+    const char *recipe, *out;
+    axis axis[AXES];
+    int axes, runs;
+    pid_t child[RUNS]; /* 0: not running */
+} sweep;
+
+/* "train.lr=0.1,0.2" */
+static bool read_axis(axis *x, const char *text)
+{
+    const char *equal = strchr(text, '='), *at = equal ? equal + 1 : "";
+    if (!equal || equal == text || equal - text >= (int)sizeof x->key) return false;
+    memcpy(x->key, text, (size_t)(equal - text));
+    x->key[equal - text] = '\0';
+    for (x->count = 0; *at && x->count < VALUES;) {
+        const size_t len = strcspn(at, ",");
+        if (len == 0 || len >= sizeof x->value[0] || memchr(at, '/', len)) return false;
+        memcpy(x->value[x->count], at, len);
+        x->value[x->count++][len] = '\0';
+        at += len + (at[len] == ',');
+    }
+    return x->count > 0 && !*at;
+}
+
+static const char *value_of(const sweep *s, int run, int axis_index)
+{
+    for (int i = 0; i < axis_index; i++) run /= s->axis[i].count;
+    return s->axis[axis_index].value[run % s->axis[axis_index].count];
+}
+
+static void folder_of(const sweep *s, int run, char path[LEN * 8])
+{
+    int len = snprintf(path, LEN * 8, "%s/%03d", s->out, run);
+    for (int i = 0; i < s->axes; i++)
+        len += snprintf(path + len, (size_t)(LEN * 8 - len), "_%s=%s", s->axis[i].key, value_of(s, run, i));
+}
+
+static bool has(const char *folder, const char *name)
+{
+    char path[LEN * 9];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return taut_file_exists(path);
+}
+
+static bool finished(const char *folder)
+{
+    bool broken = false;
+    cJSON *summary = taut_report_json(folder, "summary.json", &broken);
+    const bool done = summary && !cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(summary, "stopped"));
+    cJSON_Delete(summary);
+    return done;
+}
+
+/* The words of `taut train` (or of `taut certify` of a finished one) for this run; the caller has room for 64. */
+static void words_of(const sweep *s, int run, const char *folder, const char **word, char set[AXES][LEN])
+{
+    int n = 0;
+    word[n++] = "taut";
+    word[n++] = "train";
+    word[n++] = s->recipe;
+    word[n++] = "--out";
+    word[n++] = folder;
+    word[n++] = "--json";
+    if (has(folder, "state.safetensors")) word[n++] = "--resume";
+    for (int i = 0; i < s->axes; i++) {
+        snprintf(set[i], LEN, "%s=%s", s->axis[i].key, value_of(s, run, i));
+        word[n++] = "--set";
+        word[n++] = set[i];
+    }
+    static const char *const passed[] = { "--threads", "--seed", "--kernels" };
+    for (int i = 0; i < 3; i++)
+        if (cli_flag(s->args, passed[i])) {
+            word[n++] = passed[i];
+            word[n++] = cli_text(s->args, passed[i], "");
+        }
+    word[n] = NULL;
+}
+
+static pid_t start(const char *const *word, const char *folder)
+{
+    char log[LEN * 9];
+    pid_t child = 0;
+    posix_spawn_file_actions_t files;
+    snprintf(log, sizeof log, "%s/sweep.log", folder);
+    if (taut_dir_make(folder) || posix_spawn_file_actions_init(&files)) return 0;
+    posix_spawn_file_actions_addopen(&files, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    posix_spawn_file_actions_adddup2(&files, 1, 2);
+    if (posix_spawn(&child, "/proc/self/exe", &files, NULL, (char *const *)word, environ)) child = 0;
+    posix_spawn_file_actions_destroy(&files);
+    return child;
+}
+
+/* Waits for one child; returns its run, or -1. */
+static int reap(sweep *s, bool *well)
+{
+    int state = 0;
+    const pid_t who = wait(&state);
+    for (int i = 0; who > 0 && i < s->runs; i++)
+        if (s->child[i] == who) {
+            s->child[i] = 0;
+            *well = WIFEXITED(state) && WEXITSTATUS(state) == EXIT_DONE;
+            return i;
+        }
+    return -1;
+}
+
+static int run_all(sweep *s, int jobs)
+{
+    char folder[LEN * 8], set[AXES][LEN], text[64];
+    const char *word[64];
+    int running = 0, failed = 0, done = 0;
+    for (int next = 0; next < s->runs || running;) {
+        if (next < s->runs && running < jobs) {
+            folder_of(s, next, folder);
+            if (finished(folder)) {
+                next++, done++;
+                continue;
+            }
+            words_of(s, next, folder, word, set);
+            s->child[next] = start(word, folder);
+            if (!s->child[next]) return cli_refuse(s->args, "%s: cannot start a run there", folder);
+            next++, running++;
+            continue;
+        }
+        bool well = false;
+        const int which = reap(s, &well);
+        running--, done++;
+        if (!well && which >= 0) {
+            folder_of(s, which, folder);
+            fprintf(stderr, "taut sweep: %s failed: see its sweep.log\n", folder);
+            failed++;
+        }
+        snprintf(text, sizeof text, "%d of %d runs", done, s->runs);
+        cli_bar((double)done / s->runs, text);
+    }
+    cli_bar_end();
+    return failed ? EXIT_BAD : EXIT_DONE;
+}
+
+static int certify_all(sweep *s)
+{
+    char folder[LEN * 8], cert[LEN * 9];
+    for (int i = 0; i < s->runs; i++) {
+        folder_of(s, i, folder);
+        snprintf(cert, sizeof cert, "%s/certificate.json", folder);
+        const char *word[] = { "taut", "certify", folder, "--out", cert, "--json", NULL };
+        bool well = false;
+        if (!finished(folder) || taut_file_exists(cert)) continue;
+        s->child[i] = start(word, folder);
+        if (!s->child[i] || reap(s, &well) < 0 || !well) return cli_refuse(s->args, "%s: cannot be certified", folder);
+    }
+    return EXIT_DONE;
+}
+
+/* The frontier: a page of plots, and a line for each run. */
+static int tell(const sweep *s)
+{
+    char(*folder)[LEN * 8] = calloc((size_t)s->runs, sizeof *folder), page_path[LEN * 2];
+    char **list = calloc((size_t)s->runs, sizeof *list);
+    cJSON *o = cJSON_CreateObject(), *runs = cJSON_AddArrayToObject(o, "runs");
+    taut_page page;
+    int code = EXIT_DONE;
+    if (!folder || !list) return cli_refuse(s->args, "out of memory");
+    for (int i = 0; i < s->runs; i++) {
+        bool broken = false;
+        folder_of(s, i, list[i] = folder[i]);
+        cJSON *one = cJSON_CreateObject(), *cert = taut_report_json(folder[i], "certificate.json", &broken);
+        cJSON *summary = taut_report_json(folder[i], "summary.json", &broken);
+        cJSON_AddStringToObject(one, "run", folder[i]);
+        cJSON_AddNumberToObject(one, "val_loss", taut_report_number(summary, "val_loss"));
+        cJSON_AddNumberToObject(one, "lip", taut_report_number(cert, "lip"));
+        if (!cli_flag(s->args, "--json"))
+            printf("%-60s  loss %8.4f  bound %10.4g\n", folder[i], taut_report_number(summary, "val_loss"),
+                   taut_report_number(cert, "lip"));
+        cJSON_AddItemToArray(runs, one);
+        cJSON_Delete(cert);
+        cJSON_Delete(summary);
+    }
+    taut_page_begin(&page, s->recipe, NULL);
+    taut_report_frontier(&page, s->runs, list);
+    snprintf(page_path, sizeof page_path, "%s/frontier.html", s->out);
+    if (taut_page_end(&page, page_path)) code = cli_fail(s->args);
+    free(folder);
+    free(list);
+    if (!code && cli_flag(s->args, "--json")) return cli_json(o);
+    if (!code) printf("%s\n", page_path);
+    cJSON_Delete(o);
+    return code;
+}
+
+static int write_slurm(const sweep *s, const char *path)
+{
+    taut_markup t = { 0 };
+    char folder[LEN * 8], set[AXES][LEN];
+    const char *word[64];
+    taut_markup_add(&t, "#!/bin/sh\n#SBATCH --array=0-%d\n#SBATCH --job-name=taut\ncase $SLURM_ARRAY_TASK_ID in\n",
+                    s->runs - 1);
+    for (int i = 0; i < s->runs; i++) {
+        folder_of(s, i, folder);
+        words_of(s, i, folder, word, set);
+        taut_markup_add(&t, "%d) set --", i);
+        for (int w = 1; word[w]; w++)
+            if (strcmp(word[w], "--resume") != 0) taut_markup_add(&t, " '%s'", word[w]);
+        taut_markup_add(&t, "; run='%s' ;;\n", folder);
+    }
+    taut_markup_add(&t, "esac\n[ -e \"$run/state.safetensors\" ] && set -- \"$@\" --resume\n"
+                        "taut \"$@\" && taut certify \"$run\" --out \"$run/certificate.json\"\n");
+    taut_status bad = t.failed ? TAUT_NO_MEMORY : taut_file_write(path, t.data, t.len);
+    taut_markup_free(&t);
+    if (bad) return cli_fail(s->args);
+    printf("%s: %d runs; sbatch %s, then this command again without --slurm for the frontier\n", path, s->runs, path);
+    return EXIT_DONE;
+}
+
+static int run(const cli_args *a)
+{
+    static sweep s;
+    s = (sweep){ .args = a, .recipe = a->operand[0], .out = cli_text(a, "--out", NULL), .runs = 1 };
+    (void)cli_kernels(a);
+    if (!s.out) return cli_refuse(a, "say where the runs go: --out FOLDER");
+    if (strlen(s.out) >= LEN) return cli_refuse(a, "--out is too long a name");
+    if (strchr(s.out, '\'') || strchr(s.recipe, '\'')) return cli_refuse(a, "a name with a quote in it");
+    if (!taut_file_exists(s.recipe)) return cli_refuse(a, "%s: there is no such recipe", s.recipe);
+    for (int i = 0; i < a->given; i++) {
+        if (strcmp(a->name[i], "--grid") != 0) continue;
+        if (s.axes == AXES || !read_axis(&s.axis[s.axes], a->value[i]) || strchr(a->value[i], '\''))
+            return cli_refuse(a, "--grid %s is not section.key=value,value,...", a->value[i]);
+        s.runs *= s.axis[s.axes++].count;
+        if (s.runs > RUNS) return cli_refuse(a, "that is more than %d runs", RUNS);
+    }
+    const int jobs = (int)cli_int(a, "--jobs", 1, 1, 64);
+    if (cli_flag(a, "--slurm")) return write_slurm(&s, cli_text(a, "--slurm", ""));
+    const int trained = run_all(&s, jobs), certified = certify_all(&s), told = tell(&s);
+    return trained ? trained : certified ? certified : told;
+}
+
+static const cli_option options[] = {
+    { "--out", "FOLDER", "where the runs go, one folder each" },
+    { "--grid", "S.K=A,B", "values of a key; may be repeated: every combination is run" },
+    { "--jobs", "N", "runs at a time (default 1; see also --threads)" },
+    { "--slurm", "FILE", "write a Slurm array script instead of running" },
+    { NULL, NULL, NULL },
+};
+
+const cli_command cli_sweep = {
+    "sweep",
+    "RECIPE --out FOLDER",
+    "trains and certifies many runs, and draws their frontier",
+    "taut sweep recipes/tiny.ini --out runs/lr --grid train.lr=0.001,0.003 --jobs 2 --threads 1",
+    1,
+    1,
+    options,
+    run,
+};

@@ -1,0 +1,41 @@
+#!/bin/sh
+# taut sweep: every combination once, again without work, a stopped one resumed, a failed one named, and a Slurm script.
+. tests/cli/lib.sh
+cp recipes/tiny.ini "$tmp/r.ini"
+fixed="--grid model.width=16 --grid model.depth=1 --grid model.heads=2 --grid model.context=16 --grid train.steps=4
+ --grid train.batch=2 --grid data.length=2000"
+sweep() { # shellcheck disable=SC2086 # $fixed is many words
+    "$TAUT" sweep "$tmp/r.ini" --out "$tmp/s" $fixed --grid train.lr=0.001,0.002 "$@" --threads 1 >"$tmp/o" 2>"$tmp/e"
+}
+sweep --jobs 2 --json
+check "runs: $(cat "$tmp/e")" [ $? = 0 ]
+check "two of them" [ "$(find "$tmp/s" -name summary.json | wc -l)" = 2 ]
+check "each certified" [ "$(find "$tmp/s" -name certificate.json | wc -l)" = 2 ]
+check "the keys are set" grep -q '^lr = 0.002' "$tmp"/s/001*/recipe.ini
+check "a frontier" grep -q 'id="frontier"' "$tmp/s/frontier.html"
+check "one object" [ "$(tr -d ' \t\n' <"$tmp/o" | grep -o '"val_loss":[0-9]' | wc -l)" = 2 ]
+find "$tmp/s" -name model.safetensors -exec ls -l --time-style=full-iso {} + >"$tmp/before"
+sweep
+find "$tmp/s" -name model.safetensors -exec ls -l --time-style=full-iso {} + >"$tmp/after"
+check "what is finished is not done again" cmp "$tmp/before" "$tmp/after"
+one=$(find "$tmp/s" -name '000*' -type d)
+rm "$one/summary.json" "$one/certificate.json"
+sweep
+check "what was begun is resumed" [ -s "$one/summary.json" ]
+check "and certified" [ -s "$one/certificate.json" ]
+sweep --grid train.optimiser=adamw,nonsense
+rc=$?
+check "a run that cannot be is named" [ $rc = 1 ]
+check "by its folder" grep -q 'optimiser=nonsense failed' "$tmp/e"
+check "with the reason in its log" grep -q nonsense "$(find "$tmp/s" -path '*nonsense/sweep.log' | head -n 1)"
+for bad in "--grid lr" "--grid =1" "--grid train.lr=" "--grid train.lr=1,,2" "--jobs 0" "--grid train.lr=../x"; do
+    # shellcheck disable=SC2086 # $bad is two words
+    sweep $bad
+    rc=$?
+    check "refused: $bad" [ $rc = 1 ]
+    check "in one line: $bad" [ "$(wc -l <"$tmp/e")" = 1 ]
+done
+sweep --slurm "$tmp/job.sh"
+check "a script for Slurm" sh -n "$tmp/job.sh"
+check "with both runs" grep -q -- '--array=0-1' "$tmp/job.sh"
+finish "taut sweep"
