@@ -2,10 +2,14 @@
 #include "data/images.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
+#include "data/find.h"
+#include "data/image_files.h"
 #include "data/shapes.h"
 
 static const taut_known_images known[] = {
@@ -14,6 +18,9 @@ static const taut_known_images known[] = {
       TAUT_SHAPES_CLASSES,
       "0.5 0.5 0.5",
       "0.29 0.29 0.29" },
+    { "mnist", { 28, 28, 1 }, 10, "0.1307", "0.3081" },
+    { "fashion-mnist", { 28, 28, 1 }, 10, "0.2860", "0.3530" },
+    { "cifar10", { 32, 32, 3 }, 10, "0.4914 0.4822 0.4465", "0.2470 0.2435 0.2616" },
 };
 
 const taut_known_images *taut_images_known(const char *source)
@@ -69,8 +76,29 @@ static taut_status open_shapes(taut_images **out, int64_t length, double val_fra
     return TAUT_OK;
 }
 
+static bool holds(const char *folder, const char *file)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", folder, file);
+    if (taut_file_exists(path)) return true;
+    snprintf(path, sizeof path, "%s/%s.gz", folder, file);
+    return taut_file_exists(path);
+}
+
 taut_status taut_images_open(taut_images **out, const char *source, int64_t length, double val_fraction, uint64_t seed)
 {
     if (strcmp(source, "shapes") == 0) return open_shapes(out, length, val_fraction, seed);
-    return taut_fail(TAUT_BAD_DATA, "%s: not a set of images that taut knows (shapes)", source);
+    const taut_known_images *k = taut_images_known(source);
+    char *folder;
+    taut_status s = taut_data_find(&folder, source);
+    if (s) return s;
+    if (holds(folder, "train-images-idx3-ubyte"))
+        s = taut_idx_open(out, folder, k ? k->classes : 256);
+    else if (holds(folder, "data_batch_1.bin"))
+        s = taut_cifar_open(out, folder);
+    else
+        s = taut_fail(TAUT_BAD_DATA, "%s: no images: neither train-images-idx3-ubyte nor data_batch_1.bin is in it",
+                      folder);
+    free(folder);
+    return s;
 }

@@ -28,7 +28,8 @@ typedef struct {
 } taut_known_images;
 const taut_known_images *taut_images_known(const char *source); /* or NULL */
 
-/* source: "shapes" is built in (`length` images from seed, the last val_fraction of them for validation). */
+/* source: "shapes" is built in (`length` images from seed, the last val_fraction of them for validation); anything else is
+ * a folder found as data, with IDX files or CIFAR-10's, whose test images validate. */
 taut_status taut_images_open(taut_images **out, const char *source, int64_t length, double val_fraction,
                              uint64_t seed) TAUT_MUST_USE;
 void taut_images_free(taut_images *);

@@ -1,0 +1,9 @@
+/* Image sets in folders: IDX (MNIST, Fashion-MNIST) and CIFAR-10's binary version, compressed or not. */
+#ifndef TAUT_DATA_IMAGE_FILES_H
+#define TAUT_DATA_IMAGE_FILES_H
+#include "data/images.h"
+
+/* Each looks for its own files in the folder; classes: labels must be below it. */
+taut_status taut_idx_open(taut_images **out, const char *folder, int64_t classes) TAUT_MUST_USE;
+taut_status taut_cifar_open(taut_images **out, const char *folder) TAUT_MUST_USE;
+#endif
