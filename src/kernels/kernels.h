@@ -70,6 +70,10 @@ typedef struct taut_kernels {
     void (*gemm)(taut_real *c, const taut_real *a, const taut_real *b, int64_t m, int64_t n, int64_t k, bool ta,
                  bool tb, double alpha, double beta);
 
+    /* cholesky.c: r (n,n) = L^-1, lower triangular, where L L^T = a + shift I and a is symmetric (its lower half is
+     * read); all of r is NaN when that is not positive definite.  Costs n^2 doubles while it runs. */
+    void (*cholesky_inverse)(taut_real *r, const taut_real *a, double shift, int64_t n);
+
     /* rows.c: x and y are (rows, cols); p is (period, cols) and repeats: row r meets p[r % period]
      *     add_rows       y[r][c] = x[r][c] + p[r % period][c]     (y may be x)
      *     sum_rows       p[r % period][c] += y[r][c], its adjoint

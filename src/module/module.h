@@ -26,12 +26,23 @@ typedef struct {
     taut_span trace;
 } taut_point; /* where jvp and vjp are taken */
 
+/* What solving for a proximal step took, summed over examples and layers; an abstention is an example that did not
+ * reach its tolerance, with the last one's reason. */
+typedef struct {
+    int64_t solves, gradients, values, products, abstained;
+    double residual; /* the largest that was left, of those that reached it: proved on ref when strict */
+    const char *why;
+} taut_prox_log;
+
 typedef struct {
     const taut_kernels *k;  /* the only way a module touches numbers */
     taut_span scratch;      /* a stack: save a copy, take, restore the copy */
     bool param_grads;       /* off for measure and attack */
     const int32_t *lengths; /* real tokens of each example (padding mask); NULL: all are real */
     uint64_t dropout_key;   /* names this step's coins; 0: no dropout */
+    bool strict;            /* a proximal step that misses its tolerance gives NaN: the example abstains */
+    int prox_steps;         /* of a K-step proximal layer; 0: as many as it was built with */
+    taut_prox_log *prox;    /* who counts; NULL: nobody */
 } taut_run;
 
 /* A region of inputs and the norm in which Lipschitz constants are meant.  Always a ball per token:
@@ -242,4 +253,21 @@ typedef struct {
     taut_init init;
 } taut_cosattention_spec;
 taut_module *taut_cosattention(const taut_cosattention_spec *);
+
+typedef enum { TAUT_PROX_LBFGS, TAUT_PROX_NEWTON, TAUT_PROX_DESCENT, TAUT_PROX_BARZILAI } taut_prox_solver;
+typedef struct {
+    int64_t width, heads, head_width; /* heads * head_width may be less than width: the rest passes by untouched */
+    double eta;                       /* strength of the step; where it starts when it is learned */
+    bool learned;                     /* eta = root^2, root a weight */
+    double tol;                       /* |residual| of an example that does not abstain */
+    double loose;                     /* when not strict, |residual| <= loose |x| / eta is enough; 0: tol it is */
+    double slope_tol;                 /* of the derivatives' linear system, relative */
+    taut_prox_solver solver;
+    int steps;      /* 0: to the tolerance; K: the paper's K steps, which are not Lipschitz: bound +inf */
+    bool unrolled;  /* derivatives of those K steps themselves, not of the exact layer */
+    bool reflected; /* 2 prox(x) - x */
+    taut_init init;
+    double gain;
+} taut_attlip_spec;
+taut_module *taut_attlip(const taut_attlip_spec *); /* prox of a convex potential of attention; never causal */
 #endif

@@ -30,6 +30,7 @@ CPU_SLOT(sync);
 CPU_SLOT(axpby);
 CPU_SLOT(dot);
 CPU_SLOT(gemm);
+CPU_SLOT(cholesky_inverse);
 CPU_SLOT(add_rows);
 CPU_SLOT(sum_rows);
 CPU_SLOT(mul_rows);

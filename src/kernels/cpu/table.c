@@ -13,6 +13,7 @@ const taut_kernels CPU(table) = {
     .axpby = CPU(axpby),
     .dot = CPU(dot),
     .gemm = CPU(gemm),
+    .cholesky_inverse = CPU(cholesky_inverse),
     .add_rows = CPU(add_rows),
     .sum_rows = CPU(sum_rows),
     .mul_rows = CPU(mul_rows),

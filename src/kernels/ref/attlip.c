@@ -68,7 +68,7 @@ void taut_ref_attlip(double *f, taut_real *max_, taut_real *sum_, const taut_rea
     for (int64_t e = 0; e < a->n; e++) f[e] = 0;
     for (int64_t index = 0; index < a->n * a->heads; index++) {
         const scene s = scene_at(a, index, v, NULL, max_, sum_);
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (a->tq > 16)
         for (int64_t i = 0; i < a->tq; i++) {
             const int64_t row = s.rows + i;
             const double *vi = token(v, a, s.example, s.head, i);
@@ -111,7 +111,7 @@ void taut_ref_attlip_grad(taut_real *g, taut_real *col, const taut_real *v, cons
 {
     for (int64_t index = 0; index < a->n * a->heads; index++) {
         const scene s = scene_at(a, index, v, NULL, max, sum);
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (a->tq > 16)
         for (int64_t i = 0; i < a->tq; i++)
             grad_row((double *)token(g, a, s.example, s.head, i), (double *)col + s.rows + i, &s, i);
     }
@@ -147,12 +147,12 @@ void taut_ref_attlip_hvp(taut_real *out, taut_real *mean_, const taut_real *e, c
     for (int64_t index = 0; index < a->n * a->heads; index++) {
         const scene s = scene_at(a, index, v, e, max, sum);
         double *mean = (double *)mean_ + s.rows;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (a->tq > 16)
         for (int64_t i = 0; i < a->tq; i++) {
             mean[i] = 0;
             for (int64_t j = 0; i < s.tokens && j < s.tokens; j++) mean[i] += alpha(&s, i, j) * slope_at(&s, i, j);
         }
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (a->tq > 16)
         for (int64_t i = 0; i < a->tq; i++)
             hvp_row((double *)token(out, a, s.example, s.head, i), mean, ((const double *)col)[s.rows + i], &s, i);
     }

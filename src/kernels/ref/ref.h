@@ -14,6 +14,7 @@ REF_SLOT(sync);
 REF_SLOT(axpby);
 REF_SLOT(dot);
 REF_SLOT(gemm);
+REF_SLOT(cholesky_inverse);
 REF_SLOT(add_rows);
 REF_SLOT(sum_rows);
 REF_SLOT(mul_rows);

@@ -13,6 +13,7 @@ const taut_kernels taut_ref_table = {
     .axpby = taut_ref_axpby,
     .dot = taut_ref_dot,
     .gemm = taut_ref_gemm,
+    .cholesky_inverse = taut_ref_cholesky_inverse,
     .add_rows = taut_ref_add_rows,
     .sum_rows = taut_ref_sum_rows,
     .mul_rows = taut_ref_mul_rows,

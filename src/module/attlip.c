@@ -1,0 +1,288 @@
+/* AttLip attention:  y = prox(x) = argmin_y f(y) + |y - x|^2 / (2 eta)   for every example, or 2 prox(x) - x;
+ *     f(y) = 1/2 sum over heads and tokens i of ln sum_j exp( |W_h y_i + W_h y_j|^2 / sqrt(dh) ).
+ *
+ * jvp    tp = (I + eta H)^-1 tx, H the second derivative of f at prox(x), by conjugate gradients; symmetric
+ * vjp    u = (I + eta H)^-1 gp, gx = u,  gW_h += -eta (G_h^T u + (H_h[u W_h^T])^T p),  geta += u.(p - x)/eta,
+ *        p = prox(x), G_h the gradient in V_h = p W_h^T.  Memory does not grow with the solver's steps.
+ *        With K steps, unrolled: module/attlip_steps.c.
+ * Bound  1 in norm flat (firmly non-expansive), sqrt(tokens) in norm tokens; out.round carries the defect 2 eta tol of
+ *        a solution that is only near; K steps: +inf.  docs/modules/attlip.md has the proofs.
+ * Trace  p, what prox.h keeps, and the path of unrolled steps.
+ * Masking  run->lengths: a padded token is not seen and passes unchanged.  NaN reaches its whole example.
+ * Strict   on the ref kernels: the residual is proved (bound/attlip.c), and an example above tol becomes NaN. */
+#include <math.h>
+
+#include "bound/rounding.h"
+#include "module/attlip.h"
+
+static double root_of(const attlip *s, const taut_kernels *k)
+{
+    double root = 0;
+    if (s->spec.learned) k->get(&root, s->root.value, 1);
+    return root;
+}
+
+static double eta_of(const attlip *s, const taut_kernels *k)
+{
+    return s->spec.learned ? root_of(s, k) * root_of(s, k) : s->spec.eta;
+}
+
+static bool plain(const attlip *s) { return s->spec.steps > 0 || s->spec.solver >= TAUT_PROX_DESCENT; }
+
+static int steps_of(const attlip *s, const taut_run *run)
+{
+    const bool fewer = s->spec.steps > 0 && run->prox_steps > 0 && run->prox_steps < s->spec.steps;
+    return fewer ? run->prox_steps : s->spec.steps;
+}
+
+prox attlip_prox(const attlip *s, taut_run *run, taut_point at, attlip_kept *kept)
+{
+    const taut_attlip_spec *a = &s->spec;
+    prox p = { .k = run->k,
+               .shape = at.x.shape,
+               .heads = a->heads,
+               .dh = a->head_width,
+               .scale = as_float(1 / sqrt((double)a->head_width)),
+               .eta = eta_of(s, run->k),
+               .lengths = run->lengths,
+               .x = at.x.data,
+               .weight = s->weight.value,
+               .log = run->prox };
+    kept->p = taut_take(&at.trace, taut_len(at.x.shape));
+    prox_lay_out(&p, &at.trace, &run->scratch);
+    kept->steps = steps_of(s, run);
+    kept->path = a->unrolled ? taut_take(&at.trace, kept->steps * taut_len(at.x.shape)) : NULL;
+    kept->rates = a->unrolled ? taut_take(&at.trace, kept->steps * at.x.shape.n) : NULL;
+    p.shift = plain(s) ? 0 : 3 * p.scale;
+    p.own = plain(s) ? 1 / p.eta : 1;
+    return p;
+}
+
+static taut_plan attlip_plan(const taut_module *m, taut_shape in)
+{
+    const attlip *s = (const attlip *)m;
+    const taut_attlip_spec *a = &s->spec;
+    TAUT_CHECK(in.d == a->width, "attlip: width of the input");
+    const prox p = { .shape = in, .heads = a->heads, .dh = a->head_width };
+    const int64_t len = taut_len(in), inner = taut_rows(in) * a->heads * a->head_width;
+    const int64_t path = a->unrolled ? a->steps * (len + in.n) : 0;
+    const int64_t forward = len + prox_solve_used(&p) + in.d * in.d,
+                  back = 4 * len + 2 * inner + prox_cg_used(&p, in.n);
+    return (taut_plan){ in, len + prox_kept(in, a->heads, a->head_width) + path,
+                        prox_used(in, a->heads, a->head_width) + (forward > back ? forward : back) };
+}
+
+static void solve(const attlip *s, prox *p, attlip_kept *kept, prox_lane_end *end, taut_span scratch)
+{
+    const int64_t len = taut_len(p->shape), d = p->shape.d;
+    const taut_kernels *k = p->k;
+    taut_real *z = taut_take(&scratch, len);
+    if (plain(s)) {
+        prox_plain(p);
+        k->axpby(p->centre, 1 / p->eta, p->x, 0, len);
+        k->axpby(kept->p, 1, p->x, 0, len);
+        if (s->spec.solver == TAUT_PROX_BARZILAI)
+            prox_barzilai(p, kept->p, end, scratch);
+        else
+            attlip_descend(p, kept, end, scratch);
+        return;
+    }
+    prox_precondition(p, scratch);
+    k->gemm(p->centre, p->x, p->inverse, taut_rows(p->shape), d, d, false, true, 1 / p->eta, 0);
+    k->axpby(z, 1, p->centre, 0, len);
+    if (s->spec.solver == TAUT_PROX_LBFGS) prox_lbfgs(p, z, end, scratch);
+    for (int64_t e = 0; s->spec.solver == TAUT_PROX_NEWTON && e < p->shape.n; e++) prox_newton(p, z, end, e, scratch);
+    prox_return(p, kept->p, z);
+}
+
+/* Strict: what is left over is proved, in plain coordinates, at the very numbers that go out. */
+static void prove(const attlip *s, prox *p, attlip_kept *kept, prox_lane_end *end, taut_span scratch)
+{
+    prox at = *p;
+    prox_plain(&at);
+    at.k->axpby(at.centre, 1 / at.eta, at.x, 0, taut_len(at.shape));
+    for (int64_t e = 0; e < at.shape.n; e++) {
+        const double proved = prox_proved(&at, kept->p, e, scratch).v;
+        end[e].done = proved <= s->spec.tol;
+        if (!end[e].done && isfinite(proved) && end[e].at <= end[e].tol)
+            end[e].why = "the tolerance is below the rounding of double";
+        end[e].at = proved;
+    }
+    if (!plain(s)) { /* the derivatives go on in preconditioned coordinates; v and the rows stay */
+        p->k->gemm(p->map, p->weight, p->inverse, p->heads * p->dh, p->shape.d, p->shape.d, false, true, 1, 0);
+    }
+}
+
+static void note(taut_prox_log *log, const prox_lane_end *end)
+{
+    if (!log) return;
+    log->solves++;
+    if (end->done && end->at > log->residual) log->residual = end->at;
+    if (end->done) return;
+    log->abstained++;
+    log->why = end->why;
+}
+
+static void attlip_forward(const taut_module *m, taut_run *run, taut_tensor y, taut_point at)
+{
+    const attlip *s = (const attlip *)m;
+    const taut_span mark = run->scratch;
+    const int64_t n = at.x.shape.n, len = taut_len(at.x.shape);
+    attlip_kept kept;
+    prox p = attlip_prox(s, run, at, &kept);
+    prox_lane_end *end = taut_calloc((size_t)(n > 0 ? n : 1), sizeof *end);
+    TAUT_CHECK(end, "attlip: no memory for a few numbers an example");
+    TAUT_CHECK(!run->strict || run->k->elem == sizeof(double), "attlip: a residual is proved in double");
+    for (int64_t e = 0; e < n; e++) {
+        const double enough = s->spec.loose * sqrt(prox_dot(&p, at.x.data, at.x.data, e)) / p.eta;
+        end[e].tol = run->strict ? 0.5 * s->spec.tol : fmax(s->spec.tol, enough);
+    }
+    solve(s, &p, &kept, end, run->scratch);
+    if (run->strict) prove(s, &p, &kept, end, run->scratch);
+    run->k->axpby(y.data, s->spec.reflected ? 2 : 1, kept.p, 0, len);
+    if (s->spec.reflected) run->k->axpby(y.data, -1, at.x.data, 1, len);
+    for (int64_t e = 0; e < n; e++) {
+        note(run->prox, &end[e]);
+        if (run->strict && !end[e].done) prox_add(&p, y.data, NAN, y.data, 0, e);
+    }
+    free(end);
+    run->scratch = mark;
+}
+
+/* u = (I + eta H)^-1 g; padded tokens pass. */
+static void respond(const attlip *s, prox *p, taut_real *u, const taut_real *g, taut_span scratch)
+{
+    const int64_t len = taut_len(p->shape), rows = taut_rows(p->shape), d = p->shape.d, n = p->shape.n;
+    taut_real *rhs = taut_take(&scratch, len), *w = taut_take(&scratch, len);
+    double *tol = taut_calloc((size_t)(n > 0 ? n : 1), sizeof *tol);
+    TAUT_CHECK(tol, "attlip: no memory for a few numbers an example");
+    for (int64_t e = 0; e < n; e++) tol[e] = s->spec.slope_tol;
+    if (plain(s)) {
+        p->k->axpby(rhs, 1 / p->eta, g, 0, len);
+        prox_cg(p, u, rhs, tol, ATTLIP_PRODUCTS, 0, n, scratch);
+    } else {
+        p->k->gemm(rhs, g, p->inverse, rows, d, d, false, true, 1 / p->eta, 0);
+        prox_cg(p, w, rhs, tol, ATTLIP_PRODUCTS, 0, n, scratch);
+        p->k->gemm(u, w, p->inverse, rows, d, d, false, false, 1, 0);
+    }
+    prox_padding(p, u, g);
+    free(tol);
+}
+
+static void attlip_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut_tensor tx, taut_point at)
+{
+    const attlip *s = (const attlip *)m;
+    const taut_span mark = run->scratch;
+    const int64_t len = taut_len(ty.shape);
+    attlip_kept kept;
+    prox p = attlip_prox(s, run, at, &kept);
+    if (s->spec.unrolled)
+        attlip_unrolled_jvp(&p, &kept, ty.data, tx.data, run->scratch);
+    else
+        respond(s, &p, ty.data, tx.data, run->scratch);
+    if (s->spec.reflected) run->k->axpby(ty.data, -1, tx.data, 2, len);
+    run->scratch = mark;
+}
+
+void attlip_eta_grad(const attlip *s, const taut_kernels *k, double slope)
+{
+    double grad;
+    if (!s->spec.learned) return;
+    k->get(&grad, s->root.grad, 1);
+    grad += 2 * root_of(s, k) * slope;
+    k->put(s->root.grad, &grad, 1);
+}
+
+void attlip_weight_grad(const attlip *s, prox *p, const taut_real *u, const taut_real *y, double by, taut_span scratch)
+{
+    const taut_kernels *k = p->k;
+    const int64_t inner = p->heads * p->dh, rows = taut_rows(p->shape), d = p->shape.d;
+    taut_real *e = taut_take(&scratch, rows * inner), *h = taut_take(&scratch, rows * inner);
+    const taut_attn a = prox_attn(p, 0, p->shape.n);
+    k->gemm(e, u, p->weight, rows, inner, d, false, true, 1, 0);
+    k->attlip_hvp(h, p->mean, e, p->v, p->max, p->sum, p->col, &a);
+    k->gemm(s->weight.grad, h, y, inner, d, rows, true, false, by, 1);
+    k->attlip_grad(h, p->col, p->v, p->max, p->sum, &a);
+    k->gemm(s->weight.grad, h, u, inner, d, rows, true, false, by, 1);
+}
+
+static void attlip_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_tensor gy, taut_point at)
+{
+    const attlip *s = (const attlip *)m;
+    const taut_span mark = run->scratch;
+    const taut_kernels *k = run->k;
+    const int64_t len = taut_len(gy.shape);
+    const double twice = s->spec.reflected ? 2 : 1;
+    attlip_kept kept;
+    prox p = attlip_prox(s, run, at, &kept);
+    if (s->spec.unrolled) {
+        attlip_unrolled_vjp(s, run, &p, &kept, gx.data, gy.data, twice);
+    } else {
+        respond(s, &p, gx.data, gy.data, run->scratch);
+        if (run->param_grads) {
+            attlip_weight_grad(s, &p, gx.data, kept.p, -p.eta * twice, run->scratch);
+            const double pull = k->dot(gx.data, kept.p, len) - k->dot(gx.data, at.x.data, len);
+            attlip_eta_grad(s, k, twice * pull / p.eta);
+        }
+        k->axpby(gx.data, 0, NULL, twice, len);
+    }
+    if (s->spec.reflected) k->axpby(gx.data, -1, gy.data, 1, len);
+    run->scratch = mark;
+}
+
+static taut_bound attlip_bound(const taut_module *m, taut_region in)
+{
+    const attlip *s = (const attlip *)m;
+    const taut_attlip_spec *a = &s->spec;
+    const taut_up root = a->learned ? up_exact(*taut_ref_values(&s->root)) : UP_ZERO;
+    const taut_up e = ledger_note(in.ledger, "eta", a->learned ? up_mul(root, root) : up_exact(a->eta));
+    const bool sound = a->steps == 0 && e.v > 0 && isfinite(e.v);
+    const taut_up spread = up_sqrt(up_int(in.tokens)), all = up_mul(spread, in.size);
+    const taut_up defect = up_mul((taut_up){ a->reflected ? 4 : 2 }, up_mul(e, up_exact(a->tol)));
+    const taut_up round = a->reflected ? up_add(defect, up_round_sum(up_mul((taut_up){ 2 }, all), all)) : defect;
+    ledger_exact(in.ledger, "tol", a->tol);
+    ledger_note(in.ledger, "defect", sound ? round : UP_NONE);
+    in.size = sound ? up_add(all, round) : UP_NONE;
+    in.round = sound ? round : UP_NONE;
+    return (taut_bound){ !sound ? UP_NONE : in.norm == TAUT_NORM_FLAT ? (taut_up){ 1 } : spread, in };
+}
+
+static void attlip_params(taut_module *m, taut_visitor *v)
+{
+    attlip *s = (attlip *)m;
+    taut_visit_param(v, &s->weight);
+    if (s->spec.learned) taut_visit_param(v, &s->root);
+}
+
+static const taut_module_ops attlip_ops = {
+    .kind = "attlip",
+    .plan = attlip_plan,
+    .forward = attlip_forward,
+    .jvp = attlip_jvp,
+    .vjp = attlip_vjp,
+    .bound = attlip_bound,
+    .params = attlip_params,
+    .free = leaf_free,
+};
+
+taut_module *taut_attlip(const taut_attlip_spec *spec)
+{
+    TAUT_CHECK(spec->heads > 0 && spec->head_width > 0, "attlip: heads and their width must be positive");
+    TAUT_CHECK(spec->eta > 0 && spec->tol > 0, "attlip: eta and tol must be positive");
+    TAUT_CHECK(!spec->unrolled || (spec->steps > 0 && spec->solver == TAUT_PROX_DESCENT),
+               "attlip: only a fixed number of descent steps can be unrolled");
+    attlip *s = taut_calloc(1, sizeof *s);
+    if (!s) return NULL;
+    *s = (attlip){ .base = { &attlip_ops }, .spec = *spec };
+    s->spec.eta = as_float(spec->eta);
+    s->spec.tol = as_float(spec->tol);
+    s->weight = (taut_param){ .name = "weight",
+                              .rows = spec->heads * spec->head_width,
+                              .cols = spec->width,
+                              .init = spec->init,
+                              .gain = spec->gain };
+    s->root = (taut_param){
+        .name = "root", .rows = 1, .cols = 1, .role = TAUT_VECTOR, .init = TAUT_INIT_CONSTANT, .gain = sqrt(spec->eta)
+    };
+    return &s->base;
+}

@@ -1,0 +1,32 @@
+/* What the files of the attlip module share. */
+#ifndef TAUT_MODULE_ATTLIP_H
+#define TAUT_MODULE_ATTLIP_H
+#include "module/leaf.h"
+#include "module/prox.h"
+
+enum { ATTLIP_PRODUCTS = 500 }; /* most products of one linear system */
+
+typedef struct {
+    taut_module base;
+    taut_attlip_spec spec;
+    taut_param weight, root;
+} attlip;
+
+typedef struct {
+    taut_real *p;            /* prox(x) */
+    taut_real *path, *rates; /* unrolled: the points before each step, the steps' lengths; else NULL */
+    int steps;
+} attlip_kept;
+
+/* The problem at a trace, its scratch taken from run->scratch. */
+prox attlip_prox(const attlip *, taut_run *run, taut_point at, attlip_kept *kept);
+/* gW += by (G^T u + H[u W^T]^T y), where v and the rows are those of y; scratch: two lanes of v each */
+void attlip_weight_grad(const attlip *, prox *, const taut_real *u, const taut_real *y, double by, taut_span scratch);
+void attlip_eta_grad(const attlip *, const taut_kernels *, double slope); /* adds what a slope in eta is in root */
+
+/* attlip_steps.c: K steps and their own derivatives */
+void attlip_descend(prox *, attlip_kept *, prox_lane_end *end, taut_span scratch);
+void attlip_unrolled_jvp(prox *, const attlip_kept *, taut_real *ty, const taut_real *tx, taut_span scratch);
+void attlip_unrolled_vjp(const attlip *, taut_run *, prox *, const attlip_kept *, taut_real *gx, const taut_real *gy,
+                         double by);
+#endif

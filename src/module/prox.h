@@ -1,0 +1,89 @@
+/* The proximal problem of AttLip, and its solvers: for every example on its own
+ *     prox(x) = argmin_y  f(W y) + |y - x|^2 / (2 eta),      f the convex potential of the attlip kernels.
+ *
+ * PRECONDITIONED COORDINATES.  With s the potential's scale, M = I/eta + 3 s W^T W = L L^T (a head that attends to
+ * itself has the second derivative 4 s W^T W, one that attends evenly 2 s W^T W, up to the part that moves attention),
+ * rows z = y L, W~ = W L^-T and c = x L^-T / eta, the problem is
+ *     phi(z) = f(V) - (3 s/2) |V|^2 + |z|^2/2 - z.c,     V = z W~^T,     dphi/dz = (G - 3 s V) W~ + z - c,   G = df/dV,
+ * up to a constant: two products with W~ an evaluation, none with M^-1, and plain L-BFGS and CG in z are the
+ * preconditioned ones in y.  They start from z = c.  In PLAIN coordinates L = I/sqrt(eta) is left out altogether:
+ *     phi(y) = f(V) + |y|^2/(2 eta) - y.x/eta,   V = y W^T.
+ *
+ * Lanes: an example is a lane.  Lanes are evaluated together and decide apart; nothing of one reaches another. */
+#ifndef TAUT_MODULE_PROX_H
+#define TAUT_MODULE_PROX_H
+#include "module/module.h"
+
+typedef struct {
+    const taut_kernels *k;
+    taut_shape shape; /* of x */
+    int64_t heads, dh;
+    double scale, eta;
+    const int32_t *lengths;
+    const taut_real *x, *weight;                        /* weight: (heads*dh, d) */
+    taut_real *inverse, *map;                           /* L^-1 (d, d); W~, or W itself (plain) */
+    double shift, own;                                  /* 3 s and 1; plain: 0 and 1/eta */
+    taut_real *v, *max, *sum, *col, *centre, *g, *mean; /* V, rows of alpha, c; G - shift V; a scratch row each */
+    taut_prox_log *log;
+} prox;
+
+/* Elements that a problem keeps for its derivatives (inverse, map, v, max, sum, col), and those it needs while it is
+ * solved or differentiated (centre, g, mean). */
+int64_t prox_kept(taut_shape, int64_t heads, int64_t dh);
+int64_t prox_used(taut_shape, int64_t heads, int64_t dh);
+void prox_lay_out(prox *, taut_span *kept, taut_span *scratch); /* after k, shape, heads, dh are set */
+void prox_precondition(prox *, taut_span scratch);              /* inverse and map; d^2 elements of scratch */
+void prox_plain(prox *);
+
+static inline int64_t prox_lane(const prox *p) { return p->shape.t * p->shape.d; }
+static inline taut_real *prox_at(const prox *p, const taut_real *x, int64_t lane)
+{
+    return taut_at(p->k, x, lane * prox_lane(p));
+}
+double prox_dot(const prox *, const taut_real *x, const taut_real *y, int64_t lane);
+void prox_add(const prox *, taut_real *y, double a, const taut_real *x, double b, int64_t lane); /* y = a x + b y */
+
+/* phi of the lanes first .. first+count-1 at `point`, and its gradient; padded tokens have gradient 0.  v, max, sum and,
+ * with the gradient, col and g are then those of the point. */
+void prox_value(prox *, double *phi, const taut_real *point, int64_t first, int64_t count);
+void prox_gradient(prox *, taut_real *grad, double *phi, const taut_real *point, int64_t first, int64_t count);
+/* out = (d2phi) dir where the last gradient was taken; e and h have room for v each */
+void prox_hessian(prox *, taut_real *out, const taut_real *dir, taut_real *e, taut_real *h, int64_t first,
+                  int64_t count);
+/* Conjugate gradients: out = (d2phi)^-1 rhs, to |residual| <= tol[lane - first] |rhs| in these coordinates or `most`
+ * products; answers how many of the lanes got there.  scratch: prox_cg_used. */
+int64_t prox_cg_used(const prox *, int64_t count);
+int64_t prox_cg(prox *, taut_real *out, const taut_real *rhs, const double *tol, int most, int64_t first, int64_t count,
+                taut_span scratch);
+
+/* Tokens past a lane's length: their part of y becomes that of x, or 0 without x. */
+void prox_padding(const prox *, taut_real *y, const taut_real *x);
+taut_attn prox_attn(const prox *, int64_t first, int64_t count); /* as the kernels want it */
+
+/* y = z L^-1, with padded tokens those of x. */
+void prox_return(const prox *, taut_real *y, const taut_real *z);
+/* |(y - x)/eta + G W| of a lane whose gradient was taken last at z: the gradient's norm in y.  scratch: 2 lanes of y and
+ * one of v. */
+double prox_norm(const prox *, const taut_real *z, int64_t lane, taut_span scratch);
+
+typedef struct {
+    double tol; /* |gradient in y| to reach */
+    double at;  /* what was reached, in the solver's coordinates where it gave up */
+    bool done;
+    const char *why; /* when not done */
+} prox_lane_end;
+
+/* Solvers.  z holds the start and the result, end[lane] says how it ended; scratch: prox_solve_used elements. */
+int64_t prox_solve_used(const prox *);
+void prox_lbfgs(prox *, taut_real *z, prox_lane_end *end, taut_span scratch);
+void prox_newton(prox *, taut_real *z, prox_lane_end *end, int64_t lane, taut_span scratch);
+/* In plain coordinates: the paper's gradient descent with Armijo's rule, `steps` of them or to the tolerance; when
+ * `path` is given, the points before every step and, in `rates`, the steps' lengths (steps, lanes).  Barzilai-Borwein. */
+void prox_descent(prox *, taut_real *z, prox_lane_end *end, int steps, taut_real *path, double *rates,
+                  taut_span scratch);
+void prox_barzilai(prox *, taut_real *z, prox_lane_end *end, taut_span scratch);
+
+/* prox_prove.c: |grad f(y) + (y - x)/eta| of a lane from above, in plain coordinates on the ref kernels; +inf where a
+ * number is not finite.  v, the rows and g are then those of y.  scratch: as large as x */
+taut_up prox_proved(prox *, const taut_real *y, int64_t lane, taut_span scratch);
+#endif
