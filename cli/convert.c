@@ -26,14 +26,15 @@ static taut_status convert(taut_model **out, cJSON **report, const cli_args *a, 
     taut_hf *hf = NULL;
     char *vocab = NULL;
     int32_t size = 0;
-    taut_status s = taut_hf_open(&hf, folder);
-    if (!s) s = read_vocab(&vocab, &size, cli_text(a, "--tokenizer", folder));
-    if (!s && size > taut_hf_tokens(hf))
+    taut_status s = taut_hf_open(&hf, folder, cli_text(a, "--recipe", NULL));
+    const bool text = !s && taut_hf_tokens(hf) > 0;
+    if (text) s = read_vocab(&vocab, &size, cli_text(a, "--tokenizer", folder));
+    if (text && !s && size > taut_hf_tokens(hf))
         s = taut_fail(TAUT_BAD_DATA, "%s: a tokenizer of %d tokens for an embedding of %lld: not the checkpoint's own",
                       folder, (int)size, (long long)taut_hf_tokens(hf));
-    if (!s) s = taut_hf_load(out, hf, vocab, cli_flag(a, "--ignore-unknown"), k);
+    if (!s) s = taut_hf_load(out, hf, text ? vocab : "", cli_flag(a, "--ignore-unknown"), k);
     if (!s && !(*report = taut_hf_report(hf))) s = taut_no_memory(folder);
-    if (!s) cJSON_AddNumberToObject(*report, "vocabulary", size);
+    if (!s && text) cJSON_AddNumberToObject(*report, "vocabulary", size);
     free(vocab);
     taut_hf_close(hf);
     return s;
@@ -89,6 +90,7 @@ static int run(const cli_args *a)
 
 static const cli_option options[] = {
     { "--out", "FILE", "where the model goes, as model.safetensors" },
+    { "--recipe", "INI", "of a checkpoint without config.json, with PyTorch's names: what its [model] is" },
     { "--tokenizer", "DIR", "the folder of its tokenizer (default: the checkpoint's), or bytes" },
     { "--ignore-unknown", NULL, "leave out tensors that no such model has, instead of refusing" },
     { NULL, NULL, NULL },

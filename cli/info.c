@@ -82,7 +82,7 @@ static int about_checkpoint(const cli_args *a)
     taut_hf *hf = NULL;
     if (cli_flag(a, "--bound"))
         return cli_refuse(a, "bounds are about stored models: first taut convert %s", a->operand[0]);
-    if (taut_hf_open(&hf, a->operand[0])) return cli_fail(a);
+    if (taut_hf_open(&hf, a->operand[0], cli_text(a, "--recipe", NULL))) return cli_fail(a);
     cJSON *report = taut_hf_report(hf);
     taut_hf_close(hf);
     if (cli_flag(a, "--json")) return cli_json(report);
@@ -95,7 +95,7 @@ static int run(const cli_args *a)
 {
     if (a->operands == 0) return about_taut(a);
     (void)cli_kernels(a);
-    if (taut_hf_is(a->operand[0])) return about_checkpoint(a);
+    if (taut_hf_is(a->operand[0]) || cli_text(a, "--recipe", NULL)) return about_checkpoint(a);
     taut_model *m = NULL;
     const bool bound = cli_flag(a, "--bound");
     char *path = cli_model_path(a->operand[0]);
@@ -116,6 +116,7 @@ static int run(const cli_args *a)
 }
 
 static const cli_option options[] = {
+    { "--recipe", "INI", "of a checkpoint without config.json: what its [model] is" },
     { "--bound", NULL, "also prove a Lipschitz constant from the stored weights" },
     { NULL, NULL, NULL },
 };

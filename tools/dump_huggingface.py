@@ -20,6 +20,8 @@ sys.path.insert(0, os.path.dirname(__file__))
 from dump_reference import write_safetensors  # noqa: E402
 
 FOLDER, VOCAB = "tests/golden/", 29
+MEAN = torch.tensor([0.5, 0.25, 0.375], dtype=torch.float64).view(1, 3, 1, 1)
+STD = torch.tensor([0.25, 0.5, 0.5], dtype=torch.float64).view(1, 3, 1, 1)
 
 
 @torch.no_grad()
@@ -55,10 +57,18 @@ def dump(name, model, seed, dtype=torch.float32, shard="1GB", inputs=None):
     model = model.double()
     x = inputs(gen) if inputs else torch.randint(2, VOCAB, (2, 7), generator=gen)
     with torch.no_grad():
-        logits = model(x.double() if inputs else x).logits
-    kind = "F32" if inputs else "I32"
-    write_safetensors(folder + "/expected.safetensors", {"ids": (kind, x), "logits": ("F64", logits)}, {})
+        logits = model((x - MEAN) / STD if inputs else x).logits
+    # pixels as taut reads them: (n, height, width, channel) in [0, 1]
+    given = {"pixels": ("F64", x.permute(0, 2, 3, 1))} if inputs else {"ids": ("I32", x)}
+    write_safetensors(folder + "/expected.safetensors", given | {"logits": ("F64", logits)}, {})
+    if inputs:
+        with open(folder + "/preprocessor_config.json", "w") as f:
+            json.dump({"image_mean": MEAN.flatten().tolist(), "image_std": STD.flatten().tolist()}, f)
     print(name, sorted(os.listdir(folder)), f"largest logit {logits.abs().max():.3f}")
+
+
+def images(gen):
+    return torch.rand(2, 3, 8, 8, generator=gen).double()
 
 
 def rename(folder, change):
@@ -81,5 +91,9 @@ if __name__ == "__main__":
     dump("hf_bert", t.BertForMaskedLM(t.BertConfig(**bert, max_position_embeddings=8)), 3)
     rename("hf_bert", lambda k: k.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias",
                                                                                        "LayerNorm.beta"))
+    vit = dict(bert, image_size=8, patch_size=4, num_channels=3, num_labels=5)
+    vit.pop("vocab_size")
+    dump("hf_vit", t.ViTForImageClassification(t.ViTConfig(**vit, layer_norm_eps=1e-6)), 5, inputs=images)
+    dump("hf_deit", t.DeiTForImageClassification(t.DeiTConfig(**vit, hidden_act="gelu_new")), 6, inputs=images)
     dump("hf_roberta", t.RobertaForMaskedLM(t.RobertaConfig(**bert, max_position_embeddings=10, type_vocab_size=1,
                                                             pad_token_id=1)), 4, torch.bfloat16)

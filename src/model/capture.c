@@ -21,7 +21,7 @@ taut_status taut_capture_create(taut_capture **out, taut_model *m, int64_t n, in
     if (!c) return taut_no_memory("captured activations");
     *c = (taut_capture){ .m = m, .largest = n * t };
     c->layer = taut_calloc((size_t)m->spec.depth, sizeof *c->layer);
-    c->memory = m->k->alloc(memory_of(m, (taut_shape){ n, t, m->spec.width }));
+    c->memory = m->k->alloc(memory_of(m, (taut_shape){ n, t, m->in.d }));
     if (c->layer && c->memory) {
         *out = c;
         return TAUT_OK;
@@ -69,21 +69,34 @@ static void see(const taut_module *m, const char *name, int depth, taut_point at
     c->layer[c->layers++] = w->branch;
 }
 
-void taut_capture_run(taut_capture *c, const int32_t *ids, int64_t n, int64_t t)
+static void run_body(taut_capture *c, taut_input x, int64_t n, int64_t t)
 {
     const taut_model *m = c->m;
-    const taut_shape in = { n, t, m->spec.width };
+    const taut_shape in = { n, t, m->in.d };
     const taut_plan plan = taut_plan_of(m->body, in);
-    TAUT_CHECK(n * t <= c->largest && t <= m->spec.context, "capture: a batch larger than it was made for");
+    TAUT_CHECK(n * t <= c->largest && t <= m->in.t, "capture: a batch larger than it was made for");
     taut_span rest = { c->memory, memory_of(m, in), m->k->elem };
     c->embedded = taut_take_tensor(&rest, in);
     c->features = taut_take_tensor(&rest, plan.out);
     const taut_point at = { c->embedded, taut_take_span(&rest, plan.trace) };
     taut_run run = { .k = m->k, .scratch = rest };
-    m->k->gather(c->embedded.data, m->embed.value, ids, n * t, m->spec.width);
+    if (x.ids)
+        m->k->gather(c->embedded.data, m->embed.value, x.ids, n * t, in.d);
+    else
+        m->k->put(c->embedded.data, x.reals, taut_len(in));
     taut_forward(m->body, &run, c->features, at);
     c->layers = 0;
     taut_tour_parts(m->body, at, see, &(tour){ .c = c });
+}
+
+void taut_capture_run(taut_capture *c, const int32_t *ids, int64_t n, int64_t t)
+{
+    run_body(c, (taut_input){ .ids = ids }, n, t);
+}
+
+void taut_capture_run_real(taut_capture *c, const double *reals, int64_t n)
+{
+    run_body(c, (taut_input){ .reals = reals }, n, c->m->in.t);
 }
 
 taut_tensor taut_capture_input(const taut_capture *c, int layer, taut_map map)

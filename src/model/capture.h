@@ -1,7 +1,7 @@
 /* What every attention layer reads when a batch runs through a model, and the maps around it that can be measured.
  *
  *     taut_capture_create(&c, model, n, t);
- *     taut_capture_run(c, ids, n, t);            the embedding and the blocks; no head
+ *     taut_capture_run(c, ids, n, t);            the embedding and the blocks; no head  (_real: images)
  *     c->layer[l].z                              what attention layer l read: behind its norm, if one stands before
  *     c->layer[l].x                              what its residual branch read: before that norm
  *     taut_capture_map(&map, c, l, TAUT_MAP_RESIDUAL);     a module of its own, to be asked at the tensor below
@@ -11,7 +11,7 @@
  * weights, which must outlive them. */
 #ifndef TAUT_MODEL_CAPTURE_H
 #define TAUT_MODEL_CAPTURE_H
-#include "model/model.h"
+#include "model/pass.h"
 
 /* norm_place = pre, then post:
  *     bare       the heads side by side, no output projection, at z
@@ -32,7 +32,7 @@ typedef struct {
 
 typedef struct taut_capture {
     taut_model *m;
-    int layers;
+    int layers; /* 0 before a run, and for a model without attention */
     taut_layer *layer;
     int64_t largest;   /* tokens it was made for */
     taut_real *memory; /* embeddings, last features, trace, scratch */
@@ -41,8 +41,9 @@ typedef struct taut_capture {
 
 taut_status taut_capture_create(taut_capture **out, taut_model *, int64_t n, int64_t t) TAUT_MUST_USE;
 void taut_capture_free(taut_capture *);
-void taut_capture_run(taut_capture *, const int32_t *ids, int64_t n,
-                      int64_t t); /* n * t at most what it was made for */
+/* n * t at most what it was made for; a model that reads reals has t = m->in.t. */
+void taut_capture_run(taut_capture *, const int32_t *ids, int64_t n, int64_t t);
+void taut_capture_run_real(taut_capture *, const double *reals, int64_t n);
 
 taut_tensor taut_capture_input(const taut_capture *, int layer, taut_map);
 /* The caller frees it.  Refused: `bare` of an attention that is not softmax attention. */

@@ -9,9 +9,9 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "model/hf_impl.h"
-#include "model/safetensors_impl.h"
 
-static const taut_hf_family_rules *const families[] = { &taut_hf_gpt2, &taut_hf_bert, &taut_hf_roberta };
+static const taut_hf_family_rules *const families[] = { &taut_hf_gpt2, &taut_hf_bert, &taut_hf_roberta, &taut_hf_vit,
+                                                        &taut_hf_deit };
 enum { FAMILIES = sizeof families / sizeof *families };
 
 bool taut_hf_is(const char *folder)
@@ -99,22 +99,18 @@ taut_status taut_hf_source(const taut_hf_rule **rule, const taut_shard_tensor **
 
 static taut_status read_config(taut_hf *hf)
 {
-    char path[4096], *text = NULL;
-    size_t len = 0;
-    snprintf(path, sizeof path, "%s/config.json", hf->folder);
-    taut_status s = taut_file_read(&text, &len, path);
+    const taut_status s = taut_hf_json(&hf->config, hf, "config.json");
     if (s) return s;
-    hf->config = cJSON_ParseWithLength(text, len);
-    free(text);
     hf->type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(hf->config, "model_type"));
-    if (!hf->type) return taut_fail(TAUT_BAD_FILE, "%s: no JSON object with a model_type", path);
+    if (!hf->type) return taut_fail(TAUT_BAD_FILE, "%s/config.json: no model_type", hf->folder);
     char word[64];
     snprintf(word, sizeof word, "|%s|", hf->type);
     for (int i = 0; i < FAMILIES; i++)
         if (strstr(families[i]->types, word)) hf->family = families[i];
     if (hf->family) return TAUT_OK;
-    return taut_fail(TAUT_BAD_FILE, "%s: model_type %.40s is none that taut reads (gpt2, bert, roberta)", path,
-                     hf->type);
+    return taut_fail(TAUT_BAD_FILE,
+                     "%s/config.json: model_type %.40s is none that taut reads (gpt2, bert, roberta, vit, deit)",
+                     hf->folder, hf->type);
 }
 
 static taut_status find_prefix(taut_hf *hf)
@@ -122,31 +118,45 @@ static taut_status find_prefix(taut_hf *hf)
     for (int i = 0; i < 3 && hf->family->prefixes[i]; i++) {
         hf->prefix = hf->family->prefixes[i];
         const taut_shard_tensor *t = taut_hf_find(hf, hf->family->key, 0);
-        if (!t) continue;
-        if (t->tensor->rank != 2) return taut_fail(TAUT_BAD_FILE, "%s: %s is no table", hf->folder, t->tensor->name);
-        hf->tokens = t->tensor->shape[0];
-        return TAUT_OK;
+        if (t) return TAUT_OK;
     }
     return taut_fail(TAUT_BAD_FILE, "%s: no %s in its tensors: not a %s checkpoint", hf->folder, hf->family->key + 1,
                      hf->type);
 }
 
-/* The [model] section through the recipe's own reader, so that every key is resolved and checked. */
-static taut_status read_spec(taut_hf *hf, const char *text)
+/* A recipe through its own reader, so that every key is resolved and checked. */
+static taut_status read_spec(taut_hf *hf, taut_config *cfg, const char *name)
 {
-    char name[4096];
-    taut_config *cfg = NULL;
-    snprintf(name, sizeof name, "%s/config.json", hf->folder);
-    taut_status s = taut_config_parse(&cfg, text, name);
-    if (s) return s;
-    (void)taut_config_text(cfg, "data.source", "none"); /* whoever has a text for it names it */
+    (void)taut_config_text(cfg, "data.source", "none"); /* whoever has data for it names them */
     (void)taut_config_real(cfg, "data.val_fraction", 1, 0, 1);
     const taut_status relation = taut_model_spec_read(&hf->spec, cfg);
-    s = taut_config_finish(cfg);
-    if (!s && relation) s = taut_fail(relation, "%s: %s", name, taut_last_error());
+    if (relation) return taut_fail(relation, "%s: %s", name, taut_last_error());
+    taut_status s = taut_config_finish(cfg);
     if (!s && !(hf->recipe = taut_config_print(cfg))) s = taut_no_memory(name);
+    return s;
+}
+
+/* The [model] section: from config.json, or as it is given. */
+static taut_status read_recipe(taut_hf *hf, const char *given)
+{
+    char text[2048], name[4096];
+    taut_config *cfg = NULL;
+    snprintf(name, sizeof name, "%s", given ? given : "config.json");
+    taut_status s = given ? taut_config_open(&cfg, given) : hf->family->recipe(hf, text, sizeof text);
+    if (!s && !given) s = taut_config_parse(&cfg, text, name);
+    if (!s) s = read_spec(hf, cfg, name);
     taut_config_free(cfg);
     return s;
+}
+
+/* Rows of the embedding; 0 for a model that reads images. */
+static taut_status count_tokens(taut_hf *hf)
+{
+    if (taut_arch_reads_images(hf->spec.arch)) return TAUT_OK;
+    const taut_shard_tensor *t = taut_hf_find(hf, hf->family->key, 0);
+    if (t->tensor->rank != 2) return taut_fail(TAUT_BAD_FILE, "%s: %s is no table", hf->folder, t->tensor->name);
+    hf->tokens = t->tensor->shape[0];
+    return TAUT_OK;
 }
 
 /* What no weight asked for: left out for a reason, or unknown. */
@@ -160,16 +170,15 @@ static void judge_the_rest(taut_hf *hf)
     }
 }
 
-static taut_status place_tensors(taut_hf *hf)
+static taut_status place_tensors(taut_hf *hf, const char *recipe)
 {
-    char text[2048];
     taut_model *m = NULL;
     const int count = taut_shards_count(hf->shards);
     hf->why = taut_calloc((size_t)count, sizeof *hf->why);
     if (!hf->why) return taut_no_memory(hf->folder);
     for (int i = 0; i < count; i++) hf->why[i] = "";
-    taut_status s = hf->family->recipe(hf, text, sizeof text);
-    if (!s) s = read_spec(hf, text);
+    taut_status s = read_recipe(hf, recipe);
+    if (!s) s = count_tokens(hf);
     if (!s) s = taut_model_create(&m, &hf->spec, hf->tokens, hf->recipe, "", taut_kernels_find("cpu"));
     if (!s) s = taut_hf_check_shapes(hf, m);
     if (!s) judge_the_rest(hf);
@@ -177,7 +186,7 @@ static taut_status place_tensors(taut_hf *hf)
     return s;
 }
 
-taut_status taut_hf_open(taut_hf **out, const char *folder)
+taut_status taut_hf_open(taut_hf **out, const char *folder, const char *recipe)
 {
     *out = NULL;
     taut_hf *hf = taut_calloc(1, sizeof *hf);
@@ -185,10 +194,12 @@ taut_status taut_hf_open(taut_hf **out, const char *folder)
         taut_hf_close(hf);
         return taut_no_memory(folder);
     }
-    taut_status s = read_config(hf);
+    hf->family = recipe ? &taut_hf_torch : NULL;
+    hf->type = "torch";
+    taut_status s = recipe ? TAUT_OK : read_config(hf);
     if (!s) s = taut_shards_open(&hf->shards, folder);
     if (!s) s = find_prefix(hf);
-    if (!s) s = place_tensors(hf);
+    if (!s) s = place_tensors(hf, recipe);
     if (s)
         taut_hf_close(hf);
     else

@@ -1,14 +1,29 @@
 /* config.json of a checkpoint: read strictly, one key at a time. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "model/hf_impl.h"
 
 static const cJSON *item(const taut_hf *hf, const char *key)
 {
     const cJSON *o = cJSON_GetObjectItemCaseSensitive(hf->config, key);
     return cJSON_IsNull(o) ? NULL : o;
+}
+
+taut_status taut_hf_json(cJSON **out, const taut_hf *hf, const char *name)
+{
+    char path[4096], *text = NULL;
+    size_t len = 0;
+    *out = NULL;
+    snprintf(path, sizeof path, "%s/%s", hf->folder, name);
+    taut_status s = taut_file_read(&text, &len, path);
+    if (s) return s;
+    *out = cJSON_ParseWithLength(text, len);
+    free(text);
+    return cJSON_IsObject(*out) ? TAUT_OK : taut_fail(TAUT_BAD_FILE, "%s: no JSON object", path);
 }
 
 bool taut_hf_has(const taut_hf *hf, const char *key) { return item(hf, key) != NULL; }

@@ -11,6 +11,7 @@ typedef struct {
     int part, parts;  /* of `parts` stacked along the output features; 0, 0: all of it */
     const char *plus; /* a table whose first row is added to every row */
     bool skips;       /* the first hf->skip rows are no positions */
+    bool kernel;      /* of a convolution: (out, channel, row, column) */
 } taut_hf_rule;
 
 typedef struct {
@@ -47,8 +48,9 @@ taut_status taut_hf_real(const taut_hf *, double *out, const char *key, double d
 taut_status taut_hf_activation(const taut_hf *, const char **out, const char *key) TAUT_MUST_USE;
 /* `key` is absent, or has this value (true, false, or a word); else one line. */
 taut_status taut_hf_wants(const taut_hf *, const char *key, const char *value) TAUT_MUST_USE;
-bool taut_hf_has(const taut_hf *, const char *key);    /* there and not null */
-bool taut_hf_denies(const taut_hf *, const char *key); /* there and false */
+taut_status taut_hf_json(cJSON **out, const taut_hf *, const char *name) TAUT_MUST_USE; /* a file of the folder */
+bool taut_hf_has(const taut_hf *, const char *key);                                     /* there and not null */
+bool taut_hf_denies(const taut_hf *, const char *key);                                  /* there and false */
 
 /* hf.c: "~h.#.ln_1.weight" of block `number`, under the checkpoint's prefix; NULL: not there.  Older names of norms too. */
 const taut_shard_tensor *taut_hf_find(const taut_hf *, const char *from, int number);
@@ -63,6 +65,6 @@ taut_status taut_hf_equal(bool *same, const taut_hf *, const taut_shard_tensor *
                           const taut_shard_tensor *) TAUT_MUST_USE;
 taut_status taut_hf_check_shapes(taut_hf *, const taut_model *) TAUT_MUST_USE; /* and mark what is used */
 
-/* hf_gpt2.c, hf_bert.c */
-extern const taut_hf_family_rules taut_hf_gpt2, taut_hf_bert, taut_hf_roberta;
+/* hf_gpt2.c, hf_bert.c, hf_vit.c, hf_torch.c */
+extern const taut_hf_family_rules taut_hf_gpt2, taut_hf_bert, taut_hf_roberta, taut_hf_vit, taut_hf_deit, taut_hf_torch;
 #endif

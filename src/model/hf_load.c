@@ -38,14 +38,29 @@ static stored wanted(const taut_hf *hf, const taut_hf_rule *r, const taut_param 
     return (stored){ parts * p->rows + (r->skips ? hf->skip : 0), p->cols };
 }
 
-static taut_status check_tensor(const taut_hf *hf, const taut_st_tensor *t, stored want, bool vector)
+/* A convolution's kernel: (out, channels, side, side). */
+static bool is_kernel(const taut_hf *hf, const taut_st_tensor *t, stored want)
+{
+    const taut_pixels_spec *i = &hf->spec.image;
+    return t->rank == 4 && t->shape[0] == want.rows && t->shape[1] == i->channels && t->shape[2] == i->patch &&
+           t->shape[3] == i->patch;
+}
+
+/* kind: 'v' a vector, 'm' a matrix, 'k' a kernel.  Dimensions of 1 in front do not count. */
+static taut_status check_tensor(const taut_hf *hf, const taut_st_tensor *t, stored want, char kind)
 {
     char shape[96];
+    int lead = 0;
+    const bool vector = kind == 'v';
+    const int rank = vector || want.rows == 1 ? 1 : 2;
+    while (t->rank - lead > rank && t->shape[lead] == 1) lead++;
+    const int64_t *size = t->shape + lead;
     if (!is_float(t))
         return taut_fail(TAUT_BAD_FILE, "%s: tensor %s is %s; weights are F32, F16, BF16 or F64", hf->folder, t->name,
                          t->dtype);
-    const bool fits = vector ? t->rank == 1 && t->shape[0] == want.cols
-                             : t->rank == 2 && t->shape[0] == want.rows && t->shape[1] == want.cols;
+    const bool fits = kind == 'k' ? is_kernel(hf, t, want)
+                      : rank == 1 ? t->rank - lead == 1 && size[0] == want.cols
+                                  : t->rank - lead == 2 && size[0] == want.rows && size[1] == want.cols;
     if (fits) return TAUT_OK;
     if (vector)
         return taut_fail(TAUT_BAD_FILE, "%s: tensor %s is %s, config.json asks for %lld", hf->folder, t->name,
@@ -62,7 +77,7 @@ static taut_status check_plus(const taut_hf *hf, const taut_shard_tensor **plus,
     if (!r->plus) return TAUT_OK;
     if (!*plus) return taut_fail(TAUT_BAD_FILE, "%s: tensor %s is missing", hf->folder, r->plus + 1);
     const taut_st_tensor *t = (*plus)->tensor;
-    return check_tensor(hf, t, (stored){ t->rank == 2 && t->shape[0] > 0 ? t->shape[0] : 1, p->cols }, false);
+    return check_tensor(hf, t, (stored){ t->rank == 2 && t->shape[0] > 1 ? t->shape[0] : 1, p->cols }, 'm');
 }
 
 taut_status taut_hf_check_shapes(taut_hf *hf, const taut_model *m)
@@ -74,7 +89,7 @@ taut_status taut_hf_check_shapes(taut_hf *hf, const taut_model *m)
         const taut_hf_rule *r = NULL;
         const taut_shard_tensor *t = NULL, *plus = NULL;
         s = taut_hf_source(&r, &t, hf, &m->weight[i]);
-        if (!s) s = check_tensor(hf, t->tensor, wanted(hf, r, p), p->role == TAUT_VECTOR);
+        if (!s) s = check_tensor(hf, t->tensor, wanted(hf, r, p), r->kernel ? 'k' : p->role == TAUT_VECTOR ? 'v' : 'm');
         if (!s) s = check_plus(hf, &plus, r, p);
         if (s) return s;
         taut_hf_leave(hf, t, NULL);
@@ -120,6 +135,22 @@ static taut_status load_transposed(const taut_model *m, const taut_hf_rule *r, c
     return s;
 }
 
+/* A kernel of a convolution: each row from (channel, y, x) to (y, x, channel). */
+static taut_status load_kernel(const taut_model *m, const taut_shard_tensor *t, const taut_param *p)
+{
+    const int64_t channels = t->tensor->shape[1], area = t->tensor->shape[2] * t->tensor->shape[3];
+    double *from = taut_malloc((size_t)p->cols * sizeof *from), *to = taut_malloc((size_t)p->cols * sizeof *to);
+    taut_status s = from && to ? TAUT_OK : taut_no_memory(t->tensor->name);
+    for (int64_t i = 0; !s && i < p->rows; i++) {
+        s = taut_safetensors_read(t->file, t->tensor, from, i * p->cols, p->cols);
+        for (int64_t j = 0; !s && j < p->cols; j++) to[j % area * channels + j / area] = from[j];
+        if (!s) m->k->put(taut_at(m->k, p->value, i * p->cols), to, p->cols);
+    }
+    free(from);
+    free(to);
+    return s;
+}
+
 /* Row by row, as many as fit into a buffer; `plus`, if any, is added to each. */
 static taut_status load_rows(const taut_model *m, int64_t first, const taut_shard_tensor *t,
                              const taut_shard_tensor *plus, const taut_param *p)
@@ -147,6 +178,7 @@ static taut_status load_weight(const taut_model *m, const taut_hf *hf, const tau
     if (!s) s = check_plus(hf, &plus, r, w->param);
     if (s) return s;
     if (r->transposed) return load_transposed(m, r, t, w->param);
+    if (r->kernel) return load_kernel(m, t, w->param);
     return load_rows(m, r->part * w->param->rows + (r->skips ? hf->skip : 0), t, plus, w->param);
 }
 

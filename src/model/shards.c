@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
@@ -30,7 +31,8 @@ static taut_status add_file(taut_shards *s, const char *folder, const char *name
 {
     for (int i = 0; i < s->files; i++)
         if (strcmp(s->name[i], name) == 0) return TAUT_OK;
-    char *path = join(folder, name), **names = taut_realloc(s->name, (size_t)(s->files + 1) * sizeof *names);
+    char *path = folder ? join(folder, name) : taut_strdup(name),
+         **names = taut_realloc(s->name, (size_t)(s->files + 1) * sizeof *names);
     if (names) s->name = names;
     taut_safetensors **files = taut_realloc(s->file, (size_t)(s->files + 1) * sizeof *files);
     if (files) s->file = files;
@@ -129,12 +131,14 @@ taut_status taut_shards_open(taut_shards **out, const char *folder)
 {
     *out = NULL;
     taut_shards *s = taut_calloc(1, sizeof *s);
+    struct stat info;
+    const bool file = stat(folder, &info) == 0 && !S_ISDIR(info.st_mode);
     char *single = join(folder, "model.safetensors"), *index = join(folder, "model.safetensors.index.json");
     taut_status status = s && single && index ? TAUT_OK : taut_no_memory(folder);
-    if (!status && taut_file_exists(index) && !taut_file_exists(single)) {
+    if (!status && !file && taut_file_exists(index) && !taut_file_exists(single)) {
         status = open_index(s, folder, index);
     } else if (!status) {
-        status = add_file(s, folder, "model.safetensors");
+        status = add_file(s, file ? NULL : folder, file ? folder : "model.safetensors");
         if (!status) status = list_tensors(s, folder);
     }
     free(single);

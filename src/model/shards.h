@@ -1,4 +1,4 @@
-/* The tensors of a checkpoint folder: model.safetensors, or the files that model.safetensors.index.json names.
+/* The tensors of a checkpoint folder: model.safetensors, or the files that model.safetensors.index.json names; or of one file.
  *
  * Strict as the reader of one file is: every name in the index lies in the file that it says, every tensor of a file is
  * in the index, no name comes twice, and a file's name is a plain name (no folder can be left). */

@@ -37,7 +37,7 @@ static taut_status read_image(taut_model_spec *s, taut_config *cfg)
     i->height = taut_config_int(cfg, "model.image_height", 28, 1, 1 << 12);
     i->width = taut_config_int(cfg, "model.image_width", i->height, 1, 1 << 12);
     i->channels = taut_config_int(cfg, "model.image_channels", 1, 1, 4);
-    s->classes = taut_config_int(cfg, "model.classes", 10, 2, 256);
+    s->classes = taut_config_int(cfg, "model.classes", 10, 2, 1 << 20);
     taut_status status = read_channels(i->mean, cfg, "model.pixel_mean", "0", i->channels);
     if (!status) status = read_channels(i->std, cfg, "model.pixel_std", "1", i->channels);
     for (int64_t c = 0; !status && c < i->channels; c++)
@@ -85,9 +85,12 @@ taut_status taut_spec_read_patches(taut_model_spec *s, taut_config *cfg)
     taut_pixels_spec *i = &s->image;
     i->patch = taut_config_int(cfg, "model.patch", 4, 1, 1 << 12);
     s->pool_mean = taut_config_choice(cfg, "model.pool", "class|mean", 0);
-    s->context = (i->height / i->patch) * (i->width / i->patch) + !s->pool_mean;
+    if (taut_config_has(cfg, "model.distilled")) s->distilled = taut_config_bool(cfg, "model.distilled", false);
+    s->context = (i->height / i->patch) * (i->width / i->patch) + !s->pool_mean + s->distilled;
     if (!image && (i->height % i->patch || i->width % i->patch))
         return taut_fail(TAUT_BAD_CONFIG, "model.patch = %lld does not divide an image of %lld x %lld",
                          (long long)i->patch, (long long)i->height, (long long)i->width);
+    if (!image && s->distilled && s->pool_mean)
+        return taut_fail(TAUT_BAD_CONFIG, "model.distilled = true is a second token behind model.pool = class");
     return image;
 }

@@ -12,6 +12,9 @@ static const char *const recipes[] = {
     "arch = gpt\nnorm = none\nbias = false\ndropout = 0.3\n",
     "arch = encoder\n",
     "arch = encoder\nresidual = channel\ndroppath = 0.2\n",
+    "arch = vit\nimage_height = 2\npatch = 1\nclasses = 3\n",
+    "arch = vit\nimage_height = 1\nimage_width = 3\npatch = 1\ndistilled = true\nnorm_place = post\nactivation = "
+    "relu\n",
     "arch = gpt\nattention = cosine\nnorm = centernorm\nnorm_place = post\n",
 };
 enum { RECIPES = sizeof recipes / sizeof *recipes };
@@ -34,7 +37,7 @@ static taut_model *make(const char *lines, const taut_kernels *k)
     must(taut_config_parse(&cfg, text, "test"));
     must(taut_model_spec_read(&spec, cfg));
     taut_config_free(cfg);
-    must(taut_model_create(&m, &spec, TOKENS, text, "bytes", k));
+    must(taut_model_create(&m, &spec, spec.arch == TAUT_ARCH_VIT ? 0 : TOKENS, text, "bytes", k));
     must(taut_model_bind(m, false));
     must(taut_model_init(m, 5));
     return m;
@@ -173,6 +176,41 @@ static void same_as_pass(taut_capture *c, double tol)
     taut_pass_free(pass);
 }
 
+/* Five tokens for the attention, whatever goes in: ids, or the pixels of an image and the tokens before its patches. */
+static void run(taut_capture *c)
+{
+    int32_t ids[N * T];
+    double pixels[N * T];
+    for (int i = 0; i < N * T; i++) ids[i] = (int32_t)rng_int(0, TOKENS - 1);
+    fill(pixels, N * T);
+    if (c->m->embed.rows)
+        taut_capture_run(c, ids, N, T);
+    else
+        taut_capture_run_real(c, pixels, N);
+    CHECK(c->layers == 3, "every layer");
+    for (int l = 0; l < c->layers; l++)
+        CHECK(taut_same_shape(c->layer[l].z.shape, (taut_shape){ N, T, D }), "the shape that attention reads");
+}
+
+/* Of an image only the first token is read: the last features are that token of the blocks, through the last norm. */
+static void last_of_image(taut_capture *c, double tol)
+{
+    taut_pass *pass = NULL;
+    double pixels[N * T], head[10 * D];
+    const int64_t classes = c->m->classes;
+    fill(pixels, N * T);
+    must(taut_pass_create(&pass, c->m, N, 1, false));
+    taut_pass_forward_real(pass, pixels, N);
+    taut_capture_run_real(c, pixels, N);
+    double *features = values(c->m->k, c->features), *logits = values(c->m->k, pass->logits);
+    CHECK(taut_same_shape(c->features.shape, (taut_shape){ N, 1, D }), "one token");
+    c->m->k->get(head, taut_model_find(c->m, "head.weight")->param->value, classes * D);
+    for (int64_t i = 0; i < N * classes; i++)
+        CHECK_NEAR(logits[i], dot(features + i / classes * D, head + i % classes * D, D), tol, "features and classes");
+    free(features), free(logits);
+    taut_pass_free(pass);
+}
+
 int main(void)
 {
     test_begin();
@@ -182,16 +220,16 @@ int main(void)
         for (case_no = 0; case_no < RECIPES; case_no++) {
             taut_model *m = make(recipes[case_no], k);
             taut_capture *c = NULL;
-            int32_t ids[N * T];
-            for (int i = 0; i < N * T; i++) ids[i] = (int32_t)rng_int(0, TOKENS - 1);
-            must(taut_capture_create(&c, m, N, T));
-            taut_capture_run(c, ids, N, T);
-            CHECK(c->layers == 3, "every layer");
+            must(taut_capture_create(&c, m, N, m->in.t));
+            run(c);
             for (int l = 0; l < c->layers; l++) check_maps(c, l, tol);
             for (int l = 0; l < c->layers && !m->spec.cosine; l++) check_bare(c, l, tol);
             taut_module *none = NULL;
             if (m->spec.cosine) CHECK(taut_capture_map(&none, c, 0, TAUT_MAP_BARE) == TAUT_BAD_CONFIG, "no bare map");
-            same_as_pass(c, tol);
+            if (m->embed.rows)
+                same_as_pass(c, tol);
+            else
+                last_of_image(c, tol);
             taut_capture_free(c);
             taut_model_free(m);
         }

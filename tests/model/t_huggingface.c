@@ -38,11 +38,15 @@ static void compare(const char *folder, taut_model *m, double tol, double *most)
     int32_t ids[64];
     snprintf(path, sizeof path, "%s/expected.safetensors", folder);
     must(taut_safetensors_open(&st, path));
-    double *x = numbers(st, "ids", shape), *theirs = numbers(st, "logits", out);
-    const int64_t rows = shape[0] * shape[1], len = rows * out[2];
-    for (int64_t i = 0; i < rows; i++) ids[i] = (int32_t)x[i];
-    must(taut_pass_create(&pass, m, shape[0], shape[1], false));
-    taut_pass_forward(pass, ids, shape[0], shape[1]);
+    const bool image = m->embed.rows == 0;
+    double *x = numbers(st, image ? "pixels" : "ids", shape), *theirs = numbers(st, "logits", out);
+    const int64_t len = out[0] * out[1] * out[2];
+    for (int64_t i = 0; !image && i < shape[0] * shape[1]; i++) ids[i] = (int32_t)x[i];
+    must(taut_pass_create(&pass, m, shape[0], image ? 1 : shape[1], false));
+    if (image)
+        taut_pass_forward_real(pass, x, shape[0]);
+    else
+        taut_pass_forward(pass, ids, shape[0], shape[1]);
     CHECK(taut_len(pass->logits.shape) == len, folder);
     double *ours = doubles(len), largest = 0;
     m->k->get(ours, pass->logits.data, len);
@@ -64,7 +68,7 @@ static void answers(const char *folder)
         const double tol = cpu ? 1e-5 : 1e-7;
         taut_hf *hf = NULL;
         taut_model *m = NULL, *again = NULL;
-        must(taut_hf_open(&hf, folder));
+        must(taut_hf_open(&hf, folder, NULL));
         must(taut_hf_load(&m, hf, "bytes", false, k));
         taut_hf_close(hf);
         compare(folder, m, tol, &worst[cpu]);
@@ -92,10 +96,12 @@ static void reports(void)
         { "tests/golden/hf_gpt2_shards", "gpt2", 2, 29, 29, 0, 0, false },
         { "tests/golden/hf_bert", "bert", 1, 42, 42, 0, 1, true },
         { "tests/golden/hf_roberta", "roberta", 1, 42, 42, 0, 2, true },
+        { "tests/golden/hf_vit", "vit", 1, 40, 40, 0, 0, false },
+        { "tests/golden/hf_deit", "deit", 1, 41, 41, 0, 0, false },
     };
-    for (case_no = 0; case_no < 4; case_no++) {
+    for (case_no = 0; case_no < 6; case_no++) {
         taut_hf *hf = NULL;
-        must(taut_hf_open(&hf, cases[case_no].folder));
+        must(taut_hf_open(&hf, cases[case_no].folder, NULL));
         cJSON *r = taut_hf_report(hf);
         CHECK(strcmp(taut_hf_family(hf), cases[case_no].family) == 0, "family");
         CHECK(cJSON_GetObjectItem(r, "files")->valueint == cases[case_no].files, "files");
@@ -118,8 +124,8 @@ static const char *copy(const char *folder, const char *file, const char *from, 
     must(taut_dir_make(temp_path("c")));
     remove(temp_path("c/model.safetensors"));
     const char *const files[] = { "config.json", file, "model-00002-of-00002.safetensors",
-                                  "model.safetensors.index.json" };
-    for (int i = 0; i < 4; i++) {
+                                  "model.safetensors.index.json", "preprocessor_config.json" };
+    for (int i = 0; i < 5; i++) {
         snprintf(source, sizeof source, "%s/%s", folder, files[i]);
         snprintf(path, sizeof path, "c/%s", files[i]);
         char *text = temp_get(source, &len);
@@ -144,7 +150,7 @@ static void refused(const char *folder, const char *line)
 {
     taut_hf *hf = NULL;
     taut_model *m = NULL;
-    taut_status s = taut_hf_open(&hf, folder);
+    taut_status s = taut_hf_open(&hf, folder, NULL);
     if (!s) s = taut_hf_load(&m, hf, "bytes", false, taut_kernels_find("ref"));
     CHECK(s == TAUT_BAD_FILE || s == TAUT_BAD_CONFIG, line);
     CHECK(strstr(taut_last_error(), line) && !strchr(taut_last_error(), '\n'), taut_last_error());
@@ -155,7 +161,8 @@ static void refused(const char *folder, const char *line)
 
 static void bad_configs(void)
 {
-    static const char *const gpt2 = "tests/golden/hf_gpt2", *const bert = "tests/golden/hf_bert";
+    static const char *const gpt2 = "tests/golden/hf_gpt2", *const bert = "tests/golden/hf_bert",
+                             *const vit = "tests/golden/hf_vit";
     static const char *const cases[][4] = {
         { "gpt2", "\"n_embd\": 16", "\"n_embd\": 20", "config.json asks for 29 x 20" },
         { "gpt2", "\"n_embd\": 16", "\"n_embd\": 16.5", "n_embd is something else" },
@@ -167,18 +174,30 @@ static void bad_configs(void)
         { "gpt2", "gelu_new", "quick_gelu", "no activation that taut has" },
         { "gpt2", "\"scale_attn_weights\": true", "\"scale_attn_weights\": false", "no model with scale_attn_weights" },
         { "gpt2", "\"model_type\": \"gpt2\"", "\"model_type\": \"gpt_neo\"", "none that taut reads" },
-        { "gpt2", "\"model_type\": \"gpt2\"", "\"model_type\": 7", "no JSON object with a model_type" },
+        { "gpt2", "\"model_type\": \"gpt2\"", "\"model_type\": 7", "no model_type" },
         { "gpt2", "\"model_type\": \"gpt2\"", "\"model_type\": \"bert\"", "not a bert checkpoint" },
         { "gpt2", "\"tie_word_embeddings\": true", "\"tie_word_embeddings\": false", "lm_head.weight is missing" },
         { "gpt2", "{", "", "no JSON object" },
+        { "vit", "\"patch_size\": 4", "\"patch_size\": 2", "projection.weight is 16 x 3 x 4 x 4" },
+        { "vit", "\"patch_size\": 4", "\"patch_size\": 3", "does not divide" },
+        { "vit", "\"image_size\": 8", "\"image_size\": 12",
+          "position_embeddings is 1 x 5 x 16, config.json asks for 10" },
+        { "vit", "\"num_channels\": 3", "\"num_channels\": 1", "wants one number, or one for each of 1 channels" },
+        { "vit", "\"qkv_bias\": true", "\"qkv_bias\": false", "no model with qkv_bias" },
+        { "vit", "image_mean", "mean", "image_mean is no list" },
         { "bert", "\"intermediate_size\": 24", "\"intermediate_size\": 25", "config.json asks for 25 x 16" },
         { "bert", "\"max_position_embeddings\": 8", "\"max_position_embeddings\": 7", "config.json asks for 7 x 16" },
         { "bert", "\"is_decoder\": false", "\"is_decoder\": true", "no model with is_decoder" },
     };
     for (case_no = 0; case_no < (int)(sizeof cases / sizeof *cases); case_no++)
-        refused(copy(strcmp(cases[case_no][0], "gpt2") ? bert : gpt2, "model.safetensors", cases[case_no][1],
-                     cases[case_no][2]),
+        refused(copy(*cases[case_no][0] == 'v'   ? vit
+                     : *cases[case_no][0] == 'b' ? bert
+                                                 : gpt2,
+                     "model.safetensors", cases[case_no][1], cases[case_no][2]),
                 cases[case_no][3]);
+    copy(vit, "model.safetensors", NULL, NULL);
+    remove(temp_path("c/preprocessor_config.json"));
+    refused(temp_path("c"), "preprocessor_config.json");
     refused("tests/golden", "config.json");
     must(taut_dir_make(temp_path("empty")));
     temp_text("empty/config.json", "{\"model_type\": \"gpt2\"}");
@@ -248,7 +267,7 @@ static void extra_tensors(void)
         free(data), free(whole);
         taut_hf *hf = NULL;
         taut_model *m = NULL;
-        must(taut_hf_open(&hf, dir));
+        must(taut_hf_open(&hf, dir, NULL));
         cJSON *r = taut_hf_report(hf);
         CHECK(count(r, "unused") == (i == 0) && count(r, "unknown") == (i == 1), names[i]);
         cJSON_Delete(r);
@@ -270,6 +289,8 @@ int main(void)
     answers("tests/golden/hf_gpt2_shards");
     answers("tests/golden/hf_bert");
     answers("tests/golden/hf_roberta");
+    answers("tests/golden/hf_vit");
+    answers("tests/golden/hf_deit");
     reports();
     bad_configs();
     bad_shards();
