@@ -37,6 +37,14 @@ typedef struct {
     const int32_t *hash;
 } taut_sketch_shape;
 
+/* Keys and values of n examples brought together in m groups a head: k and v are (n, t, heads*dh), what is
+ * made of the groups is (n, m, heads*dh), queries are (n, tq, heads*dh). */
+typedef struct {
+    int64_t n, heads, tq, t, m, dh;
+    double scale;           /* route: 1/temperature; clustered: times the logits */
+    const int32_t *lengths; /* n entries: keys i >= lengths[e] are not there; NULL: all are */
+} taut_group;
+
 /* One step of AdamW: m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2,
  * w = w (1 - decay) - lr * (m/c1) / (sqrt(v/c2) + eps).   decay already holds the learning rate. */
 typedef struct {
@@ -139,6 +147,43 @@ typedef struct taut_kernels {
                         const taut_attn *a);
     void (*attlip_hvp)(taut_real *h, taut_real *mean, const taut_real *e, const taut_real *v, const taut_real *max,
                        const taut_real *sum, const taut_real *col, const taut_attn *a);
+
+    /* route.c: with A_ij = softmax over j of scale k_i.p_j, p (m, heads*dh):
+     *     kt_j = sum_i A_ij k_i,  vt_j = sum_i A_ij v_i;  jvp in k and v
+     *     vjp overwrites gk and gv (0 for keys that are not there); gp += (gp may be NULL: not wanted) */
+    void (*route)(taut_real *kt, taut_real *vt, const taut_real *k, const taut_real *v, const taut_real *p,
+                  const taut_group *g);
+    void (*route_jvp)(taut_real *tkt, taut_real *tvt, const taut_real *tk, const taut_real *tv, const taut_real *k,
+                      const taut_real *v, const taut_real *p, const taut_group *g);
+    void (*route_vjp)(taut_real *gk, taut_real *gv, taut_real *gp, const taut_real *gkt, const taut_real *gvt,
+                      const taut_real *k, const taut_real *v, const taut_real *p, const taut_group *g);
+
+    /* cluster.c: c (n, heads, t) names each key's group, a whole number kept as a real; -1: the key is not there
+     *     nearest        c_i = the j whose centre_j (n, m, heads*dh) is nearest to k_i; the first of equals
+     *     cluster_means  kbar_j, vbar_j = means over the group, 0 for an empty one; logn (n, heads, m) = ln of its
+     *                    count, -inf for an empty one; if all are empty, group 0 is taken to hold one zero;
+     *                    cross (n, heads, m, dh, dh; may be NULL) = mean of (k - kbar)(v - vbar)^T
+     *     _jvp, _vjp     for a fixed c; vjp overwrites gk and gv; cross and its slopes are all NULL or none is */
+    void (*nearest)(taut_real *c, const taut_real *k, const taut_real *centre, const taut_group *g);
+    void (*cluster_means)(taut_real *kbar, taut_real *vbar, taut_real *logn, taut_real *cross, const taut_real *c,
+                          const taut_real *k, const taut_real *v, const taut_group *g);
+    void (*cluster_means_jvp)(taut_real *tkbar, taut_real *tvbar, taut_real *tcross, const taut_real *tk,
+                              const taut_real *tv, const taut_real *c, const taut_real *k, const taut_real *v,
+                              const taut_group *g);
+    void (*cluster_means_vjp)(taut_real *gk, taut_real *gv, const taut_real *gkbar, const taut_real *gvbar,
+                              const taut_real *gcross, const taut_real *c, const taut_real *k, const taut_real *v,
+                              const taut_group *g);
+
+    /* clustered.c: with w_j = softmax over j of scale q.kbar_j + logn_j and y_j = vbar_j + scale cross_j^T q:
+     *     o = sum_j w_j y_j;  jvp in q, kbar, vbar, cross;  vjp overwrites all its outputs */
+    void (*clustered)(taut_real *o, const taut_real *q, const taut_real *kbar, const taut_real *vbar,
+                      const taut_real *logn, const taut_real *cross, const taut_group *g);
+    void (*clustered_jvp)(taut_real *to, const taut_real *tq, const taut_real *tkbar, const taut_real *tvbar,
+                          const taut_real *tcross, const taut_real *q, const taut_real *kbar, const taut_real *vbar,
+                          const taut_real *logn, const taut_real *cross, const taut_group *g);
+    void (*clustered_vjp)(taut_real *gq, taut_real *gkbar, taut_real *gvbar, taut_real *gcross, const taut_real *go,
+                          const taut_real *q, const taut_real *kbar, const taut_real *vbar, const taut_real *logn,
+                          const taut_real *cross, const taut_group *g);
 
     /* rope.c: turn the pairs (i, i + dh/2) of every head by sign * position * base^(-2i/dh), position =
      * row % t; sign -1 is the inverse, hence the adjoint of sign +1 (y may be x) */

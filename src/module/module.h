@@ -245,6 +245,40 @@ taut_module *taut_attention_bare(const taut_kernels *, const taut_module *whole,
 
 typedef struct {
     int64_t width, heads;
+    int64_t queries;  /* as in taut_attention_spec */
+    int64_t groups;   /* M: representatives, and prototypes a head */
+    double tau;       /* temperature of the routing */
+    int64_t features; /* psi: a linear map to so many features and a GELU; 0: the identity */
+    int degrees;      /* of the sketch, as in taut_sketch_spec */
+    int degree[TAUT_SKETCH_DEGREES];
+    int64_t size[TAUT_SKETCH_DEGREES];
+    double floor, sketch_tau;
+    uint64_t seed;
+    bool fixed;     /* the deterministic reference in the place of the sketch */
+    int mixers;     /* layers of the post-norm encoder over the representatives */
+    int64_t hidden; /* of its perceptrons */
+    double norm_eps;
+    double scale, out; /* logits of the readout times scale; output times out */
+    bool bias;
+    taut_init init;
+    double gain, out_gain;
+} taut_plash_spec;
+taut_module *taut_plash(const taut_plash_spec *);
+
+typedef struct {
+    int64_t width, heads, queries;
+    int64_t groups;    /* clusters a head */
+    int steps;         /* of Lloyd's iteration that finds them */
+    bool first;        /* to first order inside a cluster */
+    double scale, out; /* as in taut_attention_spec */
+    bool bias;
+    taut_init init;
+    double gain, out_gain;
+} taut_clustered_spec;
+taut_module *taut_clustered(const taut_clustered_spec *);
+
+typedef struct {
+    int64_t width, heads;
     double tau, eps, out; /* logits tau n(q).n(k), n(z) = z / sqrt(|z|^2 + eps); output times out */
     bool values;          /* n(v) in the place of v */
     bool causal, alibi, rope, bias;

@@ -1,0 +1,347 @@
+/* PLASH attention: the keys and values of a head are gathered in M representatives, these are enriched, and the
+ * queries read them with exact softmax attention.
+ *     stage I    A_i = softmax over j of k_i.p_j / tau;  kt_j = sum_i A_ij k_i,  vt_j = sum_i A_ij v_i  (per head)
+ *     stage II   z = mixer(sketch(psi([kt, vt])))        (module/sketch.c; a post-norm encoder over the M tokens)
+ *     stage III  o = softmax(scale q.(W_Kg z)) W_Vg z  (per head),     y = out W_O o + b_O
+ * The prototypes p are learned.  Two passes over the tokens, and no matrix of tokens by representatives.
+ *
+ * jvp, vjp  stage by stage; stage II is a module of modules
+ * Bound     bound/plash.c around stage II's own; finite, and very large where stage II has LayerNorms
+ * Trace     q, k, v, o, lse; of the representatives [kt, vt], z, kg, vg; stage II's own.
+ * run->lengths masks keys in self-attention; in cross-attention it is not read.  Causal masks do not exist:
+ * every representative holds all keys. */
+#include <stdio.h>
+
+#include "bound/norm.h"
+#include "bound/plash.h"
+#include "bound/rounding.h"
+#include "module/qkv.h"
+
+typedef struct {
+    taut_module base;
+    taut_plash_spec spec;
+    double route; /* 1/tau */
+    taut_qkv qkv;
+    taut_param prototypes, w_kg, w_vg;
+    taut_module *middle; /* (n, M, 2 width) to (n, M, width) */
+} plash;
+
+typedef struct {
+    taut_tensor u, z, kg, vg;
+} groups; /* primal, tangent or cotangent */
+
+typedef struct {
+    taut_inside in;
+    taut_real *lse;
+    groups at;
+    taut_point middle;
+    taut_group g;
+    taut_attn attn;
+} kept;
+
+static taut_shape group_shape(const plash *s, int64_t n) { return (taut_shape){ n, s->spec.groups, s->spec.width }; }
+static taut_shape pair_shape(const plash *s, int64_t n) { return (taut_shape){ n, s->spec.groups, 2 * s->spec.width }; }
+
+static groups take_groups(const plash *s, taut_span *from, int64_t n)
+{
+    groups t = { .u = taut_take_tensor(from, pair_shape(s, n)) };
+    t.z = taut_take_tensor(from, group_shape(s, n));
+    t.kg = taut_take_tensor(from, group_shape(s, n));
+    t.vg = taut_take_tensor(from, group_shape(s, n));
+    return t;
+}
+
+static int64_t groups_len(const plash *s, int64_t n) { return 5 * taut_len(group_shape(s, n)); }
+
+static kept kept_at(const plash *s, const taut_run *run, taut_point at)
+{
+    const int64_t n = at.x.shape.n, heads = s->spec.heads, dh = s->spec.width / heads;
+    kept t = { .in = qkv_take(&s->qkv, &at.trace, at.x) };
+    const int64_t tq = t.in.q.shape.t, tk = t.in.k.shape.t, m = s->spec.groups;
+    t.lse = taut_take(&at.trace, n * heads * tq);
+    t.at = take_groups(s, &at.trace, n);
+    t.middle = (taut_point){ t.at.u, at.trace };
+    t.g = (taut_group){ n, heads, tq, tk, m, dh, s->route, s->spec.queries ? NULL : run->lengths };
+    t.attn = (taut_attn){ .n = n, .heads = heads, .tq = tq, .tk = m, .dh = dh, .scale = s->spec.scale };
+    return t;
+}
+
+static taut_plan plash_plan(const taut_module *m, taut_shape in)
+{
+    const plash *s = (const plash *)m;
+    TAUT_CHECK(in.d == s->spec.width && in.t >= s->spec.queries, "plash: shape of the input");
+    const taut_shape out = qkv_queries(&s->qkv, in);
+    const taut_plan middle = taut_plan_of(s->middle, pair_shape(s, in.n));
+    const int64_t inside = qkv_room(&s->qkv, in), group = groups_len(s, in.n);
+    const int64_t lse = in.n * s->spec.heads * out.t, half = taut_len(group_shape(s, in.n));
+    return (taut_plan){ out, inside + lse + group + middle.trace, inside + group + 2 * half + middle.scratch };
+}
+
+/* [kt, vt] side by side, and back */
+static void join(const taut_kernels *k, taut_tensor u, const taut_real *kt, const taut_real *vt)
+{
+    const int64_t rows = taut_rows(u.shape), d = u.shape.d / 2;
+    k->copy_rows(u.data, 2 * d, kt, d, rows, d);
+    k->copy_rows(taut_at(k, u.data, d), 2 * d, vt, d, rows, d);
+}
+
+static void part(const taut_kernels *k, taut_real *kt, taut_real *vt, taut_tensor u)
+{
+    const int64_t rows = taut_rows(u.shape), d = u.shape.d / 2;
+    k->copy_rows(kt, d, u.data, 2 * d, rows, d);
+    k->copy_rows(vt, d, taut_at(k, u.data, d), 2 * d, rows, d);
+}
+
+/* Stage II does not know the lengths of the examples. */
+static taut_run inner(const taut_run *run)
+{
+    taut_run r = *run;
+    r.lengths = NULL;
+    return r;
+}
+
+static void times(const plash *s, const taut_kernels *k, taut_tensor y, const taut_param *w, taut_tensor x)
+{
+    k->gemm(y.data, x.data, w->value, taut_rows(x.shape), s->spec.width, s->spec.width, false, true, 1, 0);
+}
+
+static void plash_forward(const taut_module *m, taut_run *run, taut_tensor y, taut_point at)
+{
+    const plash *s = (const plash *)m;
+    const taut_kernels *k = run->k;
+    const taut_span mark = run->scratch;
+    const kept t = kept_at(s, run, at);
+    const int64_t half = taut_len(t.at.z.shape);
+    taut_real *kt = taut_take(&run->scratch, half), *vt = taut_take(&run->scratch, half);
+    qkv_enter(&s->qkv, k, &t.in, at.x, true);
+    k->route(kt, vt, t.in.k.data, t.in.v.data, s->prototypes.value, &t.g);
+    join(k, t.at.u, kt, vt);
+    taut_run r = inner(run);
+    taut_forward(s->middle, &r, t.at.z, t.middle);
+    times(s, k, t.at.kg, &s->w_kg, t.at.z);
+    times(s, k, t.at.vg, &s->w_vg, t.at.z);
+    k->attention(t.in.o.data, t.lse, t.in.q.data, t.at.kg.data, t.at.vg.data, &t.attn);
+    qkv_apply(&s->qkv, k, y, &s->qkv.o, t.in.o, s->qkv.out, true);
+    run->scratch = mark;
+}
+
+static void plash_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut_tensor tx, taut_point at)
+{
+    const plash *s = (const plash *)m;
+    const taut_kernels *k = run->k;
+    const taut_span mark = run->scratch;
+    const kept t = kept_at(s, run, at);
+    const taut_inside d = qkv_take(&s->qkv, &run->scratch, tx);
+    const groups dg = take_groups(s, &run->scratch, tx.shape.n);
+    const int64_t half = taut_len(t.at.z.shape);
+    taut_real *kt = taut_take(&run->scratch, half), *vt = taut_take(&run->scratch, half);
+    qkv_enter(&s->qkv, k, &d, tx, false);
+    k->route_jvp(kt, vt, d.k.data, d.v.data, t.in.k.data, t.in.v.data, s->prototypes.value, &t.g);
+    join(k, dg.u, kt, vt);
+    taut_run r = inner(run);
+    taut_jvp(s->middle, &r, dg.z, dg.u, t.middle);
+    times(s, k, dg.kg, &s->w_kg, dg.z);
+    times(s, k, dg.vg, &s->w_vg, dg.z);
+    k->attention_jvp(d.o.data, d.q.data, dg.kg.data, dg.vg.data, t.in.q.data, t.at.kg.data, t.at.vg.data, &t.attn);
+    qkv_apply(&s->qkv, k, ty, &s->qkv.o, d.o, s->qkv.out, false);
+    run->scratch = mark;
+}
+
+/* gz = (or +=) W^T gy, and W's gradient */
+static void times_back(const plash *s, const taut_run *run, taut_tensor gz, bool more, taut_tensor gy,
+                       const taut_param *w, taut_tensor z)
+{
+    const int64_t d = s->spec.width, rows = taut_rows(z.shape);
+    run->k->gemm(gz.data, gy.data, w->value, rows, d, d, false, false, 1, more ? 1 : 0);
+    if (run->param_grads) run->k->gemm(w->grad, gy.data, z.data, d, d, rows, true, false, 1, 1);
+}
+
+static void plash_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_tensor gy, taut_point at)
+{
+    const plash *s = (const plash *)m;
+    const taut_kernels *k = run->k;
+    const taut_span mark = run->scratch;
+    const kept t = kept_at(s, run, at);
+    const taut_inside d = qkv_take(&s->qkv, &run->scratch, gx);
+    const groups dg = take_groups(s, &run->scratch, gx.shape.n);
+    const int64_t half = taut_len(t.at.z.shape);
+    taut_real *kt = taut_take(&run->scratch, half), *vt = taut_take(&run->scratch, half);
+    qkv_back(&s->qkv, run, d.o, false, gy, &s->qkv.o, t.in.o, s->qkv.out);
+    k->attention_vjp(d.q.data, dg.kg.data, dg.vg.data, d.o.data, t.in.o.data, t.lse, t.in.q.data, t.at.kg.data,
+                     t.at.vg.data, &t.attn);
+    times_back(s, run, dg.z, false, dg.kg, &s->w_kg, t.at.z);
+    times_back(s, run, dg.z, true, dg.vg, &s->w_vg, t.at.z);
+    taut_run r = inner(run);
+    taut_vjp(s->middle, &r, dg.u, dg.z, t.middle);
+    part(k, kt, vt, dg.u);
+    k->route_vjp(d.k.data, d.v.data, run->param_grads ? s->prototypes.grad : NULL, kt, vt, t.in.k.data, t.in.v.data,
+                 s->prototypes.value, &t.g);
+    qkv_leave(&s->qkv, run, gx, &d, &t.in);
+    run->scratch = mark;
+}
+
+static taut_reach reach_of(const double *w, const double *b, int64_t d, taut_up size)
+{
+    const taut_up norm = up_norm(w, d, d), linear = up_mul(norm, size);
+    const taut_up all = b ? up_add(linear, up_norm_frobenius(b, d)) : linear, round = up_round_linear(w, b, d, d, size);
+    return (taut_reach){ norm, up_add(all, round), round };
+}
+
+static taut_reach reach(const taut_qkv *s, const taut_affine *a, taut_up size)
+{
+    return reach_of(taut_ref_values(&a->weight), s->bias ? taut_ref_values(&a->bias) : NULL, s->width, size);
+}
+
+/* The longest prototype of a head. */
+static taut_up longest(const plash *s)
+{
+    const int64_t dh = s->spec.width / s->spec.heads, count = s->spec.groups * s->spec.heads;
+    taut_up most = UP_ZERO;
+    for (int64_t i = 0; i < count; i++)
+        most = up_max(most, up_norm_frobenius(taut_ref_values(&s->prototypes) + i * dh, dh));
+    return most;
+}
+
+static taut_bound plash_bound(const taut_module *m, taut_region in)
+{
+    const plash *s = (const plash *)m;
+    const int64_t d = s->spec.width, tq = s->spec.queries ? s->spec.queries : in.tokens;
+    const bool flat = in.norm == TAUT_NORM_FLAT;
+    taut_plash_reach r = { .q = reach(&s->qkv, &s->qkv.q, in.size),
+                           .k = reach(&s->qkv, &s->qkv.k, in.size),
+                           .v = reach(&s->qkv, &s->qkv.v, in.size),
+                           .prototype = longest(s),
+                           .route = s->route,
+                           .scale = s->spec.scale,
+                           .heads = s->spec.heads,
+                           .groups = s->spec.groups,
+                           .tq = tq,
+                           .tk = in.tokens - s->spec.queries,
+                           .dh = d / s->spec.heads };
+    const taut_plash_route a = up_plash_route(&r);
+    taut_region middle = { .norm = in.norm, .tokens = s->spec.groups, .ledger = in.ledger };
+    middle.size = up_add(a.size, a.round);
+    middle.round = taut_round_of(middle, a.round);
+    const taut_bound b = taut_bound_named(s->middle, "middle", middle);
+    r.kg = reach_of(taut_ref_values(&s->w_kg), NULL, d, b.out.size);
+    r.vg = reach_of(taut_ref_values(&s->w_vg), NULL, d, b.out.size);
+    const taut_plash_readout c = up_plash_readout(&r, b.out.round);
+    const taut_up group = flat ? up_mul(up_sqrt(up_int(tq)), up_mul(c.group_flat, up_mul(b.lip, a.flat)))
+                               : up_mul(c.group_tokens, up_mul(b.lip, a.tokens));
+    const taut_up out = up_exact(s->qkv.out);
+    const taut_reach o = reach(&s->qkv, &s->qkv.o, up_mul(out, up_add(c.size, c.round)));
+    const taut_up round = up_add(up_mul(up_mul(out, o.norm), c.round), up_add(o.round, up_round_sum(o.size, UP_ZERO)));
+    in.tokens = tq;
+    return (taut_bound){ up_mul(up_mul(out, o.norm), up_add(c.query, group)), region_after(in, o.size, round) };
+}
+
+static void plash_params(taut_module *m, taut_visitor *v)
+{
+    plash *s = (plash *)m;
+    qkv_params(&s->qkv, v);
+    taut_visit_param(v, &s->prototypes);
+    taut_visit_child(v, "middle", s->middle);
+    taut_visit_param(v, &s->w_kg);
+    taut_visit_param(v, &s->w_vg);
+}
+
+static void plash_free(taut_module *m)
+{
+    plash *s = (plash *)m;
+    taut_module_free(s->middle);
+    free(s);
+}
+
+static const taut_module_ops plash_ops = {
+    .kind = "plash",
+    .plan = plash_plan,
+    .forward = plash_forward,
+    .jvp = plash_jvp,
+    .vjp = plash_vjp,
+    .bound = plash_bound,
+    .params = plash_params,
+    .free = plash_free,
+};
+
+/* A layer of the mixer: y = LN(x + attention(x)), then LN(y + mlp(y)) */
+static taut_module *mixer_layer(const taut_plash_spec *p)
+{
+    const double scale = 1 / sqrt((double)p->width / (double)p->heads);
+    taut_module *attention = taut_attention(&(taut_attention_spec){ .width = p->width,
+                                                                    .heads = p->heads,
+                                                                    .scale = scale,
+                                                                    .out = 1,
+                                                                    .init = p->init,
+                                                                    .gain = p->gain,
+                                                                    .out_gain = p->gain });
+    taut_module *mlp = taut_mlp(&(taut_mlp_spec){ .width = p->width,
+                                                  .hidden = p->hidden,
+                                                  .out = p->width,
+                                                  .curve = TAUT_RELU,
+                                                  .factor = 1,
+                                                  .bias = true,
+                                                  .init = p->init,
+                                                  .gain = p->gain,
+                                                  .out_gain = p->gain });
+    static const char *const names[] = { "attn", "norm1", "mlp", "norm2" };
+    taut_module *const row[] = { taut_mix(attention, 1, 1), taut_layernorm(p->width, p->norm_eps), taut_mix(mlp, 1, 1),
+                                 taut_layernorm(p->width, p->norm_eps) };
+    return taut_sequence(4, names, row);
+}
+
+static taut_module *middle_of(const taut_plash_spec *p)
+{
+    const char *names[3 + 64];
+    taut_module *row[3 + 64];
+    char label[64][16];
+    int count = 0;
+    taut_sketch_spec sketch = { .in = p->features ? p->features : 2 * p->width,
+                                .out = p->width,
+                                .degrees = p->degrees,
+                                .floor = p->floor,
+                                .tau = p->sketch_tau,
+                                .seed = p->seed,
+                                .fixed = p->fixed,
+                                .init = p->init,
+                                .gain = p->gain };
+    for (int i = 0; i < p->degrees; i++) {
+        sketch.degree[i] = p->degree[i];
+        sketch.size[i] = p->size[i];
+    }
+    if (p->features) {
+        names[count] = "psi", row[count++] = taut_linear(p->features, 2 * p->width, true, p->init, p->gain);
+        names[count] = "curve", row[count++] = taut_pointwise(TAUT_GELU, 1);
+    }
+    names[count] = "sketch", row[count++] = taut_sketch(&sketch);
+    for (int i = 0; i < p->mixers; i++) {
+        snprintf(label[i], sizeof label[i], "mixer%d", i);
+        names[count] = label[i], row[count++] = mixer_layer(p);
+    }
+    return taut_sequence(count, names, row);
+}
+
+taut_module *taut_plash(const taut_plash_spec *spec)
+{
+    const int64_t d = spec->width;
+    TAUT_CHECK(spec->heads > 0 && d % spec->heads == 0, "plash: width must be a multiple of heads");
+    TAUT_CHECK(spec->groups > 0 && spec->tau > 0 && spec->mixers <= 64, "plash: groups, tau or mixers");
+    plash *s = taut_calloc(1, sizeof *s);
+    if (!s) return NULL;
+    s->base.ops = &plash_ops;
+    s->spec = *spec;
+    s->route = as_float(1 / spec->tau);
+    s->spec.scale = as_float(spec->scale);
+    s->qkv = qkv_of(d, spec->queries, spec->bias, spec->out, spec->init, spec->gain, spec->out_gain);
+    s->prototypes = (taut_param){ .name = "prototypes",
+                                  .rows = spec->groups,
+                                  .cols = d,
+                                  .role = TAUT_TABLE,
+                                  .init = TAUT_INIT_NORMAL,
+                                  .gain = 1 / sqrt((double)d / (double)spec->heads) };
+    s->w_kg = (taut_param){ .name = "kg.weight", .rows = d, .cols = d, .init = spec->init, .gain = spec->gain };
+    s->w_vg = (taut_param){ .name = "vg.weight", .rows = d, .cols = d, .init = spec->init, .gain = spec->gain };
+    s->middle = middle_of(spec);
+    if (s->middle) return &s->base;
+    plash_free(&s->base);
+    return NULL;
+}

@@ -1,0 +1,68 @@
+/* Soft routing: cpu against ref, adjoint, masking, no keys at all, poison.  What is added up is measured by
+ * the largest entries, so the tolerance is the promise or a little more. */
+#include "kernels/pair.h"
+
+static void compare(taut_group g)
+{
+    const int64_t width = g.heads * g.dh, keys = g.n * g.t * width, groups = g.n * g.m * width;
+    const double dh = (double)g.dh, t = (double)g.t;
+    pair k = pair_new(keys, 1), v = pair_new(keys, 1), tk = pair_new(keys, 1), tv = pair_new(keys, 1);
+    pair p = pair_new(g.m * width, 1), kt = pair_new(groups, 1), vt = pair_new(groups, 1);
+    pair gkt = pair_new(groups, 1), gvt = pair_new(groups, 1), gk = pair_new(keys, 1), gv = pair_new(keys, 1);
+    pair gp = pair_new(g.m * width, 1), before = pair_bits(&gp);
+    const double f = 6 * (dh + 4) * UNIT * g.scale * dh + ((double)g.m + dh + 400) * UNIT;
+    SAME_BITS(kt, (ref->route(R(&kt), R(&vt), R(&k), R(&v), R(&p), &g), cpu->route(kt.f, vt.f, k.f, v.f, p.f, &g)));
+    pair_near(&kt, NULL, f * t, 0, "route: keys");
+    pair_near(&vt, NULL, f * t, 0, "route: values");
+    SAME_BITS(vt, (ref->route_jvp(R(&kt), R(&vt), R(&tk), R(&tv), R(&k), R(&v), R(&p), &g),
+                   cpu->route_jvp(kt.f, vt.f, tk.f, tv.f, k.f, v.f, p.f, &g)));
+    pair_near(&kt, NULL, f * t * (1 + 2 * g.scale * dh), 0, "route_jvp: keys");
+    pair_near(&vt, NULL, f * t * (1 + 2 * g.scale * dh), 0, "route_jvp: values");
+    SAME_BITS(gp, (memcpy(gp.d, before.d, (size_t)gp.len * 8), memcpy(gp.f, before.f, (size_t)gp.len * 4),
+                   ref->route_vjp(R(&gk), R(&gv), R(&gp), R(&gkt), R(&gvt), R(&k), R(&v), R(&p), &g),
+                   cpu->route_vjp(gk.f, gv.f, gp.f, gkt.f, gvt.f, k.f, v.f, p.f, &g)));
+    pair_near(&gk, NULL, f * (1 + 4 * dh * g.scale), 0, "route_vjp: keys");
+    pair_near(&gv, NULL, f, 0, "route_vjp: values");
+    pair_near(&gp, NULL, 2 * UNIT + f * t * (double)g.n * 4 * dh * g.scale, 0, "route_vjp: prototypes");
+    const double left = dot(gkt.d, kt.d, groups) + dot(gvt.d, vt.d, groups);
+    const double right = dot(gk.d, tk.d, keys) + dot(gv.d, tv.d, keys);
+    CHECK_NEAR(left, right, 1e-11 * (1 + (double)(keys + groups) * (1 + dh * dh * g.scale)), "adjoint");
+    cpu->route_vjp(gk.f, gv.f, NULL, gkt.f, gvt.f, k.f, v.f, p.f, &g);
+    pair *all[] = { &k, &v, &tk, &tv, &p, &kt, &vt, &gkt, &gvt, &gk, &gv, &gp, &before };
+    for (int i = 0; i < 13; i++) pair_free(all[i]);
+}
+
+/* The rows of A sum to 1, so the groups together hold all there is; what is masked is not read. */
+static void together(void)
+{
+    const int32_t lengths[] = { 3, 0 };
+    const taut_group g = { 2, 1, 0, 5, 4, 2, 1.5, lengths };
+    pair k = pair_new(20, 1), v = pair_new(20, 1), p = pair_new(8, 1), kt = pair_new(16, 1), vt = pair_new(16, 1);
+    for (int i = 6; i < 20; i++) k.d[i] = v.d[i] = NAN;
+    pair_sync(&k), pair_sync(&v);
+    ref->route(R(&kt), R(&vt), R(&k), R(&v), R(&p), &g);
+    cpu->route(kt.f, vt.f, k.f, v.f, p.f, &g);
+    for (int c = 0; c < 2; c++) {
+        double sum = 0, all = 0;
+        for (int j = 0; j < 4; j++) sum += kt.d[2 * j + c];
+        for (int i = 0; i < 3; i++) all += k.d[2 * i + c];
+        CHECK_NEAR(sum, all, 1e-14, "nothing is lost");
+    }
+    for (int i = 8; i < 16; i++) CHECK(kt.d[i] == 0 && vt.d[i] == 0, "no keys, no groups");
+    pair_near(&kt, NULL, 1e-5, 0, "masked");
+    pair_free(&k), pair_free(&v), pair_free(&p), pair_free(&kt), pair_free(&vt);
+}
+
+int main(void)
+{
+    pair_begin();
+    for (case_no = 0; case_no < effort(40); case_no++) {
+        int32_t lengths[3];
+        const int64_t t = rng_int(0, case_no % 5 ? 9 : 1500);
+        for (int e = 0; e < 3; e++) lengths[e] = (int32_t)rng_int(0, t);
+        compare((taut_group){ rng_int(1, 3), rng_int(1, 3), 0, t, rng_int(1, case_no % 3 ? 5 : 40), rng_int(1, 9),
+                              pow(4, rng_pm()), case_no % 2 ? lengths : NULL });
+    }
+    together();
+    return test_end("route", "worst error / promised = %.3f", worst);
+}
