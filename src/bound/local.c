@@ -8,12 +8,15 @@
  *   split      nv ||p|| + ||[vm_i u_i]|| + max tau: values, logits of keys, logits of queries
  *   block      ||N||, N_ij = norm of block (i, j), + tau_i on the diagonal
  *   tokens     max_i sqrt(beta_i) + tau_i
- * All heads.  concave and triangle with K = sum_h K^h and tau_i^2 = sum_h (tau_i^h)^2, as heads write into different coordinates,
- * times ||W_O||.  block: the heads' best bounds as ||W_O|| sqrt(sum_h L_h^2) or sum_h ||W_O^h|| L_h.  split: with Q = mean_h P^h,
+ * All heads.  concave and triangle with K = sum_h K^h and tau_i^2 = sum_h (tau_i^h)^2, as heads write into different
+ * coordinates,
+ * times ||W_O||.  block: the heads' best bounds as ||W_O|| sqrt(sum_h L_h^2) or sum_h ||W_O^h|| L_h.  split: with Q =
+ * mean_h P^h,
  *     ||Q|| ||W_O W_V|| + ||W_O|| sqrt(sum_h ||P^h - Q||^2 nv_h^2), or ||W_O|| sqrt(sum_h ||p^h||^2 nv_h^2),
  *     + ||W_O|| ( ||stack_h [vm_i u_i]|| + max tau ).
  * Tokens that a map of slope l_j made: K_ij l_j^2, N_ij l_j, tau_i l_i; split times max l.
- * |P' - p| <= 2 dev entry by entry.  [vm_i u_i] is made from the computed q: |vm (u' - u)| <= vm s (na d + nk eq) goes into its
+ * |P' - p| <= 2 dev entry by entry.  [vm_i u_i] is made from the computed q: |vm (u' - u)| <= vm s (na d + nk eq)
+ * goes into its
  * Frobenius norm; for one head the root of W_K W_K^T stands for W_K, which costs sqrt(lost) |q| more. */
 #include "bound/local.h"
 
@@ -90,7 +93,8 @@ static taut_up up_blocks(const layer *l, const local_head *f)
     return l->w->cross ? up_hypot(norm, up_max_tau(l, f->tau)) : norm;
 }
 
-/* The rows vm_i s q_i^T r, and what they leave out, in norm; r is W_K or a root of W_K W_K^T, transposed, that lost `lost`. */
+/* The rows vm_i s q_i^T r, and what they leave out, in norm; r is W_K or a root of W_K W_K^T, transposed, that lost
+ * `lost`. */
 static taut_ball key_rows(const local_head *f, const taut_ball *r, bool transposed, double lost, double *loose)
 {
     double out = 0;

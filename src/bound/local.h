@@ -1,4 +1,5 @@
-/* Softmax attention at an input, and on a ball around it: proved bounds of the Jacobian's norm there, from the activations
+/* Softmax attention at an input, and on a ball around it: proved bounds of the Jacobian's norm there, from the
+ * activations
  * and the weights.  attention.h is about all inputs of a size; this is about one, and is far smaller.
  *
  * Every x' with |x'_t - x_t| <= d_t for all tokens is covered (a flat ball of radius r: d = r).  A region like this is
@@ -15,7 +16,8 @@ typedef struct {
     int64_t keys;                     /* how many of tk are real; the others are padding */
 } taut_local_at;
 
-/* Constants in the l2 norm over everything, each a bound by itself; flat is the smallest.  tokens: in the max-token norm. */
+/* Constants in the l2 norm over everything, each a bound by itself; flat is the smallest.  tokens: in the max-token
+ * norm. */
 typedef struct {
     taut_up triangle, concave, split, block, flat, tokens;
 } taut_local_bound;

@@ -8,7 +8,8 @@
  *     z_j = k_j - kbar_i for ANY vector kbar_i; d are the radii, eq, ek, ev the errors of q, k, v.
  * Weights.  P'_j <= e^(S_j+D_j) / (e^(S_j+D_j) + sum_{k != j} e^(S_k-D_k)) = p_j, from the logits and with the sum
  *     over the others made without subtraction; the lower end likewise; dev_j: the larger distance to the computed P_j.
- * Spread.  For ANY c, Cov'(v) <= sum_j P'_j (v'_j - c)(v'_j - c)^T.  With Z = [sqrt(p_j) (v_j - c)]_j, alpha_j >= |v'_j - v_j|:
+ * Spread.  For ANY c, Cov'(v) <= sum_j P'_j (v'_j - c)(v'_j - c)^T.  With Z = [sqrt(p_j) (v_j - c)]_j, alpha_j >=
+ * |v'_j - v_j|:
  *     sqrt(lam) = ||Z|| + sqrt(sum_j p_j alpha_j^2)   (P' sums to 1: the sum is at most max alpha^2);
  *     beta = ||[W_V, U Z']||^2 by Pythagoras (sum_j P_j (v_j - o) = 0), U >= |u'_i|: the smaller of
  *     ( ||[W_V, U Z]|| + U sqrt(sum p alpha^2) )^2 and nv^2 + U^2 lam.

@@ -3,12 +3,15 @@
  * Let x_1 be the largest entry, y the others, T = x_1 + sum y (1 for exact probabilities; the row meant is p / T).  An
  * eigenvalue l of M T has sum_i p_i / (p_i - l) = 0.  Multiplied by x_1 - l this is, on (x_2, x_1],
  *     S(l) = sum_i c_i / (l - y_i) = T,     c_i = y_i (x_1 - y_i),
- * with all c_i >= 0, so S falls, and s_1 = l / T at its root.  No 1 - x_1 anywhere: it would lose everything in a peaked row.
+ * with all c_i >= 0, so S falls, and s_1 = l / T at its root.  No 1 - x_1 anywhere: it would lose everything in a
+ * peaked row.
  * 1/S is increasing and concave there (a harmonic mean), so Newton on 1/S from below converges without overshooting,
  * and stops by itself within ten steps or so.
  * Proof.  What Newton gives is only a candidate: l is an upper bound once S(l), rounded up, is at most T rounded down,
- * and a lower bound once S(l), rounded down, is at least T rounded up; every term of S has 5 roundings and the sum n more.
- * Candidates that fail move outward by doubling steps.  Always x_2 <= l <= min(x_1, g_1 T): x_1 is an eigenvalue of diag(p)
+ * and a lower bound once S(l), rounded down, is at least T rounded up; every term of S has 5 roundings and the sum n
+ * more.
+ * Candidates that fail move outward by doubling steps.  Always x_2 <= l <= min(x_1, g_1 T): x_1 is an eigenvalue of
+ * diag(p)
  * and interlaces; x_1 = x_2 makes it exact.
  * Derivative.  With w_i = p_i / (p_i - s_1) an eigenvector: ds_1/dp_i = (w_i^2 - 2 w_i (w.p)) / |w|^2, and w.p is 1, as
  * M w = s_1 w says p_i w_i - p_i (w.p) = s_1 w_i.
@@ -87,7 +90,8 @@ static taut_lo lo_total(const row *r)
     return lo_mul(lo_add((taut_lo){ r->p[r->first] }, (taut_lo){ r->rest }), lo_sub((taut_lo){ 1 }, up_gamma(r->n)));
 }
 
-/* Is the root at or below l?  Terms are rounded by 5 operations, the sum by n; what underflows is at most 2^-1000 in all. */
+/* Is the root at or below l?  Terms are rounded by 5 operations, the sum by n; what underflows is at most 2^-1000 in
+ * all. */
 static bool below(const row *r, double l)
 {
     double fall;

@@ -1,5 +1,6 @@
 /* The softmax Jacobian M = diag(p) - p p^T of one row of probabilities: its largest eigenvalue s_1 from both sides, the
- * order-statistic bounds g_k >= s_k, and their derivatives.  p >= 0; only its direction counts (p and 2 p are the same row),
+ * order-statistic bounds g_k >= s_k, and their derivatives.  p >= 0; only its direction counts (p and 2 p are the
+ * same row),
  * so that a sum of 1 +- rounding does no harm.  A row with a single positive entry, or none, has M = 0. */
 #ifndef TAUT_BOUND_SOFTMAX_JACOBIAN_H
 #define TAUT_BOUND_SOFTMAX_JACOBIAN_H

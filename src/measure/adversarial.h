@@ -1,4 +1,5 @@
-/* Inputs where attention is steep: two clusters of tokens, x_1 alone and all others together, so that the n-1 rows of the large
+/* Inputs where attention is steep: two clusters of tokens, x_1 alone and all others together, so that the n-1 rows of
+ * the large
  * cluster depend on one token, and the derivative grows like sqrt(n); and a configuration that grows like R^2. */
 #ifndef TAUT_MEASURE_ADVERSARIAL_H
 #define TAUT_MEASURE_ADVERSARIAL_H
@@ -13,14 +14,15 @@ typedef struct {
     double scale;
 } taut_logits;
 
-/* x_1 = R alone, all others R rest; both `width` long, neither longer than 1.  gap = (A x_2).(x_1 - x_2) at R = 1: at radius R the
- * others give x_1 the weight 1 / (1 + (n-1) exp(-R^2 gap)).  gap 0: this construction has nothing to offer for this A. */
+/* x_1 = R alone, all others R rest; both `width` long, neither longer than 1.  gap = (A x_2).(x_1 - x_2) at R = 1: at
+ * radius R the others give x_1 the weight 1 / (1 + (n-1) exp(-R^2 gap)).  gap 0: nothing to offer for this A. */
 typedef struct {
     double *alone, *rest, gap;
 } taut_clusters;
 void taut_clusters_free(taut_clusters *);
 
-/* The published construction: with the real eigenvalues g_1 >= ... >= g_d of A, (u_1, u_1/2, ...) if g_1 >= -8 g_d, otherwise
+/* The published construction: with the real eigenvalues g_1 >= ... >= g_d of A, (u_1, u_1/2, ...) if g_1 >= -8 g_d,
+ * otherwise
  * (u_d, -u_d, ...).  Heads have rank dh < width, so 0 is among the eigenvalues; with no other real one the gap is 0. */
 taut_status taut_clusters_castin(taut_clusters *, const taut_logits *) TAUT_MUST_USE;
 

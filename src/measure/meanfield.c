@@ -1,6 +1,7 @@
 /* P_ij = a_j e^{x_i.A^T x_j} / sum_k a_k e^{x_i.A^T x_k}.  Block (i, j) of the derivative is
  *     V [ P_ij (I + (x_j - m_i)(A x_i)^T) + [i = j] sum_k P_ik (x_k - m_i)(x_k - m_i)^T A ],   m_i = sum_k P_ik x_k,
- * and its norm between the weighted spaces is that of sqrt(a_i / a_j) times the block.  Few atoms, so it is written out. */
+ * and its norm between the weighted spaces is that of sqrt(a_i / a_j) times the block.  Few atoms, so it is written
+ * out. */
 #include "measure/meanfield.h"
 
 #include <math.h>

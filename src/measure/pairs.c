@@ -1,8 +1,9 @@
 /* Random pairs, then projected gradient ascent on ln(|f(x) - f(y)| / |x - y|) from the best one.
  *
- * With g = (f(y) - f(x)) / |f(y) - f(x)|^2 and e = (y - x) / |y - x|^2 the gradient is J_y^T g - e in y and -(J_x^T g - e) in x.  Both
- * ends move along their gradients by a step relative to |x - y|, then back into the ball; a step that does not help is
- * undone and made smaller.  Ends that come too close for the difference to mean anything are not counted. */
+ * With g = (f(y) - f(x)) / |f(y) - f(x)|^2 and e = (y - x) / |y - x|^2 the gradient is J_y^T g - e in y and
+ * -(J_x^T g - e) in x.  Both ends move along their gradients by a step relative to |x - y|, then back into the ball; a
+ * step that does not help is undone and made smaller.  Ends that come too close for the difference to mean anything
+ * are not counted. */
 #include "measure/pairs.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* The largest |f(x) - f(y)| / |x - y| over pairs in a ball: a lower bound of the Lipschitz constant there, with its two witnesses. */
+/* The largest |f(x) - f(y)| / |x - y| over pairs in a ball: a lower bound of the Lipschitz constant there, with
+ * witnesses. */
 #ifndef TAUT_MEASURE_PAIRS_H
 #define TAUT_MEASURE_PAIRS_H
 #include "measure/probe.h"
@@ -10,7 +11,8 @@ typedef struct {
     uint64_t seed;
 } taut_pairs_options;
 
-/* out has one entry an example: the largest ratio; x and y (or NULL) get the pairs.  The probe stands at the centres and is
+/* out has one entry an example: the largest ratio; x and y (or NULL) get the pairs.  The probe stands at the centres
+ * and is
  * left there. */
 taut_status taut_pairs_find(double *out, double *x, double *y, taut_probe *, const double *centre,
                             const taut_pairs_options *) TAUT_MUST_USE;

@@ -1,4 +1,5 @@
-/* A module standing at an input: forward has run there, so its derivative can be multiplied by vectors.  The input may hold
+/* A module standing at an input: forward has run there, so its derivative can be multiplied by vectors.  The input
+ * may hold
  * several examples; they do not see each other, and everything below answers for each of them. */
 #ifndef TAUT_MEASURE_PROBE_H
 #define TAUT_MEASURE_PROBE_H
@@ -13,7 +14,8 @@ typedef struct {
     taut_real *memory; /* x, y, trace, scratch */
 } taut_probe;
 
-/* x is in.n * in.t * in.d doubles; lengths (or NULL) must outlive the probe.  Refused: an input or output that is not finite. */
+/* x is in.n * in.t * in.d doubles; lengths (or NULL) must outlive the probe.  Refused: an input or output that is not
+ * finite. */
 taut_status taut_probe_create(taut_probe *, const taut_module *, const taut_kernels *, const double *x, taut_shape in,
                               const int32_t *lengths) TAUT_MUST_USE;
 void taut_probe_move(taut_probe *, const double *x); /* to another input of the same shape */

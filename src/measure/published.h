@@ -1,6 +1,9 @@
-/* The bounds that papers print for softmax attention, as printed and as corrected, beside ours: plain numbers for a table, no
- * promises.  A name that begins with printed_ is a formula that fails somewhere (docs/errata.md has the input that beats it);
- * the others hold.  Papers: Kim, Papamakarios, Mnih 2021 (kim); Specformer, as quoted by JaSMin (specformer); "How Smooth Is
+/* The bounds that papers print for softmax attention, as printed and as corrected, beside ours: plain numbers for a
+ * table, no
+ * promises.  A name that begins with printed_ is a formula that fails somewhere (docs/errata.md has the input that
+ * beats it);
+ * the others hold.  Papers: Kim, Papamakarios, Mnih 2021 (kim); Specformer, as quoted by JaSMin (specformer); "How
+ * Smooth Is
  * Attention?" (castin); "Pay Attention to Attention Distribution" (jasmin).
  *
  * n tokens; a = ||A|| R^2 with A = s W_K^T W_Q and R the longest token; nv, nq, nk norms of W_V, W_Q, W_K. */

@@ -1,14 +1,18 @@
 /* Golub-Kahan-Lanczos with full reorthogonalisation, and power iteration.
  *
- * Lanczos.  J V_k = U_k B_k,  J^T U_k = V_k B_k^T + b_k v_{k+1} e_k^T,  B_k upper bidiagonal with a_1..a_k and b_1..b_{k-1}.
+ * Lanczos.  J V_k = U_k B_k,  J^T U_k = V_k B_k^T + b_k v_{k+1} e_k^T,  B_k upper bidiagonal with a_1..a_k and
+ * b_1..b_{k-1}.
  * The largest singular value s of B_k, B_k z = s p, grows to that of J; at v = V_k z the residual is exactly
- * |J^T J v - s^2 v| = s b_k |p_k|, so it costs nothing to know.  Every new vector is made orthogonal to all earlier ones twice.
+ * |J^T J v - s^2 v| = s b_k |p_k|, so it costs nothing to know.  Every new vector is made orthogonal to all earlier
+ * ones twice.
  * Power.  v <- J^T J v / |.|; s = |J v|, s^2 = v.J^T J v.
- * At the end the slope along v is measured once more, and that number is answered: it is attained whatever happened before.
+ * At the end the slope along v is measured once more, and that number is answered: it is attained whatever happened
+ * before.
  *
  * Examples of a batch have their own vectors and their own B; they share the products.  One that is finished goes along
  * with a zero vector.  Start vectors are gaussian, keyed by (seed, example).
- * Probabilistic bound: Kuczynski and Wozniakowski (1992), Lanczos on J^T J from a gaussian start: lam_max (1 - e) > theta_k with
+ * Probabilistic bound: Kuczynski and Wozniakowski (1992), Lanczos on J^T J from a gaussian start: lam_max (1 - e) >
+ * theta_k with
  * probability at most 1.648 sqrt(n) exp(-sqrt(e) (2k - 1)).  Their constant is quoted, not proved here. */
 #include "measure/slope.h"
 
@@ -62,7 +66,8 @@ static taut_status start(const lanczos *l, taut_real *v, uint64_t seed)
     return TAUT_OK;
 }
 
-/* w of example e minus its parts along the first k vectors, twice; then scaled to length 1 (or to 0).  Answers its length. */
+/* w of example e minus its parts along the first k vectors, twice; then scaled to length 1 (or to 0).  Answers its
+ * length. */
 static double clean(const lanczos *l, taut_real *whole, taut_real **against, int k, int64_t e, int64_t len,
                     double scale)
 {

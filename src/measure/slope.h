@@ -1,4 +1,5 @@
-/* The largest singular value of a module's derivative at an input: how fast the output can change there, in the l2 norm over
+/* The largest singular value of a module's derivative at an input: how fast the output can change there, in the l2
+ * norm over
  * everything.  Found by search, so it is a lower bound with a witness: a direction along which the slope is attained. */
 #ifndef TAUT_MEASURE_SLOPE_H
 #define TAUT_MEASURE_SLOPE_H
@@ -21,7 +22,8 @@ typedef struct {
 /* out has one entry an example.  direction (or NULL) gets v, in.n * in.t * in.d doubles, each example's of length 1. */
 taut_status taut_slope_find(taut_slope *out, double *direction, taut_probe *, const taut_slope_options *) TAUT_MUST_USE;
 
-/* PROBABILISTIC: above the truth except with probability `miss`, when `value` came from this many Lanczos steps on a space of
+/* PROBABILISTIC: above the truth except with probability `miss`, when `value` came from this many Lanczos steps on a
+ * space of
  * dimension n; +inf when the steps do not suffice for any statement.  Never a bound in the sense of taut_up. */
 double taut_slope_probable(double value, int steps, int64_t n, double miss);
 #endif

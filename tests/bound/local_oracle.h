@@ -1,4 +1,5 @@
-/* The Jacobian of softmax attention written out, block by block, in long double and doubly centred, so that saturated rows do
+/* The Jacobian of softmax attention written out, block by block, in long double and doubly centred, so that saturated
+ * rows do
  * not cancel; shares no code with src/.  And random layers to write it out for. */
 #ifndef LOCAL_ORACLE_H
 #define LOCAL_ORACLE_H
@@ -136,7 +137,8 @@ static inline void oracle_block(real b[MOST][MOST], const oracle_head *h, const 
     }
 }
 
-/* The dense Jacobian of one head (head >= 0, without W_O) or of the layer (head -1): rows tq * out, cols tokens * width; the
+/* The dense Jacobian of one head (head >= 0, without W_O) or of the layer (head -1): rows tq * out, cols tokens *
+ * width; the
  * queries' columns first in cross-attention.  *rows, *cols are set. */
 static inline double *oracle_jacobian(const scene *s, int64_t head, int64_t *rows, int64_t *cols)
 {

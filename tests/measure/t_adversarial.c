@@ -1,4 +1,5 @@
-/* Inputs made to be steep, measures with few atoms, pairs, growth exponents, and the published formulas beside what is found. */
+/* Inputs made to be steep, measures with few atoms, pairs, growth exponents, and the published formulas beside what
+ * is found. */
 #include "measure/adversarial.h"
 
 #include "bound/oracle.h"

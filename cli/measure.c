@@ -1,0 +1,198 @@
+/* Measures a stored model, layer by layer: what the slope at an input is at least (found, with a witness), what it is
+ * at most (proved),
+ * what papers print; or how it grows with the length of the input. */
+#include "measure.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/nearest.h"
+#include "base/number.h"
+#include "data/text.h"
+#include "model.h"
+
+static int map_of(const cli_args *a)
+{
+    const char *name = cli_text(a, "--map", "bare");
+    for (int i = 0; i < TAUT_MAPS; i++)
+        if (strcmp(name, taut_map_names[i]) == 0) return i;
+    return -1;
+}
+
+/* a:b:c or a:b */
+static bool read_lengths(taut_scatter_options *o, const char *text)
+{
+    char part[3][24] = { "", "", "1" };
+    const int found = sscanf(text, "%23[0-9]:%23[0-9]:%23[0-9]", part[0], part[1], part[2]);
+    int64_t *const to[] = { &o->first, &o->last, &o->step };
+    for (int i = 0; i < 3; i++)
+        if (!taut_number_int(to[i], part[i])) return false;
+    return found >= 2 && o->first >= 1 && o->step >= 1 && o->first <= o->last;
+}
+
+static taut_slope_options slope_options(const cli_args *a)
+{
+    const char *method = cli_text(a, "--method", "lanczos");
+    const bool power = strcmp(method, "power") == 0;
+    if (!power && strcmp(method, "lanczos") != 0) exit(cli_refuse(a, "--method is lanczos or power, not %s", method));
+    return (taut_slope_options){ power ? TAUT_SLOPE_POWER : TAUT_SLOPE_LANCZOS,
+                                 (int)cli_int(a, "--steps", power ? 500 : 40, 1, 100000),
+                                 cli_real(a, "--tolerance", 1e-4, 0, 1),
+                                 (uint64_t)cli_int(a, "--seed", 1, 0, INT64_MAX) };
+}
+
+static taut_status open_text(taut_text **text, const cli_args *a, const cli_model *m)
+{
+    const taut_data_spec *d = &m->data;
+    if (!m->vocab)
+        return taut_fail(TAUT_BAD_CONFIG, "%s reads images; only models of text are measured here", a->operand[0]);
+    const char *source = cli_text(a, "--text", cli_text(a, "--data", d->source));
+    return taut_text_open(text, source, d->tokens, 0, m->vocab, d->length, d->seed);
+}
+
+/* Every layer, or the one that is asked for, at the first tokens of the text. */
+static taut_status measure_layers(const cli_args *a, cli_model *m, const taut_text *text, const measure_about *about,
+                                  taut_layer_measure *out, int *count)
+{
+    const int64_t layer = cli_int(a, "--layer", -1, 0, m->model->spec.depth - 1);
+    const int64_t tokens = cli_int(a, "--tokens", m->model->spec.context < 32 ? m->model->spec.context : 32, 1,
+                                   m->model->spec.context);
+    const int64_t from = cli_int(a, "--from", 0, 0, text->len - 1);
+    const taut_layer_options o = { .slope = slope_options(a), .heads = true, .published = true, .ball = about->ball };
+    if (text->len - from < tokens)
+        return taut_fail(TAUT_BAD_DATA, "%s has %lld tokens from there on, fewer than %lld", about->source,
+                         (long long)(text->len - from), (long long)tokens);
+    taut_capture *c = NULL;
+    taut_status s = taut_capture_create(&c, m->model, 1, tokens);
+    if (!s) taut_capture_run(c, text->ids + from, 1, tokens);
+    for (int l = layer < 0 ? 0 : (int)layer; !s && l < c->layers && (layer < 0 || l == layer); l++) {
+        cli_bar((double)l / c->layers, "measuring");
+        s = taut_layer_measure_at(&out[*count], c, l, about->map, &o);
+        if (!s) (*count)++;
+    }
+    cli_bar_end();
+    taut_capture_free(c);
+    return s;
+}
+
+static int tell_layers(const cli_args *a, cli_model *m, const taut_text *text, const measure_about *about)
+{
+    int count = 0, code = EXIT_BAD;
+    taut_layer_measure *found = taut_calloc((size_t)m->model->spec.depth, sizeof *found);
+    taut_status s = found ? measure_layers(a, m, text, about, found, &count) : taut_no_memory("layers");
+    const char *csv = cli_text(a, "--csv", NULL);
+    if (!s && csv) s = measure_layers_csv(csv, found, count);
+    if (s)
+        code = cli_fail(a);
+    else if (cli_flag(a, "--json"))
+        code = cli_json(measure_layers_json(about, found, count));
+    else
+        measure_print_layers(about, found, count), code = EXIT_DONE;
+    for (int i = 0; i < count; i++) taut_layer_measure_free(&found[i]);
+    free(found);
+    return code;
+}
+
+static void tell(double done) { cli_bar(done, "measuring"); }
+
+static taut_status scatter(const cli_args *a, cli_model *m, const taut_text *text, taut_scatter_options *o,
+                           measure_scatter *r, taut_scatter_point *points)
+{
+    const taut_scatter_attack attack = { r->head, cli_real(a, "--radius", 0, 0, 1e30), cli_flag(a, "--castin"),
+                                         o->slope.seed };
+    if (r->adversarial && o->map > TAUT_MAP_ATTENTION)
+        return taut_fail(TAUT_BAD_CONFIG, "adversarial tokens are inputs of attention: --map bare or attention");
+    return r->adversarial ? taut_scatter_adversarial(points, &r->gap, m->model, &attack, o)
+                          : taut_scatter_text(points, m->model, text->ids, text->len, o);
+}
+
+static int tell_scatter(const cli_args *a, cli_model *m, const taut_text *text, const measure_about *about)
+{
+    const taut_model_spec *spec = &m->model->spec;
+    taut_scatter_options o = { .samples = cli_int(a, "--samples", 10, 1, 4096), .map = about->map, .tell = tell };
+    if (!read_lengths(&o, cli_text(a, "--lengths", "2:32:2")))
+        return cli_refuse(a, "--lengths is first:last:step, such as 2:100:2");
+    o.layer = (int)cli_int(a, "--layer", spec->depth / 2, 0, spec->depth - 1);
+    o.slope = slope_options(a);
+    measure_scatter r = { .layer = o.layer,
+                          .adversarial = cli_flag(a, "--adversarial"),
+                          .head = cli_int(a, "--head", 0, 0, spec->heads - 1) };
+    r.count = taut_scatter_count(&o, r.adversarial);
+    taut_scatter_point *points = taut_calloc((size_t)r.count + 1, sizeof *points);
+    double *n = taut_calloc((size_t)(2 * r.count) + 1, sizeof *n), *y = n + r.count;
+    r.point = points;
+    int code = EXIT_BAD;
+    taut_status s = points && n ? scatter(a, m, text, &o, &r, points) : taut_no_memory("points");
+    cli_bar_end();
+    for (int64_t i = 0; !s && i < r.count; i++) n[i] = (double)points[i].n, y[i] = points[i].value;
+    if (!s) r.growth = taut_growth_fit(n, y, r.count);
+    if (!s && cli_text(a, "--csv", NULL)) s = measure_scatter_csv(cli_text(a, "--csv", NULL), &r);
+    if (s)
+        code = cli_fail(a);
+    else if (cli_flag(a, "--json"))
+        code = cli_json(measure_scatter_json(about, &r));
+    else
+        measure_print_scatter(about, &r), code = EXIT_DONE;
+    free(points), free(n);
+    return code;
+}
+
+static int run(const cli_args *a)
+{
+    const taut_kernels *k = cli_kernels(a);
+    const int map = map_of(a);
+    cli_model m;
+    taut_text *text = NULL;
+    if (map < 0) {
+        const char *near = taut_nearest(cli_text(a, "--map", ""), taut_map_names, TAUT_MAPS);
+        return cli_refuse(a, "no map is called %s (bare, attention, branch, residual, block)%s%s",
+                          cli_text(a, "--map", ""), near ? "; did you mean " : "", near ? near : "");
+    }
+    if (cli_model_open(&m, a->operand[0], k, (uint64_t)cli_int(a, "--seed", 1, 0, INT64_MAX))) return cli_fail(a);
+    const measure_about about = { a->operand[0], cli_text(a, "--text", cli_text(a, "--data", m.data.source)),
+                                  (taut_map)map, cli_real(a, "--ball", 0, 0, 1e30) };
+    const bool lengths = cli_flag(a, "--lengths") || cli_flag(a, "--adversarial");
+    int code;
+    if (!cli_flag(a, "--adversarial") && open_text(&text, a, &m))
+        code = cli_fail(a);
+    else
+        code = lengths ? tell_scatter(a, &m, text, &about) : tell_layers(a, &m, text, &about);
+    taut_text_free(text);
+    cli_model_close(&m);
+    return code;
+}
+
+static const cli_option options[] = {
+    { "--text", "FILE", "the text it reads (default: what it was trained on)" },
+    { "--data", "NAME", "the same, by the name of a data set" },
+    { "--tokens", "N", "how many of them (default 32)" },
+    { "--from", "N", "the first token" },
+    { "--layer", "L", "one layer instead of all; with --lengths the one that is measured" },
+    { "--map", "M", "bare (heads alone, the default), attention (with W_O), branch (and norm), residual, block" },
+    { "--ball", "R", "prove it also for inputs whose tokens move by up to R" },
+    { "--lengths", "A:B:C", "slopes against the length, from A to B in steps of C, and the exponent of their growth" },
+    { "--samples", "N", "sequences of each length (default 10)" },
+    { "--adversarial", NULL, "inputs made to be steep instead of text" },
+    { "--head", "H", "the head they are made for" },
+    { "--radius", "R", "how long their tokens may be (default: the steepest for each length)" },
+    { "--castin", NULL, "the published construction, by an eigenvector" },
+    { "--method", "NAME", "lanczos (default) or power" },
+    { "--steps", "N", "its steps at most" },
+    { "--tolerance", "T", "the relative residual at which it stops (default 1e-4)" },
+    { "--csv", "FILE", "the numbers as a table" },
+    { NULL, NULL, NULL },
+};
+
+const cli_command cli_measure = {
+    "measure",
+    "MODEL",
+    "finds and proves slopes of attention at an input, and how they grow",
+    "taut measure gpt2 --text alice/carroll-alice.txt --layer 6 --lengths 2:100:2",
+    1,
+    1,
+    options,
+    run,
+};

@@ -1,0 +1,141 @@
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "bound/ledger.h"
+#include "measure.h"
+
+static cJSON *begin(const measure_about *a)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "model", a->model);
+    cJSON_AddStringToObject(o, "text", a->source);
+    cJSON_AddStringToObject(o, "map", taut_map_names[a->map]);
+    cJSON_AddStringToObject(o, "norm", "flat");
+    if (a->ball > 0) cJSON_AddNumberToObject(o, "ball_radius", a->ball);
+    return o;
+}
+
+static cJSON *head_json(const taut_head_measure *h)
+{
+    cJSON *o = cJSON_CreateObject(), *p = NULL;
+    cJSON_AddNumberToObject(o, "lower", h->lower);
+    cJSON_AddNumberToObject(o, "upper", h->upper);
+    for (int i = 0; i < TAUT_PUBLISHED; i++) {
+        if (!h->published[i].name || isnan(h->published[i].value)) continue;
+        if (!p) p = cJSON_AddObjectToObject(o, "published");
+        cJSON_AddNumberToObject(p, h->published[i].name, h->published[i].value);
+    }
+    return o;
+}
+
+cJSON *measure_layers_json(const measure_about *a, const taut_layer_measure *m, int count)
+{
+    cJSON *o = begin(a), *list = cJSON_AddArrayToObject(o, "layers");
+    for (int l = 0; l < count; l++) {
+        cJSON *row = cJSON_CreateObject();
+        cJSON_AddNumberToObject(row, "layer", m[l].layer);
+        cJSON_AddNumberToObject(row, "tokens", (double)m[l].tokens);
+        cJSON_AddNumberToObject(row, "radius", m[l].radius);
+        cJSON_AddNumberToObject(row, "longest", m[l].longest);
+        cJSON_AddNumberToObject(row, "lower", m[l].lower);
+        cJSON_AddNumberToObject(row, "found", m[l].slope.value);
+        cJSON_AddNumberToObject(row, "residual", m[l].slope.residual);
+        cJSON_AddNumberToObject(row, "steps", m[l].slope.steps);
+        cJSON_AddNumberToObject(row, "probabilistic", m[l].probable);
+        cJSON_AddItemToObject(row, "upper", up_json(m[l].upper));
+        cJSON_AddNumberToObject(row, "gap", m[l].upper.v / m[l].lower);
+        if (a->ball > 0) cJSON_AddItemToObject(row, "ball", up_json(m[l].ball));
+        cJSON *parts = cJSON_AddObjectToObject(row, "attention");
+        cJSON_AddItemToObject(parts, "triangle", up_json(m[l].parts.triangle));
+        cJSON_AddItemToObject(parts, "concave", up_json(m[l].parts.concave));
+        cJSON_AddItemToObject(parts, "split", up_json(m[l].parts.split));
+        cJSON_AddItemToObject(parts, "heads", up_json(m[l].parts.block));
+        cJSON_AddItemToObject(parts, "tokens_norm", up_json(m[l].parts.tokens));
+        cJSON *heads = m[l].head ? cJSON_AddArrayToObject(row, "heads") : NULL;
+        for (int64_t h = 0; m[l].head && h < m[l].heads; h++) cJSON_AddItemToArray(heads, head_json(&m[l].head[h]));
+        cJSON_AddItemToArray(list, row);
+    }
+    return o;
+}
+
+/* A growing text. */
+typedef struct {
+    char *text;
+    size_t len, room;
+} table;
+
+static bool add(table *t, const char *line)
+{
+    const size_t n = strlen(line);
+    if (t->len + n + 1 > t->room) {
+        char *more = taut_realloc(t->text, 2 * (t->len + n) + 256);
+        if (!more) return false;
+        t->text = more, t->room = 2 * (t->len + n) + 256;
+    }
+    memcpy(t->text + t->len, line, n + 1);
+    t->len += n;
+    return true;
+}
+
+static taut_status store(table *t, const char *path, bool whole)
+{
+    const taut_status s = whole ? taut_file_write(path, t->text, t->len) : taut_no_memory(path);
+    free(t->text);
+    return s;
+}
+
+taut_status measure_layers_csv(const char *path, const taut_layer_measure *m, int count)
+{
+    table t = { NULL, 0, 0 };
+    char line[256];
+    bool whole = add(&t, "layer,head,tokens,radius,lower,residual,upper\n");
+    for (int l = 0; l < count; l++) {
+        snprintf(line, sizeof line, "%d,,%lld,%.9g,%.17g,%.3g,%.17g\n", m[l].layer, (long long)m[l].tokens, m[l].radius,
+                 m[l].lower, m[l].slope.residual, m[l].upper.v);
+        whole = whole && add(&t, line);
+        for (int64_t h = 0; m[l].head && h < m[l].heads; h++) {
+            snprintf(line, sizeof line, "%d,%lld,%lld,%.9g,%.17g,,%.17g\n", m[l].layer, (long long)h,
+                     (long long)m[l].tokens, m[l].radius, m[l].head[h].lower, m[l].head[h].upper);
+            whole = whole && add(&t, line);
+        }
+    }
+    return store(&t, path, whole);
+}
+
+cJSON *measure_scatter_json(const measure_about *a, const measure_scatter *s)
+{
+    cJSON *o = begin(a), *list;
+    cJSON_AddNumberToObject(o, "layer", s->layer);
+    cJSON_AddBoolToObject(o, "adversarial", s->adversarial);
+    if (s->adversarial) {
+        cJSON_AddNumberToObject(o, "head", (double)s->head);
+        cJSON_AddNumberToObject(o, "gap", s->gap);
+    }
+    cJSON_AddNumberToObject(o, "exponent", s->growth.exponent);
+    cJSON_AddNumberToObject(o, "exponent_low", s->growth.low);
+    cJSON_AddNumberToObject(o, "exponent_high", s->growth.high);
+    cJSON_AddNumberToObject(o, "factor", s->growth.factor);
+    list = cJSON_AddArrayToObject(o, "points");
+    for (int64_t i = 0; i < s->count; i++) {
+        const double row[] = { (double)s->point[i].n, s->point[i].value, s->point[i].radius };
+        cJSON_AddItemToArray(list, cJSON_CreateDoubleArray(row, 3));
+    }
+    return o;
+}
+
+taut_status measure_scatter_csv(const char *path, const measure_scatter *s)
+{
+    table t = { NULL, 0, 0 };
+    char line[128];
+    bool whole = add(&t, "tokens,slope,radius\n");
+    for (int64_t i = 0; i < s->count; i++) {
+        snprintf(line, sizeof line, "%lld,%.9g,%.9g\n", (long long)s->point[i].n, s->point[i].value,
+                 s->point[i].radius);
+        whole = whole && add(&t, line);
+    }
+    return store(&t, path, whole);
+}

@@ -1,0 +1,128 @@
+#include "measure/scatter.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "measure/adversarial.h"
+
+int64_t taut_scatter_count(const taut_scatter_options *o, bool adversarial)
+{
+    const int64_t lengths = o->last < o->first ? 0 : (o->last - o->first) / o->step + 1;
+    return lengths * (adversarial ? 1 : o->samples);
+}
+
+static double radius_of(const double *z, int64_t t, int64_t d)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < t * d; i++) sum += z[i] * z[i];
+    return sqrt(sum / (double)t);
+}
+
+/* The slopes of a map at a batch of inputs. */
+static taut_status slopes_at(taut_slope *out, const taut_module *map, const taut_kernels *k, const double *x,
+                             taut_shape in, const taut_slope_options *o)
+{
+    taut_probe p;
+    taut_status s = taut_probe_create(&p, map, k, x, in, NULL);
+    if (s) return s;
+    s = taut_slope_find(out, NULL, &p, o);
+    taut_probe_free(&p);
+    return s;
+}
+
+/* All sequences of one length, which the capture has just read. */
+static taut_status one_length(taut_scatter_point *out, const taut_capture *c, int64_t n, const taut_scatter_options *o)
+{
+    const taut_tensor input = taut_capture_input(c, o->layer, o->map), read = c->layer[o->layer].z;
+    const int64_t len = taut_len(input.shape), one = n * input.shape.d;
+    double *x = taut_malloc((size_t)len * sizeof *x);
+    taut_slope *slope = taut_calloc((size_t)o->samples, sizeof *slope);
+    taut_module *map = NULL;
+    taut_status s = x && slope ? taut_capture_map(&map, c, o->layer, o->map) : taut_no_memory("activations");
+    if (!s) {
+        c->m->k->get(x, input.data, len);
+        s = slopes_at(slope, map, c->m->k, x, input.shape, &o->slope);
+    }
+    if (!s) c->m->k->get(x, read.data, len);
+    for (int64_t e = 0; !s && e < o->samples; e++)
+        out[e] = (taut_scatter_point){ n, slope[e].value, radius_of(x + e * one, n, input.shape.d) };
+    taut_module_free(map);
+    free(x), free(slope);
+    return s;
+}
+
+taut_status taut_scatter_text(taut_scatter_point *out, taut_model *m, const int32_t *ids, int64_t len,
+                              const taut_scatter_options *o)
+{
+    int64_t needed = 0;
+    for (int64_t n = o->first; n <= o->last; n += o->step) needed += n * o->samples;
+    if (o->last > m->spec.context)
+        return taut_fail(TAUT_BAD_CONFIG, "sequences of %lld tokens for a model that reads %lld", (long long)o->last,
+                         (long long)m->spec.context);
+    if (needed > len)
+        return taut_fail(TAUT_BAD_DATA, "%lld sequences without overlap need %lld tokens, the text has %lld",
+                         (long long)taut_scatter_count(o, false), (long long)needed, (long long)len);
+    taut_capture *c = NULL;
+    taut_status s = taut_capture_create(&c, m, o->samples, o->last);
+    int64_t used = 0;
+    for (int64_t n = o->first; !s && n <= o->last; n += o->step) {
+        taut_capture_run(c, ids + used, o->samples, n);
+        s = one_length(out, c, n, o);
+        out += o->samples, used += n * o->samples;
+        if (o->tell) o->tell((double)used / (double)needed);
+    }
+    taut_capture_free(c);
+    return s;
+}
+
+/* One head's W_Q and W_K as doubles, and the clusters they make. */
+static taut_status clusters_of(taut_clusters *c, const taut_kernels *k, const taut_module *attention,
+                               const taut_scatter_attack *a)
+{
+    const taut_attention_view v = taut_attention_look(attention);
+    const int64_t d = v.spec->width, dh = d / v.spec->heads, len = dh * d;
+    double *w = taut_malloc((size_t)(2 * len) * sizeof *w);
+    if (!w) return taut_no_memory("a head's weights");
+    for (int i = 0; i < 2; i++) k->get(w + i * len, taut_at(k, v.weight[i]->value, a->head * len), len);
+    const taut_logits l = { w, w + len, dh, d, v.spec->scale };
+    const taut_status s = a->castin ? taut_clusters_castin(c, &l) : taut_clusters_general(c, &l, 20, a->seed);
+    free(w);
+    return s;
+}
+
+taut_status taut_scatter_adversarial(taut_scatter_point *out, double *gap, taut_model *m, const taut_scatter_attack *a,
+                                     const taut_scatter_options *o)
+{
+    const int64_t d = m->spec.width;
+    const int32_t any[2] = { 0, 0 };
+    taut_capture *c = NULL;
+    taut_clusters two = { 0 };
+    taut_module *map = NULL;
+    double *x = taut_malloc((size_t)(o->last * d + 1) * sizeof *x);
+    taut_status s = x ? taut_capture_create(&c, m, 1, 2) : taut_no_memory("adversarial tokens");
+    if (!s) taut_capture_run(c, any, 1, m->spec.context < 2 ? 1 : 2); /* to find the layer */
+    if (!s && !taut_is_attention(c->layer[o->layer].attention))
+        s = taut_fail(TAUT_BAD_CONFIG, "layer %d is not softmax attention: no adversarial tokens", o->layer);
+    if (!s) s = clusters_of(&two, m->k, c->layer[o->layer].attention, a);
+    if (!s && !(two.gap > 0))
+        s = taut_fail(TAUT_BAD_DATA,
+                      a->castin ? "head %lld has no real eigenvalue but 0: the published construction is empty"
+                                : "head %lld has A = 0: no input of it is steep",
+                      (long long)a->head);
+    if (!s) s = taut_capture_map(&map, c, o->layer, o->map);
+    for (int64_t n = o->first; !s && n <= o->last; n += o->step, out++) {
+        taut_slope slope;
+        taut_clusters_tokens(x, &two, n, d, a->radius > 0 ? a->radius : taut_clusters_radius(&two, n));
+        s = slopes_at(&slope, map, m->k, x, (taut_shape){ 1, n, d }, &o->slope);
+        if (!s) *out = (taut_scatter_point){ n, slope.value, radius_of(x, n, d) };
+        if (o->tell) o->tell((double)n / (double)o->last);
+    }
+    *gap = two.gap;
+    taut_module_free(map);
+    taut_clusters_free(&two);
+    taut_capture_free(c);
+    free(x);
+    return s;
+}
