@@ -301,7 +301,7 @@ static inline taut_module *nested(taut_module *m, taut_shape in)
     case 2: {
         const char *const names[] = { "before", "it", "after" };
         taut_module *const row[] = { taut_linear(in.d, in.d, true, TAUT_INIT_NORMAL, 1), m,
-                                     taut_pointwise((taut_curve)rng_int(0, 4), 1 + a) };
+                                     taut_pointwise((taut_curve)rng_int(0, 5), 1 + a) };
         return taut_sequence(3, names, row);
     }
     case 3: {

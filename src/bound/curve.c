@@ -1,4 +1,4 @@
-/* Secant slopes, the extreme values of f' (f is continuously differentiable, or ReLU), rounded outward.
+/* Secant slopes, the extreme values of f' (f is continuously differentiable, or ReLU or |x|), rounded outward.
  *
  * GELU    f' = Phi(x) + x phi(x), extreme where f'' = phi(x) (2 - x^2) = 0: at x = +-sqrt 2,
  *         hi = (1 + erf 1)/2 + exp(-1)/sqrt(pi) = 1.12890414518515478634..., and f'(-x) = 1 - f'(x), so lo = 1 - hi.
@@ -19,6 +19,8 @@ taut_slopes slopes_relu(void) { return symmetric(1); }
 taut_slopes slopes_silu(void) { return symmetric(1.099839320128867); }
 
 taut_slopes slopes_tanh(void) { return symmetric(1); }
+
+taut_slopes slopes_abs(void) { return (taut_slopes){ -1, 1 }; }
 
 taut_up up_slopes_lip(taut_slopes s) { return up_max(up_exact(s.lo), up_exact(s.hi)); }
 

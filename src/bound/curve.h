@@ -1,6 +1,6 @@
 /* Activation functions through their secants:  lo <= (f(x) - f(y)) / (x - y) <= hi  for all x != y.
  *
- * Every f here also has f(0) = 0 and |f(x)| <= |x|.  The doubles are rounded outward, and the test
+ * Every f here also has f(0) = 0 and |f(x)| <= |x|; f(x)/x lies in [0, 1], of |x| in [-1, 1].  The doubles are rounded outward, and the test
  * proves each with Arb over the whole line.  For joint bounds split the slope into a middle, which
  * multiplies like a number, and a half width, which multiplies like a norm:
  *     ||keep I + mix W_out D W_in|| <= ||keep I + mix mid W_out W_in|| + |mix| half ||W_out|| ||W_in||
@@ -18,6 +18,7 @@ taut_slopes slopes_gelu_tanh(void); /* x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)
 taut_slopes slopes_relu(void);
 taut_slopes slopes_silu(void); /* x / (1 + exp(-x)), and QuickGELU, which is x / (1 + exp(-1.702 x)) */
 taut_slopes slopes_tanh(void);
+taut_slopes slopes_abs(void); /* |x|: the one curve that falls */
 
 taut_up up_slopes_lip(taut_slopes);  /* max(|lo|, |hi|) */
 double slopes_mid(taut_slopes);      /* a double near (lo + hi) / 2; any number would be sound */

@@ -3,7 +3,7 @@
  * I| <= r, and Lip <= ||keep I + mix c m W_out W_in|| + |mix c| r ||W_out T^-1|| ||T W_in||      for every
  * diagonal T > 0, since T commutes with D.  Or the triangle inequality, |keep| + |mix c| max(|lo|,|hi|)
  * ||W_out T^-1|| ||T W_in||.  The lesser of the two.  Growth is the same with the secants from 0, f(z)/z in
- * [0, 1], so m = r = 1/2, and |mix| (|c| ||W_out|| |b_in| + |b_out|) added.   T = I, and T_k = sqrt(|column k
+ * [0, 1], so m = r = 1/2 (of |z| in [-1, 1], so m = 0, r = 1), and |mix| (|c| ||W_out|| |b_in| + |b_out|) added.   T = I, and T_k = sqrt(|column k
  * of W_out| / |row k of W_in|), which makes both factors alike; where either is 0 the unit contributes
  * nothing and T_k = 1. */
 #include "bound/mlp.h"
@@ -68,7 +68,7 @@ taut_mlp_numbers up_mlp_numbers(const taut_mlp_weights *w)
     taut_mlp_numbers n = { .norm_out = up_ball_norm(&out) };
     scale_units(w, &in, &out, &n);
     n.joint = up_joint(&product, w->keep, slope * slopes_mid(w->slopes), w->out);
-    n.joint_half = up_joint(&product, w->keep, slope * 0.5, w->out);
+    n.joint_half = up_joint(&product, w->keep, slope * slopes_mid(w->ratio), w->out);
     n.bias_in = w->b_in ? up_norm_frobenius(w->b_in, w->hidden) : UP_ZERO;
     n.bias_out = w->b_out ? up_norm_frobenius(w->b_out, w->out) : UP_ZERO;
     ball_free(&in), ball_free(&out), ball_free(&product);
@@ -98,7 +98,8 @@ taut_up up_mlp_lip(const taut_mlp_weights *w, const taut_mlp_numbers *n)
 
 taut_up up_mlp_growth(const taut_mlp_weights *w, const taut_mlp_numbers *n, taut_up size)
 {
-    const taut_up linear = up_either(w, n, n->joint_half, 0.5, (taut_up){ 0.5 }, (taut_up){ 1 });
+    const taut_up linear = up_either(w, n, n->joint_half, slopes_mid(w->ratio), up_slopes_half(w->ratio),
+                                     up_slopes_lip(w->ratio));
     const taut_up bias = up_add(up_mul(up_mul(up_exact(w->factor), n->norm_out), n->bias_in), n->bias_out);
     return up_add(up_mul(linear, size), up_mul(up_exact(w->mix), bias));
 }

@@ -10,13 +10,13 @@ typedef struct {
     int64_t width, hidden, out;
     const double *w_in, *b_in;   /* (hidden, width), and hidden or NULL */
     const double *w_out, *b_out; /* (out, hidden), and out or NULL */
-    taut_slopes slopes;          /* of f; f(z)/z lies in [0, 1] for every f we have */
+    taut_slopes slopes, ratio;   /* secants of f, and those from 0: f(z)/z */
     double factor, keep, mix;    /* c; keep must be 0 unless out = width */
     taut_ledger *ledger;         /* gets the exponents of T when T is not I; may be NULL */
 } taut_mlp_weights;
 
 /* The numbers of the proof: ||W_in||, ||W_out||, their best rescaled product min_T ||W_out T^-1|| ||T W_in||,
- * the joint norms ||keep I + mix c m W_out W_in|| for the middle slope m and for m = 1/2, and the bias terms.
+ * the joint norms ||keep I + mix c m W_out W_in|| for the middle slope m and for the middle of f(z)/z, and the bias terms.
  */
 typedef struct {
     taut_up norm_out, scaled_in, scaled_out, joint, joint_half, bias_in, bias_out;

@@ -14,7 +14,7 @@
 #include "base/status.h"
 #include "tensor/tensor.h"
 
-typedef enum { TAUT_GELU, TAUT_GELU_TANH, TAUT_RELU, TAUT_SILU, TAUT_TANH } taut_curve;
+typedef enum { TAUT_GELU, TAUT_GELU_TANH, TAUT_RELU, TAUT_SILU, TAUT_TANH, TAUT_ABS } taut_curve;
 
 /* Softmax attention of n examples with `heads` heads of width dh.  q and o are (n, tq, heads*dh),
  * k and v are (n, tk, heads*dh), lse is (n, heads, tq).  With S = scale * q.k + alibi:

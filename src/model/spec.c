@@ -30,8 +30,8 @@ static void read_sizes(taut_model_spec *s, taut_config *cfg)
 
 void taut_spec_read_activation(taut_model_spec *s, taut_config *cfg)
 {
-    const int curve = taut_config_choice(cfg, "model.activation", "gelu|gelu_tanh|relu|silu|tanh|maxmin", 0);
-    s->maxmin = curve == TAUT_TANH + 1;
+    const int curve = taut_config_choice(cfg, "model.activation", "gelu|gelu_tanh|relu|silu|tanh|abs|maxmin", 0);
+    s->maxmin = curve == TAUT_ABS + 1;
     s->activation = s->maxmin ? TAUT_RELU : (taut_curve)curve;
     s->activation_factor = taut_config_real(cfg, "model.activation_factor", 1, 1e-6, 1e6);
 }
@@ -103,7 +103,7 @@ static taut_status check_others(const taut_model_spec *s, double factor)
     if (residual_layer && s->norm != TAUT_NORM_NONE && s->place == TAUT_PLACE_PRE)
         return taut_fail(TAUT_BAD_CONFIG, "model.mlp_block = potential or sll is the residual itself: use "
                                           "model.norm_place = post or model.norm = none");
-    if (residual_layer && (s->maxmin || s->activation_factor != 1))
+    if (residual_layer && (s->maxmin || s->activation == TAUT_ABS || s->activation_factor != 1))
         return taut_fail(TAUT_BAD_CONFIG, "model.mlp_block = potential or sll needs a plain activation, say relu");
     if (s->maxmin && (s->mlp % 2 || (s->arch == TAUT_ARCH_ENCODER && s->width % 2)))
         return taut_fail(TAUT_BAD_CONFIG, "model.activation = maxmin pairs features: model.mlp must be even");

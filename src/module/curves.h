@@ -5,4 +5,5 @@
 #include "kernels/kernels.h"
 
 taut_slopes taut_curve_slopes(taut_curve);
+taut_slopes taut_curve_ratio(taut_curve); /* where f(x)/x lies */
 #endif

@@ -101,6 +101,7 @@ static taut_bound mlp_bound_mixed(const taut_module *m, taut_region in, double k
         .w_out = taut_ref_values(&s->w_out),
         .b_out = s->bias ? taut_ref_values(&s->b_out) : NULL,
         .slopes = taut_curve_slopes(s->curve),
+        .ratio = taut_curve_ratio(s->curve),
         .factor = s->factor,
         .keep = keep,
         .mix = mix,

@@ -1,7 +1,7 @@
-/* Activations:  y = c f(x) entry by entry;  f is GELU (erf or tanh form), ReLU, SiLU or tanh.
+/* Activations:  y = c f(x) entry by entry;  f is GELU (erf or tanh form), ReLU, SiLU, tanh or |x|.
  *
- * jvp = vjp   ty = c f'(x) tx   (ReLU: f'(0) = 0)
- * Bound       Lip = |c| max |f'|, proved in bound/curve.c;  |y| <= |c| |x|, since |f(x)| <= |x| for all five.
+ * jvp = vjp   ty = c f'(x) tx   (ReLU and |x|: f'(0) = 0)
+ * Bound       Lip = |c| max |f'|, proved in bound/curve.c;  |y| <= |c| |x|, since |f(x)| <= |x| for all of them.
  * c is a float, so kernel and bound speak of the same number. */
 #include "bound/rounding.h"
 #include "module/curves.h"
@@ -51,9 +51,13 @@ taut_slopes taut_curve_slopes(taut_curve curve)
         return slopes_silu();
     case TAUT_TANH:
         return slopes_tanh();
+    case TAUT_ABS:
+        return slopes_abs();
     }
     return (taut_slopes){ -INFINITY, INFINITY };
 }
+
+taut_slopes taut_curve_ratio(taut_curve curve) { return curve == TAUT_ABS ? slopes_abs() : slopes_relu(); }
 
 static taut_bound pointwise_bound(const taut_module *m, taut_region in)
 {

@@ -119,7 +119,7 @@ static taut_bound potential_bound_mixed(const taut_module *m, taut_region in, do
     ledger_exact(in.ledger, "scale", scale);
     const taut_lo over = lo_exact(scale), root = lo_sqrt(over);
     const taut_up ratio = up_div(up_mul(norm, norm), over), weight = up_exact(mix);
-    const taut_up linear = up_potential_lip(turned((taut_slopes){ 0, 1 }, scale), ratio, keep, mix);
+    const taut_up linear = up_potential_lip(turned(taut_curve_ratio(s->curve), scale), ratio, keep, mix);
     const taut_up shift = up_mul(up_mul((taut_up){ 2 }, weight), up_div(up_mul(norm, bias), over));
     const taut_up round = up_potential_round(width, hidden, f, up_div(up_norm_frobenius(w, hidden * width), root),
                                              up_div(bias, root), UP_ZERO, in.size);

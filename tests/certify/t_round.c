@@ -59,6 +59,8 @@ static real activation(real x)
         return x / (1 + expl(-x));
     case TAUT_TANH:
         return tanhl(x);
+    case TAUT_ABS:
+        return fabsl(x);
     }
     return 0;
 }
@@ -212,7 +214,7 @@ static void random_weights(const taut_model *made, double size)
 static void random_recipe(char *text, size_t room)
 {
     static const char *const norms[] = { "none", "centernorm", "layernorm", "rmsnorm" },
-                             *const curves[] = { "gelu", "gelu_tanh", "relu", "silu", "tanh" },
+                             *const curves[] = { "gelu", "gelu_tanh", "relu", "silu", "tanh", "abs" },
                              *const positions[] = { "learned", "rope", "alibi", "none" };
     const int heads = (int)rng_int(1, 3), width = heads * 2 * (int)rng_int(1, 2);
     snprintf(text, room,
@@ -222,7 +224,7 @@ static void random_recipe(char *text, size_t room)
              rng_int(0, 1) ? "gpt" : "encoder", width, heads, (int)rng_int(1, 3), (int)rng_int(1, T),
              (int)rng_int(1, HIDDEN), norms[rng_int(0, 3)], rng_int(0, 1) ? "pre" : "post", pow(10, -3 * rng_unit()),
              positions[rng_int(0, 3)], rng_int(0, 1) ? "true" : "false", rng_int(0, 1) ? "true" : "false",
-             curves[rng_int(0, 4)], 1 / 1.1289, rng_int(0, 1) ? "plain" : "convex", 3 * rng_unit(), 1. / 3, 1.7);
+             curves[rng_int(0, 5)], 1 / 1.1289, rng_int(0, 1) ? "plain" : "convex", 3 * rng_unit(), 1. / 3, 1.7);
 }
 
 /* How far the computed logits are from the oracle's, in both norms. */

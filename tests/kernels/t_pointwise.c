@@ -2,7 +2,7 @@
  * against central differences; corners. */
 #include "kernels/pair.h"
 
-static const char *NAMES[] = { "gelu", "gelu_tanh", "relu", "silu", "tanh" };
+static const char *NAMES[] = { "gelu", "gelu_tanh", "relu", "silu", "tanh", "abs" };
 
 static double any_float(void)
 {
@@ -27,6 +27,7 @@ static double promised(double x, double y, taut_curve f)
     case TAUT_GELU_TANH:
         return (8 + 6 * fmin(w, 100)) * UNIT * fabs(y) + 0x1p-119;
     case TAUT_RELU:
+    case TAUT_ABS:
         return 0;
     case TAUT_SILU:
         return 6 * UNIT * fabs(y) + 0x1p-119;
@@ -46,7 +47,7 @@ static void curve(taut_curve f, int64_t len)
     for (int64_t i = 0; i < len; i++) tol[i] = promised(x.d[i], y.d[i], f);
     pair_near(&y, tol, 0, 0, NAMES[f]);
     SAME_BITS(y, (ref->pointwise_slope(R(&y), R(&t), R(&x), f, len), cpu->pointwise_slope(y.f, t.f, x.f, f, len)));
-    for (int64_t i = 0; i < len; i++) tol[i] = f == TAUT_RELU ? 0 : 16 * UNIT * fabs(t.d[i]);
+    for (int64_t i = 0; i < len; i++) tol[i] = f == TAUT_RELU || f == TAUT_ABS ? 0 : 16 * UNIT * fabs(t.d[i]);
     pair_near(&y, tol, 0, 0, "slope");
     ref->pointwise_slope(R(&t), R(&t), R(&x), f, len);
     cpu->pointwise_slope(t.f, t.f, x.f, f, len);
@@ -95,7 +96,7 @@ static void derivative(taut_curve f)
     for (int i = 0; i < 200; i++) {
         const double h = 1e-5, one = 1;
         double x = 5 * rng_pm(), at[2], v[2], s;
-        if (f == TAUT_RELU && fabs(x) < 2 * h) x = 1;
+        if ((f == TAUT_RELU || f == TAUT_ABS) && fabs(x) < 2 * h) x = 1;
         at[0] = x - h;
         at[1] = x + h;
         ref->pointwise((taut_real *)v, (taut_real *)at, f, 2);
@@ -107,7 +108,7 @@ static void derivative(taut_curve f)
 int main(void)
 {
     pair_begin();
-    for (int f = TAUT_GELU; f <= TAUT_TANH; f++) {
+    for (int f = TAUT_GELU; f <= TAUT_ABS; f++) {
         for (case_no = 0; case_no < 40; case_no++) curve(f, case_no);
         for (case_no = 40; case_no < 40 + effort(2); case_no++) curve(f, rng_int(30000, 60000));
         corners(f);

@@ -31,7 +31,7 @@ static inline taut_potential_spec any_spec(taut_shape in)
 {
     return (taut_potential_spec){ .width = in.d,
                                   .hidden = rng_int(1, 7),
-                                  .curve = (taut_curve)rng_int(0, 4),
+                                  .curve = (taut_curve)rng_int(0, 5),
                                   .bias = rng_int(0, 1),
                                   .init = TAUT_INIT_NORMAL,
                                   .gain = 1 };

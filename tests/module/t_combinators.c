@@ -8,7 +8,7 @@ static taut_module *leaf(taut_shape in)
     case 0:
         return taut_linear(in.d, in.d, true, TAUT_INIT_NORMAL, 1);
     case 1:
-        return taut_pointwise((taut_curve)rng_int(0, 4), 1);
+        return taut_pointwise((taut_curve)rng_int(0, 5), 1);
     case 2:
         return taut_rmsnorm(in.d, 0.1);
     default:

@@ -8,7 +8,7 @@ static taut_module *any(taut_shape in, bool keep_shape)
     return taut_mlp(&(taut_mlp_spec){ .width = in.d,
                                       .hidden = rng_int(1, 7),
                                       .out = keep_shape ? in.d : rng_int(1, 5),
-                                      .curve = (taut_curve)rng_int(0, 4),
+                                      .curve = (taut_curve)rng_int(0, 5),
                                       .factor = rng_int(0, 1) ? 1 : rng_pm() * 2,
                                       .bias = rng_int(0, 1),
                                       .init = TAUT_INIT_NORMAL,

@@ -4,15 +4,15 @@
 static taut_module *make(taut_shape in)
 {
     (void)in;
-    return taut_pointwise((taut_curve)rng_int(0, 4), rng_int(0, 1) ? 1 : rng_pm() * 2);
+    return taut_pointwise((taut_curve)rng_int(0, 5), rng_int(0, 1) ? 1 : rng_pm() * 2);
 }
 
 int main(void)
 {
-    static const double steepest[] = { 1.4142135623730951, 1.41850400879082835, 1, 2.3993572805154, 0 };
+    static const double steepest[] = { 1.4142135623730951, 1.41850400879082835, 1, 2.3993572805154, 0, -1 };
     test_begin();
     laws(make, 1);
-    for (int curve = 0; curve < 5; curve++) {
+    for (int curve = 0; curve < 6; curve++) {
         law l;
         law_begin(&l, taut_pointwise((taut_curve)curve, 1.0 / 1.1289), (taut_shape){ 1, 1, 1 }, NULL);
         l.x[0] = steepest[curve];

@@ -6,8 +6,9 @@
  * Aliasing  y may be x, and y may be t.  Cut into fixed chunks: same bits for any thread count.
  * Error     in units of u = 2^-24, u' = 2^-119 standing for what underflows:
  *           value  GELU (10 + x^2/2) u |y| + u';  GELU_TANH (8 + 6 |w|) u |y| + u',
- *                  w = 2 sqrt(2/pi)(x + 0.044715 x^3): exp magnifies the rounding of x^2 and w;  RELU 0; SILU
- * 6 u |y| + u';  TANH 5 u |y| slope  16 u |t| for every curve (RELU: 0): near the zeros of f' it is absolute.
+ *                  w = 2 sqrt(2/pi)(x + 0.044715 x^3): exp magnifies the rounding of x^2 and w;
+ *                  RELU and ABS 0;  SILU 6 u |y| + u';  TANH 5 u |y|
+ *           slope  16 u |t| for every curve (RELU, ABS: 0): near the zeros of f' it is absolute.
  */
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/vmath.h"
@@ -122,18 +123,28 @@ static void relu_slopes(float *y, const float *t, const float *x, int64_t len)
     for (int64_t i = 0; i < len; i++) y[i] = (x[i] > 0 ? 1.0f : 0.0f) * t[i] + (x[i] - x[i]);
 }
 
+static void abs_values(float *y, const float *x, int64_t len)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < len; i++) y[i] = fabsf(x[i]);
+}
+
+static void abs_slopes(float *y, const float *t, const float *x, int64_t len)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < len; i++) y[i] = (x[i] == 0 ? 0.0f : copysignf(1.0f, x[i])) * t[i] + (x[i] - x[i]);
+}
+
 typedef void values_fn(float *, const float *, int64_t);
 typedef void slopes_fn(float *, const float *, const float *, int64_t);
-static values_fn *const VALUES[] = { [TAUT_GELU] = gelu_values,
-                                     [TAUT_GELU_TANH] = gelu_tanh_values,
-                                     [TAUT_RELU] = relu_values,
-                                     [TAUT_SILU] = silu_values,
-                                     [TAUT_TANH] = tanh_values };
-static slopes_fn *const SLOPES[] = { [TAUT_GELU] = gelu_slopes,
-                                     [TAUT_GELU_TANH] = gelu_tanh_slopes,
-                                     [TAUT_RELU] = relu_slopes,
-                                     [TAUT_SILU] = silu_slopes,
-                                     [TAUT_TANH] = tanh_slopes };
+static values_fn *const VALUES[] = {
+    [TAUT_GELU] = gelu_values, [TAUT_GELU_TANH] = gelu_tanh_values, [TAUT_RELU] = relu_values,
+    [TAUT_SILU] = silu_values, [TAUT_TANH] = tanh_values,           [TAUT_ABS] = abs_values
+};
+static slopes_fn *const SLOPES[] = {
+    [TAUT_GELU] = gelu_slopes, [TAUT_GELU_TANH] = gelu_tanh_slopes, [TAUT_RELU] = relu_slopes,
+    [TAUT_SILU] = silu_slopes, [TAUT_TANH] = tanh_slopes,           [TAUT_ABS] = abs_slopes
+};
 
 void CPU(pointwise)(taut_real *y, const taut_real *x, taut_curve f, int64_t len)
 {
