@@ -44,6 +44,15 @@ typedef struct {
     double scale;           /* route: 1/temperature; clustered: times the logits */
     const int32_t *lengths; /* n entries: keys i >= lengths[e] are not there; NULL: all are */
 } taut_group;
+/* Attention by position alone: query i looks at key j with a weight that only i and j decide,
+ *     p^h_ij = gain_h exp(w[h][c]) / sum over the keys of i of exp(w[h][c']),  c = i - j, or i - j + span/2 where keys
+ * may also come after their query.  One p serves every example. */
+typedef struct {
+    int64_t n, heads, t, dh;
+    int64_t span;       /* columns of w; at least t, and where not causal odd and at least 2t - 1 */
+    bool causal;        /* p_ij = 0 for j > i */
+    const double *gain; /* one a head, above 0 */
+} taut_distance;
 
 /* One step of AdamW: m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2,
  * w = w (1 - decay) - lr * (m/c1) / (sqrt(v/c2) + eps).   decay already holds the learning rate. */
@@ -184,6 +193,15 @@ typedef struct taut_kernels {
     void (*clustered_vjp)(taut_real *gq, taut_real *gkbar, taut_real *gvbar, taut_real *gcross, const taut_real *go,
                           const taut_real *q, const taut_real *kbar, const taut_real *vbar, const taut_real *logn,
                           const taut_real *cross, const taut_group *g);
+    /* distance.c, all with p (heads, t, t) of the formula above and v, o (n, t, heads*dh)
+     *     distance_softmax      p from w (heads, span)
+     *     distance_softmax_vjp  gw += its adjoint applied to gp
+     *     distance_mix          o_i = sum_j p^h_ij v_j in the columns of head h;  back: o_j = sum_i p^h_ij v_i
+     *     distance_mix_vjp      gp^h_ij = sum over examples of go_i . v_j in those columns, 0 where masked */
+    void (*distance_softmax)(taut_real *p, const taut_real *w, const taut_distance *a);
+    void (*distance_softmax_vjp)(taut_real *gw, const taut_real *gp, const taut_real *p, const taut_distance *a);
+    void (*distance_mix)(taut_real *o, const taut_real *p, const taut_real *v, const taut_distance *a, bool back);
+    void (*distance_mix_vjp)(taut_real *gp, const taut_real *go, const taut_real *v, const taut_distance *a);
 
     /* rope.c: turn the pairs (i, i + dh/2) of every head by sign * position * base^(-2i/dh), position =
      * row % t; sign -1 is the inverse, hence the adjoint of sign +1 (y may be x) */

@@ -1,0 +1,74 @@
+/* Attention by position alone (taut_distance in kernels.h).  With q_ij = p_ij / gain, which sums to 1 over a row,
+ *     g_ij = p_ij (gp_ij - sum_k q_ik gp_ik)      is the adjoint before the logits are gathered by distance.
+ * A row's largest logit is taken off before exp.
+ * Masking: keys after their query, when causal.  Poison: NaN in a row of w makes the rows of p that read it NaN.
+ * Aliasing: none. */
+#include <math.h>
+#include <string.h>
+
+#include "kernels/ref/ref.h"
+
+static int64_t keys_of(const taut_distance *a, int64_t i) { return a->causal ? i + 1 : a->t; }
+
+/* w[h] where query i meets key 0; key j is j places before. */
+static const double *logits(const double *w, const taut_distance *a, int64_t h, int64_t i)
+{
+    return w + h * a->span + i + (a->causal ? 0 : a->span / 2);
+}
+
+void taut_ref_distance_softmax(taut_real *p_, const taut_real *w_, const taut_distance *a)
+{
+    memset(p_, 0, (size_t)(a->heads * a->t * a->t) * sizeof(double));
+    for (int64_t h = 0; h < a->heads; h++)
+        for (int64_t i = 0; i < a->t; i++) {
+            double *p = (double *)p_ + (h * a->t + i) * a->t, most = -INFINITY, sum = 0;
+            const double *w = logits((const double *)w_, a, h, i);
+            for (int64_t j = 0; j < keys_of(a, i); j++) most = fmax(most, w[-j]);
+            for (int64_t j = 0; j < keys_of(a, i); j++) sum += p[j] = exp(w[-j] - most);
+            for (int64_t j = 0; j < keys_of(a, i); j++) p[j] = a->gain[h] * (p[j] / sum);
+        }
+}
+
+void taut_ref_distance_softmax_vjp(taut_real *gw_, const taut_real *gp_, const taut_real *p_, const taut_distance *a)
+{
+    for (int64_t h = 0; h < a->heads; h++)
+        for (int64_t i = 0; i < a->t; i++) {
+            const double *p = (const double *)p_ + (h * a->t + i) * a->t;
+            const double *gp = (const double *)gp_ + (h * a->t + i) * a->t;
+            double *gw = (double *)gw_ + (logits((const double *)gw_, a, h, i) - (const double *)gw_), mean = 0;
+            for (int64_t j = 0; j < keys_of(a, i); j++) mean += p[j] / a->gain[h] * gp[j];
+            for (int64_t j = 0; j < keys_of(a, i); j++) gw[-j] += p[j] * (gp[j] - mean);
+        }
+}
+
+void taut_ref_distance_mix(taut_real *o_, const taut_real *p_, const taut_real *v_, const taut_distance *a, bool back)
+{
+    const int64_t d = a->heads * a->dh;
+    memset(o_, 0, (size_t)(a->n * a->t * d) * sizeof(double));
+#pragma omp parallel for schedule(static) if (a->n > 1)
+    for (int64_t e = 0; e < a->n; e++)
+        for (int64_t h = 0; h < a->heads; h++)
+            for (int64_t i = 0; i < a->t; i++)
+                for (int64_t j = 0; j < keys_of(a, i); j++) {
+                    const double p = ((const double *)p_)[(h * a->t + i) * a->t + j];
+                    const int64_t to = (e * a->t + (back ? j : i)) * d + h * a->dh;
+                    const int64_t from = (e * a->t + (back ? i : j)) * d + h * a->dh;
+                    for (int64_t c = 0; c < a->dh; c++) ((double *)o_)[to + c] += p * ((const double *)v_)[from + c];
+                }
+}
+
+void taut_ref_distance_mix_vjp(taut_real *gp_, const taut_real *go_, const taut_real *v_, const taut_distance *a)
+{
+    const int64_t d = a->heads * a->dh;
+    memset(gp_, 0, (size_t)(a->heads * a->t * a->t) * sizeof(double));
+    for (int64_t e = 0; e < a->n; e++)
+        for (int64_t h = 0; h < a->heads; h++)
+            for (int64_t i = 0; i < a->t; i++)
+                for (int64_t j = 0; j < keys_of(a, i); j++) {
+                    const double *go = (const double *)go_ + (e * a->t + i) * d + h * a->dh;
+                    const double *v = (const double *)v_ + (e * a->t + j) * d + h * a->dh;
+                    double sum = 0;
+                    for (int64_t c = 0; c < a->dh; c++) sum += go[c] * v[c];
+                    ((double *)gp_)[(h * a->t + i) * a->t + j] += sum;
+                }
+}
