@@ -1,5 +1,7 @@
 /* Random first weights.  Weight number i draws from its own stream, so adding one at the end changes no other.
  * Orthogonal: Gram-Schmidt, twice, on a Gaussian matrix, so that every singular value is `gain`.
+ * Near and far: minus three a token away from where the head looks, a wider peak beyond 8 tokens, never below -12; where
+ * keys may come after their query, every second head looks ahead.
  * Spectral: Gaussian, divided by its largest singular value as Lanczos finds it. */
 #include <math.h>
 #include <stdlib.h>
@@ -48,12 +50,27 @@ static double same_everywhere(const taut_param *p)
     return p->init == TAUT_INIT_CONSTANT ? p->gain : p->init == TAUT_INIT_ONE;
 }
 
+static void peaks(double *w, const taut_param *p)
+{
+    const int64_t zero = (int64_t)p->gain, context = p->cols - zero;
+    for (int64_t h = 0; h < p->rows; h++) {
+        const int64_t away = taut_offset(h, p->init == TAUT_INIT_FAR, context);
+        const int64_t at = zero > 0 && h % 2 == 0 ? zero - away : zero + away;
+        const double slope = away > 8 ? 12 / (double)away : 3;
+        for (int64_t c = 0; c < p->cols; c++) w[h * p->cols + c] = fmax(-12, -slope * fabs((double)(c - at)));
+    }
+}
+
 static void fill(double *w, const taut_param *p, uint64_t key, double *work)
 {
     const int64_t len = p->rows * p->cols;
     const bool spectral = p->init == TAUT_INIT_SPECTRAL, random = spectral || p->init == TAUT_INIT_NORMAL;
     if (p->init == TAUT_INIT_ORTHOGONAL) {
         orthogonal(w, p, key, work);
+        return;
+    }
+    if (p->init == TAUT_INIT_NEAR || p->init == TAUT_INIT_FAR) {
+        peaks(w, p);
         return;
     }
 #pragma omp parallel for schedule(static)

@@ -66,8 +66,9 @@ typedef struct {
     taut_region out;
 } taut_bound;
 
-/* What a weight is for: matrices are what Muon and spectral caps act on; tables hold one row a token. */
-typedef enum { TAUT_MATRIX, TAUT_VECTOR, TAUT_TABLE } taut_role;
+/* What a weight is for: matrices are what Muon and spectral caps act on; tables hold one row a token; no Lipschitz
+ * constant in the norm tokens depends on logits. */
+typedef enum { TAUT_MATRIX, TAUT_VECTOR, TAUT_TABLE, TAUT_LOGITS } taut_role;
 typedef enum {
     TAUT_INIT_ZERO,
     TAUT_INIT_ONE,
@@ -75,13 +76,16 @@ typedef enum {
     TAUT_INIT_ORTHOGONAL,
     TAUT_INIT_SPECTRAL, /* normal, then divided by its largest singular value */
     TAUT_INIT_CONSTANT,
+    TAUT_INIT_NEAR, /* row h has a peak where a query looks taut_offset(h) back; gain: the column of distance 0 */
+    TAUT_INIT_FAR,
 } taut_init;
 typedef struct taut_param {
     const char *name;
     int64_t rows, cols; /* a matrix maps cols features to rows features: y = W x */
     taut_role role;
     taut_init init;
-    double gain; /* standard deviation, every singular value, the largest one, or the constant */
+    double gain;   /* standard deviation, every singular value, the largest one, or the constant */
+    int64_t parts; /* a matrix that is so many beside each other, equal blocks of rows (heads); 0: one */
     taut_real *value, *grad;
     const struct taut_param *above; /* a number that training keeps at or above ||above||^2; or NULL */
 } taut_param;
@@ -304,4 +308,14 @@ typedef struct {
     double gain;
 } taut_attlip_spec;
 taut_module *taut_attlip(const taut_attlip_spec *); /* prox of a convex potential of attention; never causal */
+
+typedef struct {
+    int64_t width, heads, context; /* at most so many tokens */
+    bool causal, bias;
+    bool far; /* heads start looking 0, 2, 4, 8, ... tokens away instead of 0, 1, 2, 3, ... */
+    double gain, out_gain;
+    taut_init init;
+} taut_posattention_spec;
+taut_module *taut_posattention(const taut_posattention_spec *);
+int64_t taut_offset(int64_t head, bool far, int64_t context); /* how far away a head looks at the start */
 #endif

@@ -1,0 +1,112 @@
+/* The map is linear in x up to b_O.  In the max-token norm a mean is no longer than the longest of what it is taken of,
+ * so the heads side by side are at most sqrt(sum_h (g_h ||W_V^h||)^2) times as long, and
+ *     tokens  Lip = ||W_O|| sqrt(sum_h (g_h ||W_V^h||)^2),    |y| <= Lip X + |b_O|.
+ * In flat, q^h acts on the tokens with ||q^h||_2^2 <= ||q^h||_1 ||q^h||_inf = (largest column sum c_h) * 1, and
+ *     flat    Lip = ||W_O|| sqrt(sum_h (g_h ||W_V^h||)^2 c_h).
+ *
+ * Column sums.  With a_k = exp(w[k]) causal rows have q_ij = a_{i-j} / Z_i, Z_i = a_0 + ... + a_i, which grows with i, so
+ *     sum_i q_ij = sum_k a_k / Z_{k+j} <= sum_k a_k / Z_k,   column 0: the largest, and n numbers are enough.
+ * Otherwise every column is added up.  The row's largest logit cancels in a/Z: logits are shifted by the table's
+ * largest, a_k from above, Z from below, and no quotient counts as more than 1. */
+#include "bound/posattention.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "bound/norm.h"
+#include "bound/range.h"
+#include "bound/scalar.h"
+
+typedef struct {
+    taut_up *a; /* by distance, from above */
+    taut_lo *b; /* the same, from below */
+    taut_lo *z; /* of each query */
+} column;
+
+static taut_up share(taut_up a, taut_lo z) { return z.v > 0 ? up_min((taut_up){ 1 }, up_div(a, z)) : (taut_up){ 1 }; }
+
+static taut_up up_first_column(const column *c, int64_t n)
+{
+    taut_up sum = UP_ZERO;
+    taut_lo z = { 0 };
+    for (int64_t i = 0; i < n; i++) {
+        z = lo_add(z, c->b[i]);
+        sum = up_add(sum, share(c->a[i], z));
+    }
+    return sum;
+}
+
+static taut_up up_any_column(const column *c, int64_t n, int64_t zero)
+{
+    taut_up most = UP_ZERO;
+    for (int64_t i = 0; i < n; i++) {
+        c->z[i] = (taut_lo){ 0 };
+        for (int64_t j = 0; j < n; j++) c->z[i] = lo_add(c->z[i], c->b[zero + i - j]);
+    }
+    for (int64_t j = 0; j < n; j++) {
+        taut_up sum = UP_ZERO;
+        for (int64_t i = 0; i < n; i++) sum = up_add(sum, share(c->a[zero + i - j], c->z[i]));
+        most = up_max(most, sum);
+    }
+    return most;
+}
+
+taut_up up_posattention_column(const taut_posattention_weights *w, int64_t head)
+{
+    const double *logit = w->table + head * w->span;
+    column c = { taut_malloc((size_t)w->span * sizeof *c.a), taut_malloc((size_t)w->span * sizeof *c.b),
+                 taut_malloc((size_t)(w->tokens + 1) * sizeof *c.z) };
+    double most = -INFINITY;
+    taut_up sum = UP_NONE;
+    for (int64_t k = 0; k < w->span; k++) most = fmax(most, logit[k]);
+    if (c.a && c.b && c.z && isfinite(range_max(logit, w->span))) {
+        for (int64_t k = 0; k < w->span; k++) { /* the difference rounds once */
+            c.a[k] = up_exp(nextafter(logit[k] - most, INFINITY));
+            c.b[k] = lo_exp(nextafter(logit[k] - most, -INFINITY));
+        }
+        sum = w->causal ? up_first_column(&c, w->tokens) : up_any_column(&c, w->tokens, w->span / 2);
+    }
+    free(c.a), free(c.b), free(c.z);
+    return sum;
+}
+
+taut_posattention_bound up_posattention(const taut_posattention_weights *w, bool flat, taut_up size, taut_ledger *l)
+{
+    const int64_t dh = w->width / w->heads;
+    taut_up all = UP_ZERO, mean = UP_ZERO; /* sums of squares, in the norm asked for and in tokens */
+    const bool known = isfinite(range_max(w->table, w->heads * w->span));
+    for (int64_t h = 0; h < w->heads; h++) {
+        ledger_open(l, "head");
+        ledger_exact(l, "index", (double)h);
+        const taut_up v = ledger_note(l, "norm", up_norm(w->wv + h * dh * w->width, dh, w->width));
+        const taut_up root = up_mul(up_exact(w->gain[h]), v), square = up_mul(root, root);
+        mean = up_add(mean, square);
+        all = up_add(all, flat ? up_mul(square, ledger_note(l, "column", up_posattention_column(w, h))) : square);
+        ledger_close(l);
+    }
+    const taut_up o = ledger_note(l, "out_norm", up_norm(w->wo, w->width, w->width));
+    const taut_up bias = ledger_note(l, "bias", w->bo ? up_norm_frobenius(w->bo, w->width) : UP_ZERO);
+    const taut_up still = up_mul(o, up_sqrt(mean));
+    return (taut_posattention_bound){ known ? up_mul(o, up_sqrt(all)) : UP_NONE,
+                                      known ? up_add(up_mul(still, size), bias) : UP_NONE };
+}
+
+/* v = W_V x is wrong by g_{d+4} ||W_V||_F X.  A logit minus the row's largest rounds once, by at most 2^-52 max |w|, and
+ * exp and the division are a few roundings: each probability is right up to exp(+-2 ds), and so is the mean, whose sum
+ * adds n roundings.  Heads may look at different tokens, hence sqrt(H). */
+taut_up up_round_posattention(const taut_posattention_weights *w, taut_up size)
+{
+    taut_up most = UP_ZERO;
+    for (int64_t h = 0; h < w->heads; h++) most = up_max(most, up_exact(w->gain[h]));
+    const taut_up largest = { range_max(w->table, w->heads * w->span) };
+    const taut_up v = up_mul(up_norm_frobenius(w->wv, w->width * w->width), size), gemm = up_gamma(w->width + 8);
+    const taut_up ds = up_mul((taut_up){ 0x1p-51 }, largest);
+    const taut_up x = up_add(up_mul((taut_up){ 2 }, ds), up_gamma(w->tokens + 40));
+    const taut_up p = x.v <= 1 ? up_add(x, up_mul(x, x)) : (taut_up){ x.v < 0x1p900 ? 3 : INFINITY };
+    const taut_up mean = up_mul(up_mul(most, up_sqrt(up_int(w->heads))), v);
+    const taut_up wrong = up_mul(mean, up_add(p, up_add(up_mul((taut_up){ 2 }, gemm), up_gamma(w->tokens + 8))));
+    const taut_up o = up_norm_frobenius(w->wo, w->width * w->width);
+    const taut_up out = up_mul(o, up_add(wrong, up_mul(up_gamma(w->width + 8), up_add(mean, wrong))));
+    const taut_up bias = w->bo ? up_norm_frobenius(w->bo, w->width) : UP_ZERO;
+    return up_add(out, up_mul((taut_up){ 0x1p-50 }, up_add(up_mul(o, mean), bias)));
+}

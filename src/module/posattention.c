@@ -1,0 +1,190 @@
+/* Attention by position alone:
+ *     v = W_V x,   o_i^h = g_h sum_j q^h_ij v_j^h,   y = W_O o + b_O
+ * q^h_ij = softmax over the keys of i of w[h][i - j], a learned table of logits by distance; g_h a constant.  The input
+ * decides nothing but the values, so the map is affine.
+ *
+ * jvp    the same maps on tangents, without b_O
+ * vjp    the same maps backwards;  gw by the adjoint of the softmax
+ * Bound  bound/posattention.c: no radius enters it, so b_O and w are free
+ * Trace  p = g q, v, o.
+ * run->lengths: a token beyond its example's length is read as 0.  One p serves all examples, so rows are not rescaled. */
+#include <math.h>
+
+#include "bound/posattention.h"
+#include "module/leaf.h"
+
+typedef struct {
+    taut_module base;
+    taut_posattention_spec spec;
+    taut_param v, o, bias, table;
+    double gain[];
+} posattention;
+
+typedef struct {
+    taut_tensor v, o;
+    taut_real *p;
+    taut_distance a;
+} kept;
+
+int64_t taut_offset(int64_t head, bool far, int64_t context)
+{
+    const int64_t offset = !far || head == 0 ? head : (int64_t)1 << (head < 40 ? head : 40);
+    return offset < context ? offset : context - 1;
+}
+
+static int64_t weights_len(const posattention *s, taut_shape in) { return s->spec.heads * in.t * in.t; }
+
+static kept kept_at(const posattention *s, taut_point at)
+{
+    const taut_shape in = at.x.shape;
+    kept t = { .v = taut_take_tensor(&at.trace, in), .o = taut_take_tensor(&at.trace, in) };
+    t.p = taut_take(&at.trace, weights_len(s, in));
+    t.a = (taut_distance){ .n = in.n,
+                           .heads = s->spec.heads,
+                           .t = in.t,
+                           .dh = in.d / s->spec.heads,
+                           .span = s->table.cols,
+                           .causal = s->spec.causal,
+                           .gain = s->gain };
+    return t;
+}
+
+static taut_plan posattention_plan(const taut_module *m, taut_shape in)
+{
+    const posattention *s = (const posattention *)m;
+    TAUT_CHECK(in.d == s->spec.width && in.t <= s->spec.context, "posattention: shape of the input");
+    const int64_t both = 2 * taut_len(in) + weights_len(s, in);
+    return (taut_plan){ in, both, both };
+}
+
+/* Values of tokens that are not there, and what flows back into them. */
+static void blank(const taut_run *run, taut_tensor v)
+{
+    for (int64_t e = 0; run->lengths && e < v.shape.n; e++) {
+        const int64_t real = run->lengths[e] < v.shape.t ? run->lengths[e] : v.shape.t;
+        taut_real *rest = taut_at(run->k, v.data, (e * v.shape.t + real) * v.shape.d);
+        run->k->axpby(rest, 0, rest, 0, (v.shape.t - real) * v.shape.d);
+    }
+}
+
+/* y = W x */
+static void apply(const taut_kernels *k, taut_tensor y, const taut_param *w, taut_tensor x)
+{
+    k->gemm(y.data, x.data, w->value, taut_rows(x.shape), w->rows, w->cols, false, true, 1, 0);
+}
+
+static void posattention_forward(const taut_module *m, taut_run *run, taut_tensor y, taut_point at)
+{
+    const posattention *s = (const posattention *)m;
+    const taut_kernels *k = run->k;
+    const kept t = kept_at(s, at);
+    k->distance_softmax(t.p, s->table.value, &t.a);
+    apply(k, t.v, &s->v, at.x);
+    blank(run, t.v);
+    k->distance_mix(t.o.data, t.p, t.v.data, &t.a, false);
+    apply(k, y, &s->o, t.o);
+    if (s->spec.bias) k->add_rows(y.data, y.data, s->bias.value, taut_rows(y.shape), y.shape.d, 1);
+}
+
+static void posattention_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut_tensor tx, taut_point at)
+{
+    const posattention *s = (const posattention *)m;
+    const taut_span mark = run->scratch;
+    const kept t = kept_at(s, at);
+    const taut_tensor tv = taut_take_tensor(&run->scratch, tx.shape), to = taut_take_tensor(&run->scratch, tx.shape);
+    apply(run->k, tv, &s->v, tx);
+    blank(run, tv);
+    run->k->distance_mix(to.data, t.p, tv.data, &t.a, false);
+    apply(run->k, ty, &s->o, to);
+    run->scratch = mark;
+}
+
+/* gx = W^T gy, and the gradient of W */
+static void back(const taut_run *run, taut_tensor gx, taut_tensor gy, const taut_param *w, taut_tensor x)
+{
+    const int64_t rows = taut_rows(gy.shape);
+    run->k->gemm(gx.data, gy.data, w->value, rows, w->cols, w->rows, false, false, 1, 0);
+    if (run->param_grads) run->k->gemm(w->grad, gy.data, x.data, w->rows, w->cols, rows, true, false, 1, 1);
+}
+
+static void posattention_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_tensor gy, taut_point at)
+{
+    const posattention *s = (const posattention *)m;
+    const taut_kernels *k = run->k;
+    const taut_span mark = run->scratch;
+    const kept t = kept_at(s, at);
+    const taut_tensor go = taut_take_tensor(&run->scratch, gx.shape), gv = taut_take_tensor(&run->scratch, gx.shape);
+    back(run, go, gy, &s->o, t.o);
+    if (run->param_grads) {
+        taut_real *gp = taut_take(&run->scratch, weights_len(s, gx.shape));
+        k->distance_mix_vjp(gp, go.data, t.v.data, &t.a);
+        k->distance_softmax_vjp(s->table.grad, gp, t.p, &t.a);
+        if (s->spec.bias) k->sum_rows(s->bias.grad, gy.data, taut_rows(gy.shape), gy.shape.d, 1);
+    }
+    k->distance_mix(gv.data, t.p, go.data, &t.a, true);
+    blank(run, gv);
+    back(run, gx, gv, &s->v, at.x);
+    run->scratch = mark;
+}
+
+static taut_bound posattention_bound(const taut_module *m, taut_region in)
+{
+    const posattention *s = (const posattention *)m;
+    const taut_posattention_weights w = { .width = s->spec.width,
+                                          .heads = s->spec.heads,
+                                          .tokens = in.tokens,
+                                          .wv = taut_ref_values(&s->v),
+                                          .wo = taut_ref_values(&s->o),
+                                          .bo = s->spec.bias ? taut_ref_values(&s->bias) : NULL,
+                                          .table = taut_ref_values(&s->table),
+                                          .gain = s->gain,
+                                          .span = s->table.cols,
+                                          .causal = s->spec.causal };
+    const taut_posattention_bound b = up_posattention(&w, in.norm == TAUT_NORM_FLAT, in.size, in.ledger);
+    return (taut_bound){ b.lip, region_after(in, b.growth, up_round_posattention(&w, in.size)) };
+}
+
+static void posattention_params(taut_module *m, taut_visitor *v)
+{
+    posattention *s = (posattention *)m;
+    taut_visit_param(v, &s->v);
+    taut_visit_param(v, &s->o);
+    if (s->spec.bias) taut_visit_param(v, &s->bias);
+    taut_visit_param(v, &s->table);
+}
+
+static const taut_module_ops posattention_ops = {
+    .kind = "posattention",
+    .plan = posattention_plan,
+    .forward = posattention_forward,
+    .jvp = posattention_jvp,
+    .vjp = posattention_vjp,
+    .bound = posattention_bound,
+    .params = posattention_params,
+    .free = leaf_free,
+};
+
+taut_module *taut_posattention(const taut_posattention_spec *spec)
+{
+    const int64_t d = spec->width, zero = spec->causal ? 0 : spec->context - 1;
+    TAUT_CHECK(spec->heads > 0 && d % spec->heads == 0, "posattention: width must be a multiple of heads");
+    posattention *s = taut_calloc(1, sizeof *s + (size_t)spec->heads * sizeof *s->gain);
+    if (!s) return NULL;
+    s->base.ops = &posattention_ops;
+    s->spec = *spec;
+    const taut_init out_init = spec->out_gain == 0 ? TAUT_INIT_ZERO : spec->init;
+    s->v = (taut_param){
+        .name = "v.weight", .rows = d, .cols = d, .init = spec->init, .gain = spec->gain, .parts = spec->heads
+    };
+    s->o = (taut_param){ .name = "o.weight", .rows = d, .cols = d, .init = out_init, .gain = spec->out_gain };
+    s->bias = (taut_param){ .name = "o.bias", .rows = 1, .cols = d, .role = TAUT_VECTOR };
+    s->table = (taut_param){ .name = "distance.weight",
+                             .rows = spec->heads,
+                             .cols = zero + spec->context,
+                             .role = TAUT_LOGITS,
+                             .init = spec->far ? TAUT_INIT_FAR : TAUT_INIT_NEAR,
+                             .gain = (double)zero };
+    for (int64_t h = 0; h < spec->heads; h++)
+        s->gain[h] = as_float(1 / sqrt(1 + (double)taut_offset(h, spec->far, spec->context)));
+    return &s->base;
+}

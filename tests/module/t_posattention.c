@@ -1,0 +1,197 @@
+/* Attention by position: laws, causal and not, with padding; column sums that no column of q beats; a witness that
+ * attains the bound in tokens, and one in flat; rounding against long double; weights that are not finite. */
+#include "bound/posattention.h"
+#include "laws.h"
+
+static taut_posattention_spec any(taut_shape in)
+{
+    return (taut_posattention_spec){ .width = in.d,
+                                     .heads = in.d % 2 == 0 ? 1 + rng_int(0, 1) : 1,
+                                     .context = in.t + rng_int(0, 2),
+                                     .causal = rng_int(0, 1),
+                                     .bias = rng_int(0, 1),
+                                     .far = rng_int(0, 1),
+                                     .gain = 1,
+                                     .out_gain = 1 };
+}
+
+static taut_module *make(taut_shape in)
+{
+    const taut_posattention_spec spec = any(in);
+    return taut_posattention(&spec);
+}
+
+static void padding(void)
+{
+    for (case_no = 0; case_no < effort(30); case_no++) {
+        const taut_shape in = { 2, rng_int(1, 4), 4 };
+        const int32_t lengths[] = { (int32_t)rng_int(0, in.t), (int32_t)rng_int(1, in.t) };
+        laws_hold(make(in), in, lengths);
+    }
+}
+
+static taut_param *named(law *l, const char *name)
+{
+    for (int i = 0; i < l->params; i++)
+        if (strcmp(l->name[i], name) == 0) return l->seen[i];
+    return NULL;
+}
+
+static void identity(taut_param *p)
+{
+    for (int64_t i = 0; i < p->rows * p->cols; i++) ((double *)p->value)[i] = i % (p->cols + 1) == 0;
+}
+
+/* One head, W_V = W_O = I, all tokens moved alike: a mean of equal moves is that move, so the slope is 1. */
+static void witness_tokens(void)
+{
+    law l;
+    law_begin(&l, taut_posattention(&(taut_posattention_spec){ .width = 2, .heads = 1, .context = 5, .causal = true }),
+              (taut_shape){ 1, 5, 2 }, NULL);
+    identity(named(&l, "v.weight")), identity(named(&l, "o.weight"));
+    law_forward(&l, l.y);
+    const double proved = law_ask(&l, TAUT_NORM_TOKENS, 1).lip.v, found = slope_at(&l, TAUT_NORM_TOKENS, 60);
+    CHECK_NEAR(proved, 1, 1e-8, "witness: the bound is 1");
+    CHECK_LE(found, proved * (1 + 1e-12), "witness: sound");
+    CHECK_LE(1 - 1e-9, found, "witness: attained");
+    law_end(&l);
+}
+
+/* Two heads of gains 1 and 1/sqrt 2 that look at different tokens; the heads' values are the same feature, and W_O adds
+ * them up: |y| = |W_O| sqrt(1 + 1/2), the whole bound. */
+static double witness_heads(void)
+{
+    enum { T = 4 };
+    law l;
+    law_begin(&l, taut_posattention(&(taut_posattention_spec){ .width = 2, .heads = 2, .context = T, .causal = true }),
+              (taut_shape){ 1, T, 2 }, NULL);
+    const double g = (double)(float)(1 / sqrt(2.0)), v[] = { 1, 0, 1, 0 }, o[] = { 1, g, 0, 0 };
+    memcpy(named(&l, "v.weight")->value, v, sizeof v), memcpy(named(&l, "o.weight")->value, o, sizeof o);
+    double *w = (double *)named(&l, "distance.weight")->value;
+    for (int c = 0; c < 2 * T; c++) w[c] = c == 0 || c == T + 1 ? 0 : -60; /* head 0 looks here, head 1 one back */
+    law_forward(&l, l.y);
+    const double proved = law_ask(&l, TAUT_NORM_TOKENS, 1).lip.v, found = slope_at(&l, TAUT_NORM_TOKENS, 60);
+    CHECK_LE(found, proved * (1 + 1e-12), "two heads: sound");
+    CHECK_LE((1 - 1e-6) * proved, found, "two heads: attained");
+    law_end(&l);
+    return found / proved;
+}
+
+/* Every query reads token 0: a move of it alone moves all T outputs, sqrt(T) in flat. */
+static double witness_flat(void)
+{
+    enum { T = 6 };
+    law l;
+    law_begin(&l, taut_posattention(&(taut_posattention_spec){ .width = 1, .heads = 1, .context = T, .causal = true }),
+              (taut_shape){ 1, T, 1 }, NULL);
+    identity(named(&l, "v.weight")), identity(named(&l, "o.weight"));
+    for (int c = 0; c < T; c++) ((double *)named(&l, "distance.weight")->value)[c] = 40 * c;
+    law_forward(&l, l.y);
+    const double proved = law_ask(&l, TAUT_NORM_FLAT, 1).lip.v, found = slope_at(&l, TAUT_NORM_FLAT, 60);
+    CHECK_NEAR(proved, sqrt(T), 1e-7, "flat: the bound is sqrt T");
+    CHECK_LE(found, proved * (1 + 1e-12), "flat: sound");
+    CHECK_LE(0.999 * proved, found, "flat: attained");
+    law_end(&l);
+    return found / proved;
+}
+
+/* q in long double, and every sum of its columns. */
+static void columns(void)
+{
+    const int64_t n = rng_int(1, 12), context = n + rng_int(0, 3);
+    const bool causal = rng_int(0, 1);
+    const int64_t zero = causal ? 0 : context - 1, span = zero + context;
+    double w[64];
+    const double size = rng_int(0, 3) ? 3 : 400;
+    for (int64_t c = 0; c < span; c++) w[c] = size * rng_pm();
+    const taut_posattention_weights p = { .heads = 1, .tokens = n, .table = w, .span = span, .causal = causal };
+    const double proved = up_posattention_column(&p, 0).v;
+    long double most = 0;
+    for (int64_t j = 0; j < n; j++) {
+        long double sum = 0;
+        for (int64_t i = causal ? j : 0; i < n; i++) {
+            long double z = 0;
+            for (int64_t k = 0; k < (causal ? i + 1 : n); k++)
+                z += expl((long double)w[zero + i - k] - w[zero + i - j]);
+            sum += 1 / z;
+        }
+        most = fmaxl(most, sum);
+    }
+    CHECK_LE((double)most, proved, "no column is heavier");
+    CHECK_NEAR(proved, (double)most, 1e-12 * proved, "and the heaviest is found");
+}
+
+/* The layer in long double, from the formula at the top of its file. */
+static double rounding(void)
+{
+    const taut_shape in = { 1, rng_int(1, 5), 2 * rng_int(1, 3) };
+    const taut_posattention_spec s = any(in);
+    const int64_t dh = in.d / s.heads, zero = s.causal ? 0 : s.context - 1;
+    law l;
+    law_begin(&l, taut_posattention(&s), in, NULL);
+    const double size = pow(10, 2 * rng_pm());
+    taut_param *table = named(&l, "distance.weight");
+    for (int64_t i = 0; i < table->rows * table->cols; i++) ((double *)table->value)[i] *= 20 * size;
+    const double *wv = taut_ref_values(named(&l, "v.weight")), *wo = taut_ref_values(named(&l, "o.weight"));
+    law_forward(&l, l.y);
+    double error = 0;
+    for (int64_t i = 0; i < in.t; i++) {
+        long double o[6] = { 0 }, square = 0;
+        for (int64_t h = 0; h < s.heads; h++) {
+            const double *w = taut_ref_values(table) + h * table->cols + zero + i;
+            const long double g = (float)(1 / sqrt(1 + (double)taut_offset(h, s.far, s.context)));
+            for (int64_t j = 0; j < (s.causal ? i + 1 : in.t); j++) {
+                long double z = 0;
+                for (int64_t k = 0; k < (s.causal ? i + 1 : in.t); k++) z += expl((long double)w[-k] - w[-j]);
+                for (int64_t r = h * dh; r < (h + 1) * dh; r++)
+                    for (int64_t c = 0; c < in.d; c++) o[r] += g / z * wv[r * in.d + c] * l.x[j * in.d + c];
+            }
+        }
+        for (int64_t r = 0; r < in.d; r++) {
+            long double y = s.bias ? taut_ref_values(named(&l, "o.bias"))[r] : 0;
+            for (int64_t c = 0; c < in.d; c++) y += wo[r * in.d + c] * o[c];
+            square += (y - l.y[i * in.d + r]) * (y - l.y[i * in.d + r]);
+        }
+        error = fmax(error, (double)sqrtl(square));
+    }
+    const double round = law_ask(&l, TAUT_NORM_TOKENS, longest_token(l.x, in)).out.round.v;
+    CHECK_LE(error, round, "rounding");
+    law_end(&l);
+    return error / round;
+}
+
+static void corners(void)
+{
+    law l;
+    law_begin(&l, taut_posattention(&(taut_posattention_spec){ .width = 2, .heads = 2, .context = 3, .bias = true }),
+              (taut_shape){ 1, 2, 2 }, NULL);
+    const char *const names[] = { "v.weight", "o.weight", "distance.weight" };
+    for (int i = 0; i < 3; i++)
+        for (int n = 0; n < 2; n++) {
+            double *w = (double *)named(&l, names[i])->value, keep = w[1];
+            w[1] = i == 1 ? INFINITY : NAN;
+            CHECK(law_ask(&l, (taut_norm)n, 1).lip.v == INFINITY, names[i]);
+            CHECK(law_ask(&l, (taut_norm)n, 1).out.size.v == INFINITY, names[i]);
+            w[1] = keep;
+        }
+    memset(named(&l, "o.weight")->value, 0, 4 * sizeof(double));
+    CHECK(law_ask(&l, TAUT_NORM_FLAT, 1).lip.v == 0, "W_O = 0: constant");
+    law_end(&l);
+}
+
+int main(void)
+{
+    double worst = 0;
+    test_begin();
+    laws(make, 1);
+    padding();
+    witness_tokens();
+    const double heads = witness_heads(), flat = witness_flat();
+    for (case_no = 0; case_no < effort(300); case_no++) {
+        columns();
+        worst = fmax(worst, rounding());
+    }
+    corners();
+    return test_end("posattention", "worst slope / bound = %.6f, witnesses %.6f %.6f, error / round %.3f", law_worst,
+                    heads, flat, worst);
+}
