@@ -83,8 +83,17 @@ static void read_others(taut_model_spec *s, taut_config *cfg)
     if (taut_config_has(cfg, "model.droppath")) s->droppath = taut_config_real(cfg, "model.droppath", 0, 0, 0.95);
     if (taut_config_has(cfg, "model.mlp_block"))
         s->mlp_block = (taut_block_kind)taut_config_choice(cfg, "model.mlp_block", "mlp|potential|sll", 0);
-    if (taut_config_has(cfg, "model.attention"))
-        s->cosine = taut_config_choice(cfg, "model.attention", "softmax|cosine", 0);
+    const int attention = taut_config_has(cfg, "model.attention")
+                              ? taut_config_choice(cfg, "model.attention", "softmax|cosine|position", 0)
+                              : 0;
+    s->cosine = attention == 1;
+    s->position = attention == 2;
+    s->attention_blocks = s->depth;
+    if (taut_config_has(cfg, "model.attention_blocks"))
+        s->attention_blocks = taut_config_int(cfg, "model.attention_blocks", s->depth, 0, s->depth);
+    if (taut_config_has(cfg, "model.first_residual"))
+        s->bare_first = !taut_config_bool(cfg, "model.first_residual", true);
+    if (taut_config_has(cfg, "model.mlp_residual")) s->bare_mlp = !taut_config_bool(cfg, "model.mlp_residual", true);
     if (!s->cosine) return;
     s->cosine_tau = taut_config_real(cfg, "model.cosine_tau", 12, 0, 1e6);
     s->cosine_eps = taut_config_real(cfg, "model.cosine_eps", 1e-6, 0, 1e6);
@@ -100,6 +109,14 @@ static taut_status check_others(const taut_model_spec *s, double factor)
         return taut_fail(TAUT_BAD_CONFIG,
                          "model.attention = cosine has model.cosine_tau and model.cosine_nu in the place "
                          "of model.attention_factor and model.attention_out");
+    if (s->position &&
+        (factor != 1 || s->attention_out != 1 || s->positions == TAUT_POS_ROPE || s->positions == TAUT_POS_ALIBI))
+        return taut_fail(TAUT_BAD_CONFIG,
+                         "model.attention = position has no logits to scale, turn or slope: leave out "
+                         "model.attention_factor, model.attention_out and model.positions = rope, alibi");
+    if (residual_layer && s->bare_mlp)
+        return taut_fail(TAUT_BAD_CONFIG, "model.mlp_block = potential or sll is the residual itself: "
+                                          "model.mlp_residual = false cannot be");
     if (residual_layer && s->norm != TAUT_NORM_NONE && s->place == TAUT_PLACE_PRE)
         return taut_fail(TAUT_BAD_CONFIG, "model.mlp_block = potential or sll is the residual itself: use "
                                           "model.norm_place = post or model.norm = none");

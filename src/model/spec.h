@@ -38,6 +38,9 @@ typedef struct {
     bool cosine; /* cosine attention: logits tau n(q).n(k), output times nu; values normalised too when asked */
     double cosine_tau, cosine_eps, cosine_nu;
     bool cosine_values;
+    bool position;             /* attention by position alone */
+    int64_t attention_blocks;  /* the blocks from this one on have no attention */
+    bool bare_first, bare_mlp; /* no residual around the first attention, around any MLP */
     double attention_scale, attention_out, logit_scale, dropout;
     taut_init init;
     double init_std; /* normal: standard deviation; orthogonal: every singular value; spectral: the largest */

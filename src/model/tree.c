@@ -1,6 +1,6 @@
 /* One transformer block and what stands before the first, for every placing of the norm:
  *     pre    x + f(norm(x))      post   norm(x + f(x))      none   x + f(x)
- * with + replaced by the convex mix, or f's channels weighed, when asked.  A potential or SLL layer is x + f(x) itself:
+ * with + replaced by the convex mix, f's channels weighed, or x left out, when asked.  A potential or SLL layer is x + f(x) itself:
  *     post   norm(layer(x))      none   layer(x) */
 #include "model/tree.h"
 
@@ -48,9 +48,23 @@ static taut_module *cosine(const taut_model_spec *s, bool causal)
                                                         .init = s->init });
 }
 
-static taut_module *attention(const taut_model_spec *s, bool causal)
+static taut_module *by_position(const taut_model_spec *s, bool causal, bool far)
+{
+    return taut_posattention(&(taut_posattention_spec){ .width = s->width,
+                                                        .heads = s->heads,
+                                                        .context = s->context,
+                                                        .causal = causal,
+                                                        .bias = s->bias,
+                                                        .far = far,
+                                                        .gain = s->init_std,
+                                                        .out_gain = out_gain(s),
+                                                        .init = s->init });
+}
+
+static taut_module *attention(const taut_model_spec *s, bool causal, uint64_t index)
 {
     if (s->cosine) return cosine(s, causal);
+    if (s->position) return by_position(s, causal, index > 0);
     return taut_attention(&(taut_attention_spec){ .width = s->width,
                                                   .heads = s->heads,
                                                   .scale = s->attention_scale,
@@ -99,9 +113,9 @@ static taut_module *mlp(const taut_model_spec *s)
 
 /* Adds the residual branch around f to the block, with its norm, strength and coins; name: of f, norm, strength. */
 static void add_branch(taut_list *block, const taut_model_spec *s, taut_module *f, const char *const name[3],
-                       uint64_t id)
+                       uint64_t id, bool bare)
 {
-    const double a = taut_spec_alpha(s);
+    const double a = taut_spec_alpha(s), keep = bare ? 0 : s->convex ? 1 - a : 1, mix = s->convex && !bare ? a : 1;
     taut_list l = { .count = 0 };
     if (s->norm != TAUT_NORM_NONE && s->place == TAUT_PLACE_PRE) taut_list_add(&l, name[1], taut_tree_norm(s));
     taut_list_add(&l, name[0], f);
@@ -109,7 +123,7 @@ static void add_branch(taut_list *block, const taut_model_spec *s, taut_module *
         taut_list_add(&l, name[2], taut_channel(s->width, s->residual_alpha > 0 ? a : 1 / (double)s->depth));
     if (s->dropout > 0) taut_list_add(&l, "drop", taut_dropout(s->dropout, id));
     if (s->droppath > 0) taut_list_add(&l, "path", taut_droppath(s->droppath, id));
-    taut_list_add(block, "", taut_mix(taut_list_sequence(&l), s->convex ? 1 - a : 1, s->convex ? a : 1));
+    taut_list_add(block, "", taut_mix(taut_list_sequence(&l), keep, mix));
     if (s->norm != TAUT_NORM_NONE && s->place == TAUT_PLACE_POST) taut_list_add(block, name[1], taut_tree_norm(s));
 }
 
@@ -130,9 +144,10 @@ static taut_module *block(const taut_model_spec *s, bool causal, uint64_t index)
 {
     taut_list l = { .count = 0 };
     static const char *const attn[] = { "attn", "norm1", "scale1" }, *const after[] = { "mlp", "norm2", "scale2" };
-    add_branch(&l, s, attention(s, causal), attn, 2 * index + 1);
+    if ((int64_t)index < s->attention_blocks)
+        add_branch(&l, s, attention(s, causal, index), attn, 2 * index + 1, s->bare_first && index == 0);
     if (s->mlp_block == TAUT_BLOCK_MLP)
-        add_branch(&l, s, mlp(s), after, 2 * index + 2);
+        add_branch(&l, s, mlp(s), after, 2 * index + 2, s->bare_mlp);
     else
         add_layer(&l, s);
     return taut_list_sequence(&l);

@@ -1,11 +1,14 @@
 /* Decoupled weight decay (W *= 1 - lr decay) acts on matrices only.
  * Muon: m = momentum m + (1 - momentum) g;  u = momentum m + (1 - momentum) g (Nesterov);
  *       W -= lr sqrt(rows/cols) orthogonalise(u), so that the update's RMS->RMS norm is lr.
- *       Vectors and tables get AdamW with adam_lr. */
+ *       A matrix of several parts (heads) is orthogonalised part by part, each as large as if it were the whole.
+ *       The head, where it is scaled to fill a target, steps in proportion to its own norm `head`, not to sqrt(rows/cols).
+ *       Everything else gets AdamW: vectors with vector_lr, tables and logits with adam_lr. */
 #include "train/optimiser.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "train/muon.h"
@@ -71,14 +74,23 @@ static void muon_step(taut_optimiser *o, const taut_weight *w, double lr)
 {
     const taut_kernels *k = o->m->k;
     const taut_param *p = w->param;
-    const int64_t len = taut_weight_len(w);
-    const double mu = o->spec->momentum, size = sqrt((double)p->rows / (double)p->cols);
+    const int64_t len = taut_weight_len(w), parts = p->parts > 1 ? p->parts : 1;
+    const bool filled = o->head > 0 && strcmp(w->path, "head.weight") == 0;
+    const double mu = o->spec->momentum, size = filled ? o->head : sqrt((double)p->rows / (double)p->cols);
     taut_real *m = taut_at(k, o->first, w->offset), *u = o->work;
     k->axpby(m, 1 - mu, p->grad, mu, len);
     k->axpby(u, 1 - mu, p->grad, 0, len);
     k->axpby(u, mu, m, 1, len);
-    taut_muon_orthogonalise(k, u, taut_at(k, u, len), p->rows, p->cols, o->spec->polynomial);
+    for (int64_t i = 0; i < parts; i++)
+        taut_muon_orthogonalise(k, taut_at(k, u, i * (len / parts)), taut_at(k, u, len), p->rows / parts, p->cols,
+                                o->spec->polynomial);
     k->axpby(p->value, -lr * size, u, 1 - lr * o->spec->decay, len);
+}
+
+static double adam_lr(const taut_train_spec *t, taut_role role)
+{
+    if (t->optimiser != TAUT_MUON) return t->lr;
+    return role == TAUT_VECTOR ? t->vector_lr : t->adam_lr;
 }
 
 void taut_optimiser_step(taut_optimiser *o, int64_t step, double factor)
@@ -94,6 +106,6 @@ void taut_optimiser_step(taut_optimiser *o, int64_t step, double factor)
         else if (t->optimiser == TAUT_MUON && matrix)
             muon_step(o, w, t->lr * factor);
         else
-            adam_step(o, w, step, (t->optimiser == TAUT_MUON ? t->adam_lr : t->lr) * factor);
+            adam_step(o, w, step, adam_lr(t, w->param->role) * factor);
     }
 }

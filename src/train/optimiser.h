@@ -10,6 +10,7 @@ typedef struct {
     const taut_train_spec *spec;
     taut_real *first, *second; /* momentum; Adam's squares (NULL for SGD) */
     taut_real *work;           /* Muon: an update and its Gram matrices */
+    double head;               /* the norm of head.weight where it fills a target; 0: a matrix like any other */
 } taut_optimiser;
 
 int64_t taut_optimiser_len(const taut_model *, const taut_train_spec *); /* elements it will own */

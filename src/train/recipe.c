@@ -20,6 +20,9 @@ static void read_optimiser(taut_train_spec *t, taut_config *cfg)
     const bool muon = t->optimiser == TAUT_MUON;
     t->lr = taut_config_real(cfg, "train.lr", muon ? 0.02 : 1e-3, 0, 1e6);
     t->adam_lr = taut_config_real(cfg, "train.adam_lr", muon ? 1e-3 : t->lr, 0, 1e6);
+    t->vector_lr = t->adam_lr;
+    if (taut_config_has(cfg, "train.vector_lr"))
+        t->vector_lr = taut_config_real(cfg, "train.vector_lr", t->adam_lr, 0, 1e6);
     t->beta1 = taut_config_real(cfg, "train.beta1", 0.9, 0, 0.99999);
     t->beta2 = taut_config_real(cfg, "train.beta2", 0.95, 0, 0.9999999);
     t->eps = taut_config_real(cfg, "train.eps", 1e-8, 1e-30, 1);
@@ -56,6 +59,8 @@ static taut_status check_target(const taut_recipe *r)
     if (r->constrain.target > 0 && normed && r->model.norm_eps == 0)
         return taut_fail(TAUT_BAD_CONFIG, "constrain.target_lipschitz cannot be met with model.norm_eps = 0: a norm "
                                           "layer without epsilon has no Lipschitz constant");
+    if (r->constrain.fill && r->model.tied)
+        return taut_fail(TAUT_BAD_CONFIG, "constrain.fill scales the head: use model.tied = false");
     return TAUT_OK;
 }
 

@@ -12,7 +12,8 @@ typedef enum { TAUT_CONSTANT, TAUT_LINEAR, TAUT_COSINE } taut_schedule_kind;
 typedef struct {
     int64_t steps, batch, accumulate;
     taut_optimiser_kind optimiser;
-    double lr, adam_lr; /* adam_lr: what Muon leaves to AdamW (vectors and tables) */
+    double lr, adam_lr; /* adam_lr: what Muon leaves to AdamW */
+    double vector_lr;   /* adam_lr of vectors: biases and gains */
     double beta1, beta2, eps, momentum, decay;
     int polynomial;     /* index into taut_muon_polynomials */
     taut_shares shares; /* of lr, one for each matrix */

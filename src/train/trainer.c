@@ -104,11 +104,23 @@ static void optimise(const taut_trainer *t, double factor)
     }
 }
 
+/* Before a step, so that the first one already sees logits as large as the target allows. */
+static taut_status fill(taut_trainer *t)
+{
+    const int64_t every = t->recipe.constrain.fill;
+    if (!every) return TAUT_OK;
+    const taut_status s = t->clock.step % every == 0 ? taut_enforcer_fill(t->enforcer, t->model) : TAUT_OK;
+    t->optimiser->head = est_enforcer_head(t->enforcer, t->model);
+    return s;
+}
+
 taut_status taut_trainer_step(taut_trainer *t, taut_step *out)
 {
     const taut_train_spec *r = &t->recipe.train;
     const taut_model *m = t->model;
     taut_clock *c = &t->clock;
+    const taut_status filled = fill(t);
+    if (filled) return filled;
     const double factor = taut_schedule(r, c->step), loss = gradients(t);
     const double norm = sqrt(m->k->dot(m->grads, m->grads, m->slab));
     const taut_status s = m->k->sync();
@@ -130,7 +142,8 @@ taut_status taut_trainer_enforce(taut_trainer *t)
 {
     bool shrunk = false;
     const taut_model *m = t->model;
-    const taut_status s = t->enforcer ? taut_enforcer_run(t->enforcer, m, &shrunk) : TAUT_OK;
+    taut_status s = t->recipe.constrain.fill ? taut_enforcer_fill(t->enforcer, m) : TAUT_OK;
+    if (!s && t->enforcer) s = taut_enforcer_run(t->enforcer, m, &shrunk);
     if (!s && shrunk) m->k->put(m->values, (const double *)t->enforcer->twin->values, m->slab);
     return s;
 }

@@ -9,6 +9,10 @@ static const char *const recipes[] = {
     "attention = cosine\nnorm = centernorm\nnorm_place = post\nresidual = channel\ndroppath = 0.5\ncosine_eps = 0.1\n",
     "attention = cosine\ncosine_values = true\ncosine_eps = 0.3\ncosine_tau = 1\nnorm = none\npositions = rope\n",
     "attention = cosine\ncosine_eps = 0.5\nnorm = rmsnorm\nnorm_eps = 0.1\npositions = alibi\nresidual = convex\n",
+    "attention = position\nactivation = abs\nnorm = none\nresidual = convex\nresidual_alpha = 0.5\nfirst_residual = "
+    "false\n"
+    "mlp_residual = false\npositions = none\n",
+    "attention = position\nattention_blocks = 0\nnorm = rmsnorm\nnorm_eps = 0.1\n",
     "mlp_block = sll\nactivation = relu\nnorm = none\n",
     "mlp_block = sll\nactivation = tanh\nnorm = centernorm\nnorm_place = post\nbias = false\n",
     "mlp_block = potential\nactivation = relu\nnorm = none\ninit = spectral\n",
@@ -121,6 +125,11 @@ int main(void)
     check_start();
     refused("attention = cosine\nattention_out = 0.5\n", "cosine_nu");
     refused("attention = cosine\nattention_factor = 2\n", "cosine_tau");
+    refused("attention = position\npositions = rope\n", "position");
+    refused("attention = position\nattention_out = 0.5\n", "position");
+    refused("attention_blocks = 2\n", "attention_blocks");
+    refused("mlp_block = sll\nactivation = relu\nnorm = none\nmlp_residual = false\n", "mlp_residual");
+    refused("mlp_block = sll\nactivation = abs\nnorm = none\n", "activation");
     refused("attention = dot\n", "attention");
     refused("cosine_tau = 3\n", "cosine_tau");
     refused("mlp_block = sll\nactivation = relu\n", "norm_place");
@@ -130,7 +139,8 @@ int main(void)
     taut_model_spec spec;
     char *printed = NULL;
     must(read_spec(&spec, &printed, "", false));
-    CHECK(!strstr(printed, "cosine") && !strstr(printed, "attention =") && !strstr(printed, "mlp_block"),
+    CHECK(!strstr(printed, "cosine") && !strstr(printed, "attention =") && !strstr(printed, "mlp_block") &&
+              !strstr(printed, "attention_blocks") && !strstr(printed, "first_residual"),
           "no new keys");
     free(printed);
     return test_end("architectures", "%d recipes; worst slope / bound = %.6f", RECIPES, law_worst);

@@ -174,6 +174,39 @@ static bool shrink(taut_enforcer *e)
     return met(e);
 }
 
+/* The twin takes over what read_weights has read, and proves it. */
+static void prove_kept(taut_enforcer *e)
+{
+    const int threads = omp_get_max_threads();
+    memcpy(slab(e), e->kept, (size_t)e->twin->slab * sizeof *e->kept);
+    omp_set_num_threads(1);
+    prove(e);
+    omp_set_num_threads(threads);
+}
+
+/* Lip is |c| times as large with c W in the place of the head's W: the bias has no part in it, and nothing follows but
+ * a constant factor. */
+taut_status taut_enforcer_fill(taut_enforcer *e, const taut_model *m)
+{
+    if (!read_weights(e, m)) return taut_fail(TAUT_NOT_FINITE, "a weight is not finite");
+    prove_kept(e);
+    const taut_weight *head = taut_model_find(m, "head.weight");
+    const double c = goal(e) * (1 - 0x1p-22) / e->proved.v; /* below the goal also after the rounding to floats */
+    if (isfinite(c) && c > 0) m->k->axpby(head->param->value, c, head->param->value, 0, taut_weight_len(head));
+    return TAUT_OK;
+}
+
+double est_enforcer_head(const taut_enforcer *e, const taut_model *m)
+{
+    const taut_weight *head = taut_model_find(m, "head.weight");
+    const int threads = omp_get_max_threads();
+    m->k->get(e->kept, head->param->value, taut_weight_len(head));
+    omp_set_num_threads(1);
+    const double norm = est_norm(e->kept, head->param->rows, head->param->cols);
+    omp_set_num_threads(threads);
+    return norm > 0 ? norm : 0;
+}
+
 taut_status taut_enforcer_run(taut_enforcer *e, const taut_model *m, bool *shrunk)
 {
     const size_t size = (size_t)m->slab * sizeof *e->kept;
@@ -181,10 +214,9 @@ taut_status taut_enforcer_run(taut_enforcer *e, const taut_model *m, bool *shrun
     *shrunk = false;
     if (!read_weights(e, m)) return taut_fail(TAUT_NOT_FINITE, "a weight is not finite");
     if (met(e) && memcmp(slab(e), e->kept, size) == 0) return TAUT_OK;
-    memcpy(slab(e), e->kept, size);
-    omp_set_num_threads(1);
-    prove(e);
+    prove_kept(e);
     *shrunk = !met(e);
+    omp_set_num_threads(1);
     if (*shrunk && !shrink(e)) e->proved = UP_NONE;
     omp_set_num_threads(threads);
     if (met(e)) return TAUT_OK;

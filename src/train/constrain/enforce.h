@@ -20,6 +20,11 @@ void taut_enforcer_free(taut_enforcer *);
  * TAUT_NOT_FINITE: a weight is not finite; TAUT_BAD_CONFIG: no shrinking helps. */
 taut_status taut_enforcer_run(taut_enforcer *, const taut_model *, bool *shrunk) TAUT_MUST_USE;
 
+/* The model's head (its own matrix, not the token table) times what brings the proved constant to the target, up or
+ * down; nothing where that is 0 or +inf.  And the head's norm, an estimate, free of the number of threads. */
+taut_status taut_enforcer_fill(taut_enforcer *, const taut_model *) TAUT_MUST_USE;
+double est_enforcer_head(const taut_enforcer *, const taut_model *);
+
 /* A proved Lipschitz constant of a ref model, embeddings to logits, in the recipe's norm and units. */
 taut_up up_model_constant(const taut_model *, const taut_constrain_spec *);
 #endif

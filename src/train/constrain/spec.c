@@ -24,6 +24,9 @@ taut_status taut_constrain_spec_read(taut_constrain_spec *s, taut_config *cfg, b
     s->iterations = taut_config_int(cfg, "constrain.iterations", 16, 1, 10000);
     s->flat = taut_config_choice(cfg, "constrain.norm", "tokens|flat", 0);
     s->l2 = taut_config_choice(cfg, "constrain.units", "rms|l2", 0);
+    s->fill = taut_config_has(cfg, "constrain.fill") ? taut_config_int(cfg, "constrain.fill", 0, 0, 1000000000) : 0;
+    if (s->fill && s->target == 0)
+        return taut_fail(TAUT_BAD_CONFIG, "constrain.fill needs constrain.target_lipschitz: what should be filled?");
     if (s->method == TAUT_CLIP && s->cap > 0 && s->lo > s->cap)
         return taut_fail(TAUT_BAD_CONFIG, "constrain.lo = %g is above constrain.cap = %g", s->lo, s->cap);
     return TAUT_OK;

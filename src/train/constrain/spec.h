@@ -29,6 +29,7 @@ typedef struct {
     double embed, position;      /* RMS of a row of the token and position tables; 0: no cap */
     int64_t every, iterations;   /* steps between two constraints; of a power iteration */
     double target;               /* what the proved Lipschitz constant of every saved model is at most; 0: off */
+    int64_t fill;                /* every so many steps the head is scaled until the constant is the target; 0: never */
     bool flat, l2;               /* of that constant: norm flat, not tokens; units l2, not RMS */
 } taut_constrain_spec;
 
