@@ -1,7 +1,7 @@
 /* Activation functions through their secants:  lo <= (f(x) - f(y)) / (x - y) <= hi  for all x != y.
  *
- * Every f here also has f(0) = 0 and |f(x)| <= |x|; f(x)/x lies in [0, 1], of |x| in [-1, 1].  The doubles are rounded outward, and the test
- * proves each with Arb over the whole line.  For joint bounds split the slope into a middle, which
+ * Every f here also has f(0) = 0 and |f(x)| <= |x|; f(x)/x lies in [0, 1], of |x| in [-1, 1].  The doubles are
+ * rounded outward, and the test proves each with Arb over the whole line.  For joint bounds split the slope into a middle, which
  * multiplies like a number, and a half width, which multiplies like a norm:
  *     ||keep I + mix W_out D W_in|| <= ||keep I + mix mid W_out W_in|| + |mix| half ||W_out|| ||W_in||
  * for every diagonal D with entries in [lo, hi]. */

@@ -3,9 +3,9 @@
  * I| <= r, and Lip <= ||keep I + mix c m W_out W_in|| + |mix c| r ||W_out T^-1|| ||T W_in||      for every
  * diagonal T > 0, since T commutes with D.  Or the triangle inequality, |keep| + |mix c| max(|lo|,|hi|)
  * ||W_out T^-1|| ||T W_in||.  The lesser of the two.  Growth is the same with the secants from 0, f(z)/z in
- * [0, 1], so m = r = 1/2 (of |z| in [-1, 1], so m = 0, r = 1), and |mix| (|c| ||W_out|| |b_in| + |b_out|) added.   T = I, and T_k = sqrt(|column k
- * of W_out| / |row k of W_in|), which makes both factors alike; where either is 0 the unit contributes
- * nothing and T_k = 1. */
+ * [0, 1], so m = r = 1/2 (of |z| in [-1, 1], so m = 0, r = 1), and |mix| (|c| ||W_out|| |b_in| + |b_out|)
+ * added.   T = I, and T_k = sqrt(|column k of W_out| / |row k of W_in|), which makes both factors alike; where
+ * either is 0 the unit contributes nothing and T_k = 1. */
 #include "bound/mlp.h"
 
 #include <stdlib.h>

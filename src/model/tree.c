@@ -1,6 +1,7 @@
 /* One transformer block and what stands before the first, for every placing of the norm:
  *     pre    x + f(norm(x))      post   norm(x + f(x))      none   x + f(x)
- * with + replaced by the convex mix, f's channels weighed, or x left out, when asked.  A potential or SLL layer is x + f(x) itself:
+ * with + replaced by the convex mix, f's channels weighed, or x left out, when asked.  A potential or SLL layer is
+ * x + f(x) itself:
  *     post   norm(layer(x))      none   layer(x) */
 #include "model/tree.h"
 

@@ -160,6 +160,22 @@ static double rounding(void)
     return error / round;
 }
 
+/* Causal: what comes later changes nothing before it. */
+static void no_future(void)
+{
+    const taut_shape in = { 1, 5, 4 };
+    law l;
+    law_begin(&l, taut_posattention(&(taut_posattention_spec){ .width = 4, .heads = 2, .context = 6, .causal = true }),
+              in, NULL);
+    double y[20];
+    memcpy(y, l.y, sizeof y);
+    for (int c = 3 * 4; c < 5 * 4; c++) l.x[c] += 1;
+    law_forward(&l, l.y);
+    CHECK(memcmp(y, l.y, 3 * 4 * sizeof *y) == 0, "tokens 0 to 2 see nothing of 3 and 4");
+    CHECK(memcmp(y + 12, l.y + 12, 8 * sizeof *y) != 0, "which do change");
+    law_end(&l);
+}
+
 static void corners(void)
 {
     law l;
@@ -191,6 +207,7 @@ int main(void)
         columns();
         worst = fmax(worst, rounding());
     }
+    no_future();
     corners();
     return test_end("posattention", "worst slope / bound = %.6f, witnesses %.6f %.6f, error / round %.3f", law_worst,
                     heads, flat, worst);

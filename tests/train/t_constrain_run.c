@@ -1,6 +1,7 @@
 /* A run with a target, killed at every single rename of its files in turn, or stopped between two checkpoints:
  * whatever model is in the folder certifies at or under the target, and going on ends with the same bytes as a run
- * left alone.  The learning rate is absurd on purpose, so that every checkpoint has to be enforced. */
+ * left alone.  The learning rate is absurd on purpose, so that every checkpoint has to be enforced.  Once with caps on
+ * the matrices, once with the head filling the target. */
 #include <fcntl.h>
 #include <sys/wait.h>
 
@@ -19,11 +20,19 @@ int rename(const char *from, const char *to)
     return renameat(AT_FDCWD, from, AT_FDCWD, to);
 }
 
-static const char recipe[] =
+static const char capped[] =
     "[data]\nlength = 800\n[model]\nwidth = 8\ndepth = 1\nheads = 2\ncontext = 8\nnorm = none\n"
     "residual = convex\ntied = false\ndropout = 0.1\n"
     "[train]\nsteps = 8\nbatch = 2\noptimiser = muon\nlr = 30\ncheckpoint_every = 3\n"
     "[constrain]\nmethod = softcap\ncap = 4\ntarget_lipschitz = 2\nembed = 1\n";
+static const char filled[] =
+    "[data]\nlength = 800\n[model]\nwidth = 8\ndepth = 2\nheads = 2\ncontext = 8\nnorm = none\nattention = position\n"
+    "positions = none\nactivation = abs\nresidual = convex\nresidual_alpha = 0.5\nfirst_residual = false\n"
+    "mlp_residual = false\ntied = false\nhead_bias = true\ninit = orthogonal\n"
+    "[train]\nsteps = 8\nbatch = 2\noptimiser = muon\nlr = 0.5\nweight_decay = 1\nmomentum = 0.9\ncheckpoint_every = "
+    "3\n"
+    "[constrain]\nmethod = none\nfill = 4\ntarget_lipschitz = 2\nembed = 1\n";
+static const char *recipe = capped;
 
 static volatile int stop;
 static int stop_after; /* steps; 0: never */
@@ -89,7 +98,7 @@ static bool same_model(const char *a, const char *b)
 static bool trial(const char *whole, int n, bool dies)
 {
     char name[32], run[1200];
-    snprintf(name, sizeof name, "%s-%d", dies ? "die" : "stop", n);
+    snprintf(name, sizeof name, "%s-%s-%d", recipe == filled ? "fill" : "cap", dies ? "die" : "stop", n);
     snprintf(run, sizeof run, "%s", temp_path(name));
     case_no = n;
     const int code = train(run, false, dies ? n : 0, dies ? 0 : n);
@@ -105,18 +114,25 @@ static bool trial(const char *whole, int n, bool dies)
     return true;
 }
 
-int main(void)
+static int every_end(const char *with, const char *name)
 {
     char whole[1200];
     int deaths = 0;
-    test_begin();
-    temp_begin();
-    snprintf(whole, sizeof whole, "%s", temp_path("whole"));
+    recipe = with;
+    snprintf(whole, sizeof whole, "%s", temp_path(name));
     CHECK(train(whole, false, 0, 0) == 0, "an undisturbed run");
     CHECK_LE(constant(whole), target, "under its target");
     CHECK_LE(0.2 * target, constant(whole), "but not far: the target is what holds it");
     while (deaths < 100 && trial(whole, deaths + 1, true)) deaths++;
     CHECK(deaths >= 6, "every rename was tried");
     for (int n = 1; n < 8; n++) trial(whole, n, false);
-    return test_end("constrained", "%d deaths, 7 stops: every model certifies under its target", deaths);
+    return deaths;
+}
+
+int main(void)
+{
+    test_begin();
+    temp_begin();
+    const int deaths = every_end(capped, "whole") + every_end(filled, "full");
+    return test_end("constrained", "%d deaths, 14 stops: every model certifies under its target", deaths);
 }
