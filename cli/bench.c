@@ -14,6 +14,7 @@ static const struct {
     { "train", bench_train },
     { "attention", bench_attention },
     { "certify", bench_certify },
+    { "plash", bench_plash },
 };
 enum { FIGURES = sizeof figures / sizeof *figures };
 
@@ -28,13 +29,13 @@ static int run(const cli_args *a)
         return result ? cli_json(result) : cli_fail(a);
     }
     const char *near = taut_nearest(name, names, FIGURES);
-    return cli_refuse(a, "no figure is called %s (train, attention, certify)%s%s", name, near ? "; did you mean " : "",
-                      near ? near : "");
+    return cli_refuse(a, "no figure is called %s (train, attention, certify, plash)%s%s", name,
+                      near ? "; did you mean " : "", near ? near : "");
 }
 
 const cli_command cli_bench = {
     "bench",
-    "train|attention|certify",
+    "train|attention|certify|plash",
     "measures speed, peers beside us in the same run",
     "taut bench train --json",
     1,

@@ -6,6 +6,14 @@
 cJSON *bench_train(void);
 cJSON *bench_attention(void);
 cJSON *bench_certify(void);
+cJSON *bench_plash(void);
 
 double bench_now(void); /* monotonic seconds */
+
+/* bench_tools.c: a line of /proc/self/status in bytes, "VmHWM" being the peak since the mark; setting the mark
+ * answers what is resident now, NaN where the kernel does not let us.  Quantiles sort x. */
+double bench_memory(const char *what);
+double bench_memory_mark(void);
+double bench_quantile(double *x, int n, double p);
+static inline double bench_median(double *x, int n) { return bench_quantile(x, n, 0.5); }
 #endif

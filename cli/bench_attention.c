@@ -116,31 +116,10 @@ static void plain_head(const scene *c, int stage, int64_t head)
 
 static const int plain_order[STAGES] = { MAKE_P, FORWARD, JVP, VJP };
 
-/* A line of /proc/self/status in bytes; "VmHWM" is the peak since it was last reset. */
-static double memory(const char *what)
-{
-    FILE *f = fopen("/proc/self/status", "r");
-    char line[256];
-    double kb = NAN;
-    while (f && fgets(line, sizeof line, f))
-        if (strncmp(line, what, strlen(what)) == 0) kb = atof(line + strlen(what) + 1);
-    if (f) fclose(f);
-    return 1024 * kb;
-}
-
-/* Forgets the peak; where the kernel does not let us, there is no figure. */
-static double memory_mark(void)
-{
-    FILE *f = fopen("/proc/self/clear_refs", "w");
-    malloc_trim(0);
-    const bool done = f && fputs("5", f) >= 0;
-    return f && fclose(f) == 0 && done ? memory("VmRSS") : NAN;
-}
-
 /* Makes plain's matrices and runs one head, so that later no page is new. */
 static double plain_peak(scene *c)
 {
-    const double before = memory_mark();
+    const double before = bench_memory_mark();
     const size_t bytes = (size_t)(c->n * c->n) * sizeof(float);
     c->p = malloc(bytes);
     c->s = malloc(bytes);
@@ -148,19 +127,7 @@ static double plain_peak(scene *c)
     openblas_set_num_threads(taut_threads());
     for (int i = 0; i < STAGES; i++) plain_head(c, plain_order[i], 0);
     openblas_set_num_threads(1);
-    return memory("VmHWM") - before;
-}
-
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *x, int n)
-{
-    qsort(x, (size_t)n, sizeof *x, by_size);
-    return x[n / 2];
+    return bench_memory("VmHWM") - before;
 }
 
 enum { ROUNDS = 9 };
@@ -168,7 +135,7 @@ enum { ROUNDS = 9 };
 /* Ours and plain in turns; the median of each stage.  Answers by how much memory grew in our first round. */
 static double race(const scene *c, int rounds, double us[PHASES], double them[STAGES])
 {
-    const double before = memory_mark();
+    const double before = bench_memory_mark();
     double peak = NAN;
     double ours_s[PHASES][ROUNDS] = { 0 }, plain_s[STAGES][ROUNDS] = { 0 };
     for (int round = 0; round < rounds; round++) {
@@ -177,7 +144,7 @@ static double race(const scene *c, int rounds, double us[PHASES], double them[ST
             ours(c, phase);
             ours_s[phase][round] = bench_now() - start;
         }
-        if (round == 0) peak = memory("VmHWM") - before;
+        if (round == 0) peak = bench_memory("VmHWM") - before;
         openblas_set_num_threads(taut_threads());
         for (int64_t head = 0; head < HEADS; head++)
             for (int i = 0; i < STAGES; i++) {
@@ -187,8 +154,8 @@ static double race(const scene *c, int rounds, double us[PHASES], double them[ST
             }
         openblas_set_num_threads(1);
     }
-    for (int phase = 0; phase < PHASES; phase++) us[phase] = median(ours_s[phase], rounds);
-    for (int stage = 0; stage < STAGES; stage++) them[stage] = median(plain_s[stage], rounds);
+    for (int phase = 0; phase < PHASES; phase++) us[phase] = bench_median(ours_s[phase], rounds);
+    for (int stage = 0; stage < STAGES; stage++) them[stage] = bench_median(plain_s[stage], rounds);
     return peak;
 }
 

@@ -258,9 +258,10 @@ typedef struct {
     int64_t size[TAUT_SKETCH_DEGREES];
     double floor, sketch_tau;
     uint64_t seed;
-    bool fixed;     /* the deterministic reference in the place of the sketch */
-    int mixers;     /* layers of the post-norm encoder over the representatives */
-    int64_t hidden; /* of its perceptrons */
+    bool fixed;          /* the deterministic reference in the place of the sketch */
+    int mixers;          /* layers of the post-norm encoder over the representatives */
+    int64_t mixer_heads; /* 0: as many as heads */
+    int64_t hidden;      /* of its perceptrons */
     double norm_eps;
     double scale, out; /* logits of the readout times scale; output times out */
     bool bias;
@@ -268,6 +269,10 @@ typedef struct {
     double gain, out_gain;
 } taut_plash_spec;
 taut_module *taut_plash(const taut_plash_spec *);
+/* Its three stages alone, o from q, k and v; `trace` and scratch as planned for the shape of q. */
+taut_plan taut_plash_core_plan(const taut_module *, taut_shape q);
+void taut_plash_core(const taut_module *, taut_run *, taut_tensor o, taut_tensor q, taut_tensor k, taut_tensor v,
+                     taut_span trace);
 
 typedef struct {
     int64_t width, heads, queries;

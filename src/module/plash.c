@@ -30,13 +30,18 @@ typedef struct {
     taut_tensor u, z, kg, vg;
 } groups; /* primal, tangent or cotangent */
 
+/* What the three stages keep, given q, k and v. */
 typedef struct {
-    taut_inside in;
     taut_real *lse;
     groups at;
     taut_point middle;
     taut_group g;
     taut_attn attn;
+} core;
+
+typedef struct {
+    taut_inside in;
+    core core;
 } kept;
 
 static taut_shape group_shape(const plash *s, int64_t n) { return (taut_shape){ n, s->spec.groups, s->spec.width }; }
@@ -53,28 +58,38 @@ static groups take_groups(const plash *s, taut_span *from, int64_t n)
 
 static int64_t groups_len(const plash *s, int64_t n) { return 5 * taut_len(group_shape(s, n)); }
 
+static core core_at(const plash *s, taut_shape q, taut_shape k, const int32_t *lengths, taut_span trace)
+{
+    const int64_t n = q.n, heads = s->spec.heads, dh = s->spec.width / heads, m = s->spec.groups;
+    core t = { .lse = taut_take(&trace, n * heads * q.t), .at = take_groups(s, &trace, n) };
+    t.middle = (taut_point){ t.at.u, trace };
+    t.g = (taut_group){ n, heads, q.t, k.t, m, dh, s->route, lengths };
+    t.attn = (taut_attn){ .n = n, .heads = heads, .tq = q.t, .tk = m, .dh = dh, .scale = s->spec.scale };
+    return t;
+}
+
 static kept kept_at(const plash *s, const taut_run *run, taut_point at)
 {
-    const int64_t n = at.x.shape.n, heads = s->spec.heads, dh = s->spec.width / heads;
     kept t = { .in = qkv_take(&s->qkv, &at.trace, at.x) };
-    const int64_t tq = t.in.q.shape.t, tk = t.in.k.shape.t, m = s->spec.groups;
-    t.lse = taut_take(&at.trace, n * heads * tq);
-    t.at = take_groups(s, &at.trace, n);
-    t.middle = (taut_point){ t.at.u, at.trace };
-    t.g = (taut_group){ n, heads, tq, tk, m, dh, s->route, s->spec.queries ? NULL : run->lengths };
-    t.attn = (taut_attn){ .n = n, .heads = heads, .tq = tq, .tk = m, .dh = dh, .scale = s->spec.scale };
+    t.core = core_at(s, t.in.q.shape, t.in.k.shape, s->spec.queries ? NULL : run->lengths, at.trace);
     return t;
+}
+
+taut_plan taut_plash_core_plan(const taut_module *m, taut_shape q)
+{
+    const plash *s = (const plash *)m;
+    const taut_plan middle = taut_plan_of(s->middle, pair_shape(s, q.n));
+    const int64_t half = taut_len(group_shape(s, q.n));
+    return (taut_plan){ q, q.n * s->spec.heads * q.t + groups_len(s, q.n) + middle.trace, 2 * half + middle.scratch };
 }
 
 static taut_plan plash_plan(const taut_module *m, taut_shape in)
 {
     const plash *s = (const plash *)m;
     TAUT_CHECK(in.d == s->spec.width && in.t >= s->spec.queries, "plash: shape of the input");
-    const taut_shape out = qkv_queries(&s->qkv, in);
-    const taut_plan middle = taut_plan_of(s->middle, pair_shape(s, in.n));
-    const int64_t inside = qkv_room(&s->qkv, in), group = groups_len(s, in.n);
-    const int64_t lse = in.n * s->spec.heads * out.t, half = taut_len(group_shape(s, in.n));
-    return (taut_plan){ out, inside + lse + group + middle.trace, inside + group + 2 * half + middle.scratch };
+    const taut_plan core = taut_plash_core_plan(m, qkv_queries(&s->qkv, in));
+    const int64_t inside = qkv_room(&s->qkv, in);
+    return (taut_plan){ core.out, inside + core.trace, inside + groups_len(s, in.n) + core.scratch };
 }
 
 /* [kt, vt] side by side, and back */
@@ -105,24 +120,37 @@ static void times(const plash *s, const taut_kernels *k, taut_tensor y, const ta
     k->gemm(y.data, x.data, w->value, taut_rows(x.shape), s->spec.width, s->spec.width, false, true, 1, 0);
 }
 
+static void core_forward(const plash *s, taut_run *run, taut_tensor o, taut_tensor q, taut_tensor key, taut_tensor v,
+                         const core *t)
+{
+    const taut_kernels *k = run->k;
+    const taut_span mark = run->scratch;
+    const int64_t half = taut_len(t->at.z.shape);
+    taut_real *kt = taut_take(&run->scratch, half), *vt = taut_take(&run->scratch, half);
+    k->route(kt, vt, key.data, v.data, s->prototypes.value, &t->g);
+    join(k, t->at.u, kt, vt);
+    taut_run r = inner(run);
+    taut_forward(s->middle, &r, t->at.z, t->middle);
+    times(s, k, t->at.kg, &s->w_kg, t->at.z);
+    times(s, k, t->at.vg, &s->w_vg, t->at.z);
+    k->attention(o.data, t->lse, q.data, t->at.kg.data, t->at.vg.data, &t->attn);
+    run->scratch = mark;
+}
+
+void taut_plash_core(const taut_module *m, taut_run *run, taut_tensor o, taut_tensor q, taut_tensor k, taut_tensor v,
+                     taut_span trace)
+{
+    const core t = core_at((const plash *)m, q.shape, k.shape, run->lengths, trace);
+    core_forward((const plash *)m, run, o, q, k, v, &t);
+}
+
 static void plash_forward(const taut_module *m, taut_run *run, taut_tensor y, taut_point at)
 {
     const plash *s = (const plash *)m;
-    const taut_kernels *k = run->k;
-    const taut_span mark = run->scratch;
     const kept t = kept_at(s, run, at);
-    const int64_t half = taut_len(t.at.z.shape);
-    taut_real *kt = taut_take(&run->scratch, half), *vt = taut_take(&run->scratch, half);
-    qkv_enter(&s->qkv, k, &t.in, at.x, true);
-    k->route(kt, vt, t.in.k.data, t.in.v.data, s->prototypes.value, &t.g);
-    join(k, t.at.u, kt, vt);
-    taut_run r = inner(run);
-    taut_forward(s->middle, &r, t.at.z, t.middle);
-    times(s, k, t.at.kg, &s->w_kg, t.at.z);
-    times(s, k, t.at.vg, &s->w_vg, t.at.z);
-    k->attention(t.in.o.data, t.lse, t.in.q.data, t.at.kg.data, t.at.vg.data, &t.attn);
-    qkv_apply(&s->qkv, k, y, &s->qkv.o, t.in.o, s->qkv.out, true);
-    run->scratch = mark;
+    qkv_enter(&s->qkv, run->k, &t.in, at.x, true);
+    core_forward(s, run, t.in.o, t.in.q, t.in.k, t.in.v, &t.core);
+    qkv_apply(&s->qkv, run->k, y, &s->qkv.o, t.in.o, s->qkv.out, true);
 }
 
 static void plash_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut_tensor tx, taut_point at)
@@ -133,16 +161,17 @@ static void plash_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut_
     const kept t = kept_at(s, run, at);
     const taut_inside d = qkv_take(&s->qkv, &run->scratch, tx);
     const groups dg = take_groups(s, &run->scratch, tx.shape.n);
-    const int64_t half = taut_len(t.at.z.shape);
+    const int64_t half = taut_len(t.core.at.z.shape);
     taut_real *kt = taut_take(&run->scratch, half), *vt = taut_take(&run->scratch, half);
     qkv_enter(&s->qkv, k, &d, tx, false);
-    k->route_jvp(kt, vt, d.k.data, d.v.data, t.in.k.data, t.in.v.data, s->prototypes.value, &t.g);
+    k->route_jvp(kt, vt, d.k.data, d.v.data, t.in.k.data, t.in.v.data, s->prototypes.value, &t.core.g);
     join(k, dg.u, kt, vt);
     taut_run r = inner(run);
-    taut_jvp(s->middle, &r, dg.z, dg.u, t.middle);
+    taut_jvp(s->middle, &r, dg.z, dg.u, t.core.middle);
     times(s, k, dg.kg, &s->w_kg, dg.z);
     times(s, k, dg.vg, &s->w_vg, dg.z);
-    k->attention_jvp(d.o.data, d.q.data, dg.kg.data, dg.vg.data, t.in.q.data, t.at.kg.data, t.at.vg.data, &t.attn);
+    k->attention_jvp(d.o.data, d.q.data, dg.kg.data, dg.vg.data, t.in.q.data, t.core.at.kg.data, t.core.at.vg.data,
+                     &t.core.attn);
     qkv_apply(&s->qkv, k, ty, &s->qkv.o, d.o, s->qkv.out, false);
     run->scratch = mark;
 }
@@ -164,18 +193,18 @@ static void plash_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_
     const kept t = kept_at(s, run, at);
     const taut_inside d = qkv_take(&s->qkv, &run->scratch, gx);
     const groups dg = take_groups(s, &run->scratch, gx.shape.n);
-    const int64_t half = taut_len(t.at.z.shape);
+    const int64_t half = taut_len(t.core.at.z.shape);
     taut_real *kt = taut_take(&run->scratch, half), *vt = taut_take(&run->scratch, half);
     qkv_back(&s->qkv, run, d.o, false, gy, &s->qkv.o, t.in.o, s->qkv.out);
-    k->attention_vjp(d.q.data, dg.kg.data, dg.vg.data, d.o.data, t.in.o.data, t.lse, t.in.q.data, t.at.kg.data,
-                     t.at.vg.data, &t.attn);
-    times_back(s, run, dg.z, false, dg.kg, &s->w_kg, t.at.z);
-    times_back(s, run, dg.z, true, dg.vg, &s->w_vg, t.at.z);
+    k->attention_vjp(d.q.data, dg.kg.data, dg.vg.data, d.o.data, t.in.o.data, t.core.lse, t.in.q.data,
+                     t.core.at.kg.data, t.core.at.vg.data, &t.core.attn);
+    times_back(s, run, dg.z, false, dg.kg, &s->w_kg, t.core.at.z);
+    times_back(s, run, dg.z, true, dg.vg, &s->w_vg, t.core.at.z);
     taut_run r = inner(run);
-    taut_vjp(s->middle, &r, dg.u, dg.z, t.middle);
+    taut_vjp(s->middle, &r, dg.u, dg.z, t.core.middle);
     part(k, kt, vt, dg.u);
     k->route_vjp(d.k.data, d.v.data, run->param_grads ? s->prototypes.grad : NULL, kt, vt, t.in.k.data, t.in.v.data,
-                 s->prototypes.value, &t.g);
+                 s->prototypes.value, &t.core.g);
     qkv_leave(&s->qkv, run, gx, &d, &t.in);
     run->scratch = mark;
 }
@@ -266,9 +295,10 @@ static const taut_module_ops plash_ops = {
 /* A layer of the mixer: y = LN(x + attention(x)), then LN(y + mlp(y)) */
 static taut_module *mixer_layer(const taut_plash_spec *p)
 {
-    const double scale = 1 / sqrt((double)p->width / (double)p->heads);
+    const int64_t heads = p->mixer_heads ? p->mixer_heads : p->heads;
+    const double scale = 1 / sqrt((double)p->width / (double)heads);
     taut_module *attention = taut_attention(&(taut_attention_spec){ .width = p->width,
-                                                                    .heads = p->heads,
+                                                                    .heads = heads,
                                                                     .scale = scale,
                                                                     .out = 1,
                                                                     .init = p->init,

@@ -1,0 +1,231 @@
+/* The bound on the deviation, query by query in tiles (docs/deviation.md).  With D_j = |q| r_j s, m_j =
+ * min(|q|^2 s^2 lam_j, D_j^2), ph(t) = (e^t - 1 - t)/t^2, dist_j = |vbar_j - y_q|, over clusters that hold a key:
+ *     E_j     = min(cosh D_j, 1 + ph(D_j) m_j)
+ *     within  = min( max R_j, sum min( min(1, w_j E_j) R_j, w_j (|q| s ||C_j|| + ph(D_j) m_j R_j) ) )
+ *     between = min( sum w_j ph(D_j) m_j dist_j, 2 tanh(max ln E_j / 4) max|vbar_j - mean| )
+ *     B1      = 2 tanh(|q| s max r_j / 2) max|v - c|
+ *     B6      = min( within + between, max(dist_j + R_j), B1 )
+ *     B5      = |F| + B2,  F = s sum w_j C_j^T q,  B2 = sum w_j ph(D_j) s^2 q^T Cov_j q (dist_j + R_j)     (audit)
+ *     B7      = min( max(B2, (1 - 1/Z)|F| + B2/Z), |F| + min(B5, B6), max(|vbar_j - y_1| + R_j) ),  Z = sum w_j E_j
+ * Rounding: logits are wrong by EL = gamma |q| max|k| s, so weights by expm1(2 EL), relatively; every sum here is of
+ * numbers >= 0 and is raised by 1e-9, far above its own roundings.  D_j > 50 makes ph +inf, and +inf wins over a
+ * weight that underflowed to 0.  Whatever is not finite makes e = +inf. */
+#include "bound/deviation.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "bound/blas.h"
+#include "bound/deviation_stats.h"
+
+enum { TILE = 128 };
+#define FAR 50.0 /* e^50 is the most we multiply with */
+
+typedef struct {
+    const taut_deviation *c;
+    const taut_deviation_stats *s;
+    double *q, *w, *y, *dist, *first, *quad, *part; /* (T, dk), (T, M), (T, dv), (T, M), (T, dv), (T, M), (T, max) */
+    double *vnorm, *grown, *away;                   /* |vbar_j|^2; of one query e^D_j and dist_j */
+    int64_t rows;
+} tile;
+
+static void times(double *c, const double *a, const double *b, int64_t m, int64_t n, int64_t k, bool trans,
+                  double alpha)
+{
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, trans ? CblasTrans : CblasNoTrans, (int)m, (int)n, (int)k, alpha, a,
+                (int)k, b, (int)(trans ? k : n), 0, c, (int)n);
+}
+
+/* Weights and y_q of the queries from `at`, and y_q.vbar_j for the distances. */
+static void look(tile *t, int64_t at)
+{
+    const taut_deviation *c = t->c;
+    const int64_t m = c->groups;
+    t->rows = c->nq - at < TILE ? c->nq - at : TILE;
+    for (int64_t r = 0; r < t->rows; r++) taut_table_row(t->q + r * c->dk, &c->q, at + r, c->dk);
+    times(t->w, t->q, t->s->kbar, t->rows, m, c->dk, true, c->scale);
+    for (int64_t r = 0; r < t->rows; r++) {
+        double *w = t->w + r * m, max = -INFINITY, sum = 0;
+        for (int64_t j = 0; j < m; j++)
+            if (t->s->count[j] > 0) max = fmax(max, w[j]);
+        for (int64_t j = 0; j < m; j++) sum += w[j] = t->s->count[j] > 0 ? t->s->count[j] * exp(w[j] - max) : 0;
+        for (int64_t j = 0; j < m; j++) w[j] /= sum;
+    }
+    times(t->y, t->w, t->s->vbar, t->rows, c->dv, m, false, 1);
+    times(t->dist, t->y, t->s->vbar, t->rows, m, c->dv, true, 1);
+}
+
+/* Audit: F, and q^T Cov_j q. */
+static void look_closer(tile *t)
+{
+    const taut_deviation *c = t->c;
+    const int64_t m = c->groups;
+    memset(t->first, 0, (size_t)(t->rows * c->dv) * sizeof *t->first);
+    for (int64_t j = 0; j < m; j++) {
+        times(t->part, t->q, t->s->cross + j * c->dk * c->dv, t->rows, c->dv, c->dk, false, c->scale);
+        for (int64_t r = 0; r < t->rows; r++)
+            for (int64_t d = 0; d < c->dv; d++) t->first[r * c->dv + d] += t->w[r * m + j] * t->part[r * c->dv + d];
+        times(t->part, t->q, t->s->cov + j * c->dk * c->dk, t->rows, c->dk, c->dk, false, c->scale * c->scale);
+        for (int64_t r = 0; r < t->rows; r++) {
+            double sum = 0;
+            for (int64_t d = 0; d < c->dk; d++) sum += t->part[r * c->dk + d] * t->q[r * c->dk + d];
+            t->quad[r * m + j] = sum;
+        }
+    }
+}
+
+static double ph(double t) { return t < 1e-4 ? 0.5 + t / 6 + t * t / 20 : (expm1(t) - t) / (t * t); }
+
+/* a b with +inf winning over 0 */
+static double strong(double a, double b) { return b == INFINITY ? INFINITY : a * b; }
+
+typedef struct {
+    double b6, b2, z;    /* z: at least sum w_j E_j */
+    double cross, wrong; /* sums over j of w_j |q| s ||C_j|| and of w_j |q| s |C_j - computed| */
+} sums;
+
+/* Of one query: everything that is a sum or a maximum over the clusters.  Two loops, so that the second becomes
+ * vector code; a cluster without keys has w = r = R = 0 and counts for nothing but hull, where it is left out. */
+static sums add_up(const tile *t, int64_t r, double nq, double ny, double wrong_y, double wrong_quad)
+{
+    const taut_deviation *c = t->c;
+    const taut_deviation_stats *s = t->s;
+    const double qs = nq * c->scale, *w = t->w + r * c->groups, *along = t->dist + r * c->groups;
+    const double guard = 8 * deviation_gamma(c->dv + 8), square = ny * ny;
+    double within = 0, between = 0, most_r = 0, most_big = 0, hull = 0, most_e = 1, most_d = 0, z = 0, cross = 0;
+    for (int64_t j = 0; j < c->groups; j++) t->grown[j] = exp(fmin(qs * s->r[j], FAR));
+    for (int64_t j = 0; j < c->groups; j++) {
+        const double D = qs * s->r[j], m = fmin(qs * qs * s->lam[j], D * D), e = t->grown[j];
+        const bool far = !(D <= FAR);
+        const double near = 0.5 + D * (1.0 / 6 + D * (1.0 / 24 + D * (1.0 / 120 + D * (1.02 / 720))));
+        const double second = far ? INFINITY : (D < 0.1 ? near : (e - 1 - D) / (D * D)) * m;
+        const double E = fmin((e + 1 / e) / 2, 1 + second), away = t->vnorm[j] - 2 * along[j] + square;
+        const double dist = sqrt(fmax(away, 0) + guard * (t->vnorm[j] + square)) + wrong_y;
+        within += fmin((far ? 1 : fmin(1, w[j] * E)) * s->big[j],
+                       w[j] * qs * s->cop[j] + strong(w[j], second * s->big[j]));
+        between += far ? INFINITY : w[j] * dist * second;
+        hull = fmax(hull, s->count[j] > 0 ? dist + s->big[j] : 0);
+        most_r = fmax(most_r, s->r[j]);
+        most_big = fmax(most_big, s->big[j]);
+        most_d = fmax(most_d, far ? D : 0);
+        most_e = fmax(most_e, far ? 1 : E);
+        z += far ? INFINITY : w[j] * E;
+        cross += w[j] * qs * s->cop[j];
+        t->away[j] = dist;
+    }
+    sums a = { .z = z, .cross = cross };
+    for (int64_t j = 0; j < c->groups && c->audit; j++) {
+        const double D = qs * s->r[j], quad = fmax(t->quad[r * c->groups + j], 0) + wrong_quad * s->r[j] * s->r[j];
+        const double least = fmin(quad, fmin(qs * qs * s->lam[j], D * D));
+        a.wrong += w[j] * qs * s->wrong[j];
+        if (least > 0) a.b2 += strong(w[j] * (t->away[j] + s->big[j]), (D <= FAR ? ph(D) : INFINITY) * least);
+    }
+    const double log_e = fmax(log(most_e), most_d), b1 = 2 * tanh(qs * most_r / 2) * s->spread;
+    within = fmin(within, most_big);
+    between = fmin(between, 2 * tanh(log_e / 4) * s->between);
+    a.b6 = fmin(fmin(within + between, hull), b1);
+    return a;
+}
+
+static double distance(const double *x, const double *y, int64_t d)
+{
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < d; i++) sum += (x[i] - y[i]) * (x[i] - y[i]);
+    return sqrt(sum) * (1 + deviation_gamma(d + 8)) + 1e-150 * (double)d;
+}
+
+/* B7, when y_1 = y_q + F was to be compared with */
+static double first_order(const tile *t, int64_t r, const sums *a, double f, double least)
+{
+    const taut_deviation *c = t->c;
+    const double z = a->z * (1 + 1e-9), over = isfinite(z) ? 1 / z : 0;
+    const double mixed = (1 - over) * f + (over > 0 ? a->b2 * over : 0);
+    double hull = 0;
+    for (int64_t j = 0; j < c->groups; j++)
+        if (t->s->count[j] > 0)
+            hull = fmax(hull, distance(t->s->vbar + j * c->dv, t->y + r * c->dv, c->dv) + t->s->big[j]);
+    return fmin(fmin(isfinite(a->b2) && isfinite(z) ? fmax(a->b2, mixed) : INFINITY, f + least), hull);
+}
+
+typedef struct {
+    double e, b, distance, hull;
+} verdict;
+
+static verdict judge(const tile *t, int64_t r, int64_t at, double *y)
+{
+    const taut_deviation *c = t->c;
+    const taut_deviation_stats *s = t->s;
+    const verdict none = { INFINITY, INFINITY, INFINITY, INFINITY };
+    const double nq = deviation_norm(t->q + r * c->dk, c->dk), ny = deviation_norm(t->y + r * c->dv, c->dv);
+    const double el = deviation_gamma(c->dk + s->keys + 8) * nq * s->most_k * c->scale, off = expm1(2 * el);
+    const double ev = off + deviation_gamma(c->groups + c->dv + s->keys + 16);
+    taut_table_row(y, &c->y, at + r, c->dv);
+    if (!s->finite || !isfinite(nq) || !isfinite(ny) || !isfinite(off)) return none;
+    const double qs = nq * c->scale;
+    const sums a = add_up(t, r, nq, ny, 2 * ev * s->most_v, 2 * deviation_gamma(c->dk + s->keys + 16) * qs * qs);
+    double b = a.b6, fp = 4 * ev * s->most_v + 1e-290;
+    if (c->audit) {
+        double f = 0;
+        for (int64_t d = 0; d < c->dv; d++) f += t->first[r * c->dv + d] * t->first[r * c->dv + d];
+        f = sqrt(f) * (1 + deviation_gamma(c->dv + 8)) + a.wrong + ev * a.cross + 1e-150 * (double)c->dv;
+        b = fmin(b, f + a.b2);
+        if (c->first) {
+            for (int64_t d = 0; d < c->dv; d++) t->y[r * c->dv + d] += t->first[r * c->dv + d];
+            b = first_order(t, r, &a, f, b);
+            fp += 2 * a.wrong + 4 * (off + deviation_gamma(c->groups + c->dk + s->keys + 16)) * a.cross;
+        }
+    }
+    b *= (1 + 1e-9) * (1 + 2 * off);
+    const double far = distance(t->y + r * c->dv, y, c->dv) * (1 + deviation_gamma(c->dv + 4));
+    const double e = b + far + fp;
+    const double size = deviation_norm(y, c->dv);
+    return isfinite(e) ? (verdict){ e, b, far, (s->most_v + size) * (1 + 1e-12) } : none;
+}
+
+static bool tile_room(tile *t)
+{
+    const taut_deviation *c = t->c;
+    const int64_t m = c->groups, most = c->dk > c->dv ? c->dk : c->dv;
+    const int64_t each = c->dk + 3 * m + 2 * c->dv + most;
+    double *p = taut_malloc((size_t)(TILE * each + 3 * m + c->dv) * sizeof *p);
+    if (!p) return false;
+    t->q = p, t->w = t->q + TILE * c->dk, t->y = t->w + TILE * m, t->dist = t->y + TILE * c->dv;
+    t->first = t->dist + TILE * m, t->quad = t->first + TILE * c->dv, t->part = t->quad + TILE * m;
+    t->vnorm = t->part + TILE * most, t->grown = t->vnorm + m, t->away = t->grown + m;
+    for (int64_t j = 0; j < m; j++) {
+        double sum = 0;
+        for (int64_t d = 0; d < c->dv; d++) sum += t->s->vbar[j * c->dv + d] * t->s->vbar[j * c->dv + d];
+        t->vnorm[j] = sum;
+    }
+    return true;
+}
+
+static double root(double sum, int64_t n) { return sqrt(sum) * (1 + deviation_gamma(n + 8)); }
+
+taut_status up_deviation(const taut_deviation *c, double *e, double *b, taut_deviation_sum *sum)
+{
+    taut_deviation_stats s;
+    taut_status status = taut_deviation_stats_make(&s, c);
+    if (status) return status;
+    tile t = { .c = c, .s = &s };
+    double all = 0, part = 0, far = 0, hull = 0;
+    if (!tile_room(&t)) status = taut_no_memory("the deviation's tile");
+    for (int64_t at = 0; !status && at < c->nq; at += TILE) {
+        look(&t, at);
+        if (c->audit) look_closer(&t);
+        for (int64_t r = 0; r < t.rows; r++) {
+            const verdict v = judge(&t, r, at, t.away + c->groups);
+            all += v.e * v.e, part += v.b * v.b, far += v.distance * v.distance, hull += v.hull * v.hull;
+            if (e) e[at + r] = v.e;
+            if (b) b[at + r] = v.b;
+        }
+    }
+    *sum = (taut_deviation_sum){ up_wrap(root(all, c->nq)), up_wrap(root(part, c->nq)), up_wrap(root(far, c->nq)),
+                                 up_wrap(root(hull, c->nq)) };
+    free(t.q);
+    taut_deviation_stats_free(&s);
+    return status;
+}

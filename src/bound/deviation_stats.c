@@ -1,0 +1,172 @@
+/* Two passes over keys and values: counts, sums and sizes first, then everything about the means.
+ *
+ * A computed mean is off by at most gamma_{n+2} max|x|; radii are enlarged by that.  Second moments are taken
+ * about the computed mean, where they are no smaller than about the true one.  Without audit ||C|| is bounded
+ * by sqrt(tr Cov K tr Cov V) (Cauchy-Schwarz), which needs no matrix. */
+#include "bound/deviation_stats.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "bound/norm.h"
+
+void taut_table_row(double *y, const taut_table *t, int64_t r, int64_t d)
+{
+    if (t->elem == sizeof(double)) {
+        memcpy(y, (const double *)t->data + r * t->stride, (size_t)d * sizeof *y);
+        return;
+    }
+    const float *x = (const float *)t->data + r * t->stride;
+#pragma omp simd
+    for (int64_t i = 0; i < d; i++) y[i] = (double)x[i];
+}
+
+static double *carve(double **from, int64_t len)
+{
+    double *p = *from;
+    *from += len;
+    return p;
+}
+
+static bool stats_room(taut_deviation_stats *s, const taut_deviation *c)
+{
+    const int64_t m = c->groups, square = c->audit ? m * c->dk * (c->dk + c->dv) : 0;
+    s->room = taut_calloc((size_t)(m * (c->dk + c->dv + 6) + square + c->dk + 2 * c->dv), sizeof *s->room);
+    double *p = s->room;
+    if (!p) return false;
+    s->count = carve(&p, m), s->r = carve(&p, m), s->big = carve(&p, m), s->lam = carve(&p, m);
+    s->cop = carve(&p, m), s->wrong = carve(&p, m);
+    s->kbar = carve(&p, m * c->dk), s->vbar = carve(&p, m * c->dv);
+    if (c->audit) s->cov = carve(&p, m * c->dk * c->dk), s->cross = carve(&p, m * c->dk * c->dv);
+    return true;
+}
+
+/* room for a key, a value and the mean of all values behind what stats_room carved */
+static double *row_room(const taut_deviation_stats *s, const taut_deviation *c)
+{
+    const int64_t m = c->groups, square = c->audit ? m * c->dk * (c->dk + c->dv) : 0;
+    return s->room + m * (c->dk + c->dv + 6) + square;
+}
+
+static void add(double *restrict y, const double *restrict x, int64_t d)
+{
+    for (int64_t i = 0; i < d; i++) y[i] += x[i];
+}
+
+static void first_pass(taut_deviation_stats *s, const taut_deviation *c)
+{
+    double *k = row_room(s, c), *v = k + c->dk, *mean = v + c->dv;
+    memset(mean, 0, (size_t)c->dv * sizeof *mean);
+    for (int64_t i = 0; i < c->nk; i++) {
+        const int32_t j = c->cluster[i];
+        if (j < 0) continue;
+        taut_table_row(k, &c->k, i, c->dk);
+        taut_table_row(v, &c->v, i, c->dv);
+        s->most_k = fmax(s->most_k, deviation_norm(k, c->dk));
+        s->most_v = fmax(s->most_v, deviation_norm(v, c->dv));
+        add(s->kbar + j * c->dk, k, c->dk);
+        add(s->vbar + j * c->dv, v, c->dv);
+        add(mean, v, c->dv);
+        s->count[j]++;
+        s->keys++;
+    }
+    double total = s->most_k + s->most_v;
+    for (int64_t j = 0; j < c->groups; j++) {
+        for (int64_t d = 0; d < c->dk && s->count[j] > 0; d++) s->kbar[j * c->dk + d] /= s->count[j];
+        for (int64_t d = 0; d < c->dv && s->count[j] > 0; d++) s->vbar[j * c->dv + d] /= s->count[j];
+    }
+    for (int64_t d = 0; d < c->dv && s->keys > 0; d++) mean[d] /= (double)s->keys, total += mean[d];
+    for (int64_t i = 0; i < c->groups * (c->dk + c->dv); i++) total += s->kbar[i];
+    s->finite = s->keys > 0 && isfinite(total); /* NaN and infinity are kept by sums, if not by fmax */
+}
+
+/* cov and cross of the cluster of a key at dk, dv from its means */
+static void moments(taut_deviation_stats *s, const taut_deviation *c, int32_t j, const double *k, const double *v)
+{
+    for (int64_t a = 0; a < c->dk; a++) {
+        const double x = k[a] / s->count[j];
+        double *cov = s->cov + (j * c->dk + a) * c->dk, *cross = s->cross + (j * c->dk + a) * c->dv;
+        for (int64_t b = 0; b < c->dk; b++) cov[b] += x * k[b];
+        for (int64_t b = 0; b < c->dv; b++) cross[b] += x * v[b];
+    }
+}
+
+/* lam holds sum |k - kbar|^2, cop sum |v - vbar|^2, until bounds() makes them what they are called */
+static void second_pass(taut_deviation_stats *s, const taut_deviation *c)
+{
+    double *k = row_room(s, c), *v = k + c->dk, *mean = v + c->dv, total = 0;
+    for (int64_t i = 0; i < c->nk; i++) {
+        const int32_t j = c->cluster[i];
+        if (j < 0) continue;
+        taut_table_row(k, &c->k, i, c->dk);
+        taut_table_row(v, &c->v, i, c->dv);
+        double from = 0;
+#pragma omp simd reduction(+ : from)
+        for (int64_t d = 0; d < c->dv; d++) from += (v[d] - mean[d]) * (v[d] - mean[d]);
+        s->spread = fmax(s->spread, sqrt(from));
+        for (int64_t d = 0; d < c->dk; d++) k[d] -= s->kbar[j * c->dk + d];
+        for (int64_t d = 0; d < c->dv; d++) v[d] -= s->vbar[j * c->dv + d];
+        const double nk = deviation_norm(k, c->dk), nv = deviation_norm(v, c->dv);
+        s->r[j] = fmax(s->r[j], nk);
+        s->big[j] = fmax(s->big[j], nv);
+        s->lam[j] += nk * nk;
+        s->cop[j] += nv * nv;
+        total += nk + nv + from;
+        if (c->audit) moments(s, c, j, k, v);
+    }
+    s->spread = s->spread * (1 + (double)(c->dv + 8) * 0x1p-52) + 1e-150 * (double)c->dv;
+    s->finite = s->finite && isfinite(total);
+}
+
+static void bounds(taut_deviation_stats *s, const taut_deviation *c)
+{
+    for (int64_t j = 0; j < c->groups; j++) {
+        const int64_t n = (int64_t)s->count[j];
+        if (n == 0) continue;
+        const double more = 1 + 4 * deviation_gamma(n + c->dk + c->dv + 8);
+        const double ek = deviation_gamma(n + 2) * s->most_k, ev = deviation_gamma(n + 2) * s->most_v;
+        const double trace_k = s->lam[j] / s->count[j] * more, trace_v = s->cop[j] / s->count[j] * more;
+        s->lam[j] = trace_k;
+        s->cop[j] = sqrt(trace_k * trace_v) * more;
+        s->r[j] += ek;
+        s->big[j] += ev;
+        if (!c->audit) continue;
+        s->wrong[j] = ek * ev + deviation_gamma(n + 8) * s->r[j] * s->big[j];
+        const double norm = up_norm(s->cross + j * c->dk * c->dv, c->dk, c->dv).v + s->wrong[j];
+        const double cov = up_norm(s->cov + j * c->dk * c->dk, c->dk, c->dk).v * more +
+                           deviation_gamma(n + 8) * s->r[j] * s->r[j];
+        s->cop[j] = fmin(s->cop[j], norm);
+        s->lam[j] = fmin(s->lam[j], cov);
+    }
+}
+
+/* The clusters' means of values around the mean of these means. */
+static void spread_means(taut_deviation_stats *s, const taut_deviation *c)
+{
+    double *centre = row_room(s, c), *away = centre + c->dv, live = 0; /* dk + 2 dv >= 2 dv numbers */
+    memset(centre, 0, (size_t)c->dv * sizeof *centre);
+    for (int64_t j = 0; j < c->groups; j++)
+        if (s->count[j] > 0) add(centre, s->vbar + j * c->dv, c->dv), live++;
+    for (int64_t d = 0; d < c->dv && live > 0; d++) centre[d] /= live;
+    for (int64_t j = 0; j < c->groups; j++) {
+        if (!(s->count[j] > 0)) continue;
+        for (int64_t d = 0; d < c->dv; d++) away[d] = s->vbar[j * c->dv + d] - centre[d];
+        s->between = fmax(s->between, deviation_norm(away, c->dv));
+    }
+    s->between += 2 * deviation_gamma(s->keys + 8) * s->most_v;
+}
+
+taut_status taut_deviation_stats_make(taut_deviation_stats *s, const taut_deviation *c)
+{
+    *s = (taut_deviation_stats){ 0 };
+    if (!stats_room(s, c)) return taut_no_memory("the deviation's statistics");
+    first_pass(s, c);
+    if (s->finite) second_pass(s, c);
+    if (s->finite) bounds(s, c);
+    if (s->finite) spread_means(s, c);
+    return TAUT_OK;
+}
+
+void taut_deviation_stats_free(taut_deviation_stats *s) { free(s->room); }
