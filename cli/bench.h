@@ -3,10 +3,16 @@
 #define TAUT_CLI_BENCH_H
 #include <cjson/cJSON.h>
 
+#include "base/status.h"
+
 cJSON *bench_train(void);
 cJSON *bench_attention(void);
 cJSON *bench_certify(void);
 cJSON *bench_plash(void);
+
+/* Parts of two figures: they add their fields. */
+taut_status bench_enforce(cJSON *); /* enforce_share: Muon and soft cap, of a step; in train */
+taut_status bench_norm(cJSON *);    /* a certified norm beside LAPACK's SVD; in certify */
 
 double bench_now(void); /* monotonic seconds */
 

@@ -1,5 +1,5 @@
 /* Certifying a GPT-2-small-shaped model (124M random weights) and checking the certificate: seconds and peak memory of the
- * two commands, run as a user would run them. */
+ * two commands, run as a user would run them; and a single norm beside LAPACK's, bench_norm.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +77,10 @@ cJSON *bench_certify(void)
         cJSON_AddNumberToObject(o, "check_seconds", checked.seconds);
         cJSON_AddNumberToObject(o, "check_peak_gb", checked.peak_gb);
         cJSON_AddNumberToObject(o, "check_exit", checked.code);
+    }
+    if (o && bench_norm(o)) {
+        cJSON_Delete(o);
+        o = NULL;
     }
     remove(model), remove(cert), remove(folder);
     return o;

@@ -1,6 +1,7 @@
 /* Training speed of a small GPT (width 256, depth 3, 4 heads, context 256, batch 16, float32) beside the same
  * model in PyTorch, where python3 has it, in turns in the same run and with the same threads.
  *
+ * enforce_share: what Muon and the soft cap take of a step, bench_enforce.c.
  * gflops counts what the model needs: 6 a token for every entry of a matrix, and for causal attention
  * 6 width context a token and block (half of the square).  mfu is that over the rate of a large sgemm. */
 #include <cblas.h>
@@ -161,5 +162,9 @@ cJSON *bench_train(void)
     if (!s) o = measure(&t);
     taut_trainer_close(&t);
     taut_config_free(cfg);
+    if (o && bench_enforce(o)) {
+        cJSON_Delete(o);
+        return NULL;
+    }
     return o;
 }

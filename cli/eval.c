@@ -1,6 +1,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "data/text.h"
 #include "model.h"
 #include "model/pass.h"
 #include "train/evaluate.h"
@@ -27,6 +28,7 @@ static int run(const cli_args *a)
 {
     const taut_kernels *k = cli_kernels(a);
     const int64_t rows = cli_int(a, "--batch", 16, 1, 64), windows = cli_int(a, "--windows", 0, 0, 1 << 30);
+    const int64_t slide = cli_int(a, "--slide", 0, 0, 1 << 30);
     const bool train = cli_flag(a, "--train");
     cli_model m;
     taut_source *data = NULL;
@@ -38,6 +40,8 @@ static int run(const cli_args *a)
     const char *source = cli_text(a, "--data", m.data.source);
     const taut_split split = train ? TAUT_TRAIN : TAUT_VALID;
     s = cli_model_source(&data, &m, source);
+    if (!s && slide && !taut_source_slide(data, slide))
+        s = taut_fail(TAUT_BAD_DATA, "--slide is for models that predict the next token of a text");
     if (!s && taut_source_count(data, split) == 0)
         s = taut_fail(TAUT_BAD_DATA, "%s: nothing to predict in its %s split", source,
                       train ? "training" : "validation");
@@ -57,6 +61,7 @@ static const cli_option options[] = {
     { "--data", "NAME", "another text, or other images, than it was trained on" },
     { "--train", NULL, "the training split instead of the validation split" },
     { "--windows", "N", "only N windows, or images, spread over the split (default: the whole split)" },
+    { "--slide", "N", "the first N windows, one at every token; 1280: what the enforced paper validates on" },
     { "--batch", "N", "windows at a time" },
     { NULL, NULL, NULL },
 };

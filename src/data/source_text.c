@@ -11,6 +11,7 @@ typedef struct {
     taut_source base;
     taut_text *text;
     double mask_rate; /* 0: next tokens */
+    int64_t slide;    /* windows, one at every token; 0: windows side by side */
 } source;
 
 /* Hides tokens of example number `id` where it has real tokens. */
@@ -26,13 +27,16 @@ static void hide(const source *s, taut_slot to, uint64_t key, int64_t id)
 
 static int64_t text_count(const taut_source *base, taut_split split)
 {
-    return taut_text_windows(((const source *)base)->text, split, base->task.t);
+    const source *s = (const source *)base;
+    const int64_t whole = taut_text_split_len(s->text, split) - base->task.t;
+    if (s->slide) return whole < 0 ? 0 : whole < s->slide ? whole : s->slide;
+    return taut_text_windows(s->text, split, base->task.t);
 }
 
 static void text_get(const taut_source *base, taut_slot to, taut_split split, int64_t index)
 {
     const source *s = (const source *)base;
-    taut_text_window(s->text, split, base->task.t, index, to.ids, to.target);
+    taut_text_at(s->text, split, base->task.t, s->slide ? index : index * base->task.t, to.ids, to.target);
     hide(s, to, taut_rng_key(0, TAUT_RNG_MASK, 1), index); /* free of the seed: every model gets the same questions */
 }
 
@@ -61,7 +65,15 @@ taut_status taut_source_text(taut_source **out, taut_text *text, int64_t context
     }
     const int64_t vocab = taut_vocab_size(text->vocab),
                   tokens = vocab + (mask_rate > 0 && taut_vocab_mask(text->vocab) < 0);
-    *s = (source){ { &text_ops, { tokens, context, 0, context, tokens }, text->vocab }, text, mask_rate };
+    *s = (source){ { &text_ops, { tokens, context, 0, context, tokens }, text->vocab }, text, mask_rate, 0 };
     *out = &s->base;
     return TAUT_OK;
+}
+
+bool taut_source_slide(taut_source *base, int64_t windows)
+{
+    source *s = (source *)base;
+    if (base->ops != &text_ops || s->mask_rate > 0) return false;
+    s->slide = windows;
+    return true;
 }

@@ -128,7 +128,12 @@ int64_t taut_text_windows(const taut_text *text, taut_split split, int64_t conte
 void taut_text_window(const taut_text *text, taut_split split, int64_t context, int64_t index, int32_t *x, int32_t *y)
 {
     TAUT_CHECK(index >= 0 && index < taut_text_windows(text, split, context), "no window of that index");
-    const int64_t start = index * context, left = taut_text_split_len(text, split) - 1 - start;
+    taut_text_at(text, split, context, index * context, x, y);
+}
+
+void taut_text_at(const taut_text *text, taut_split split, int64_t context, int64_t start, int32_t *x, int32_t *y)
+{
+    const int64_t left = taut_text_split_len(text, split) - 1 - start;
     const int64_t whole = left < context ? left : context;
     const int32_t *from = split_ids(text, split) + start;
     memcpy(x, from, (size_t)whole * sizeof *x);

@@ -1,6 +1,8 @@
 /* A text as token ids, split once into a training part and a validation part, and examples from either. */
 #ifndef TAUT_DATA_TEXT_H
 #define TAUT_DATA_TEXT_H
+#include <stdbool.h>
+
 #include "data/source.h"
 
 typedef struct taut_text {
@@ -30,8 +32,13 @@ void taut_text_sample(const taut_text *text, taut_split split, int64_t context, 
  * last window may be partial: x is padded with 0, y with -1.  0 windows if the split has fewer than 2 ids. */
 int64_t taut_text_windows(const taut_text *text, taut_split split, int64_t context);
 void taut_text_window(const taut_text *text, taut_split split, int64_t context, int64_t index, int32_t *x, int32_t *y);
+/* The same at any token of the split. */
+void taut_text_at(const taut_text *text, taut_split split, int64_t context, int64_t start, int32_t *x, int32_t *y);
 
 /* source_text.c: its windows as examples; a mask_rate above 0 asks for hidden tokens, 0 for the next ones.  Owns the text
  * from the call on, even if it fails. */
 taut_status taut_source_text(taut_source **out, taut_text *text, int64_t context, double mask_rate) TAUT_MUST_USE;
+/* Of such a source of next tokens: a split becomes its first `windows` windows, one at every token, as far as it goes.
+ * False: it is another source. */
+bool taut_source_slide(taut_source *, int64_t windows);
 #endif

@@ -22,6 +22,8 @@ check "eval finds the same loss" near "$(json_get "$tmp/eval.json" loss)" "$loss
 check "the whole validation split" [ "$(json_get "$tmp/eval.json" targets)" = 111539 ]
 "$TAUT" eval "$run" --json --windows 7 --train >"$tmp/some.json"
 check "seven windows of the training split" [ "$(json_get "$tmp/some.json" targets)" = 224 ]
+check "the paper's protocol: overlapping windows" "$TAUT" eval "$run" --slide 5
+check "and only of a text" sh -c "! \"$TAUT\" eval \"$run\" --slide x"
 check "a path does as well" "$TAUT" eval "$run" --data "$TAUT_DATA/tinyshakespeare/input.txt" --windows 3
 "$TAUT" sample "$run" --prompt "ROMEO:" --length 100 --temperature 0.8 >"$tmp/sample"
 check "it goes on from the prompt" grep -q '^ROMEO:' "$tmp/sample"
