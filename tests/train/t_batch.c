@@ -146,9 +146,31 @@ static void windows(double mask_rate)
     close_set(&s);
 }
 
+/* Windows at every token, no more of them than were asked for or than there are. */
+static void sliding(void)
+{
+    set s;
+    taut_batch b;
+    open_set(&s, 0);
+    CHECK(taut_source_slide(s.source, 5) && taut_source_count(s.source, TAUT_VALID) == 5, "five windows");
+    must(taut_batch_create(&b, s.source, 0, 5));
+    CHECK(taut_batch_windows(&b, TAUT_VALID, (const int64_t[]){ 0, 1, 2, 3, 4 }, 5) == 5 * CONTEXT, "all are whole");
+    const int32_t *first = s.text->ids + s.text->train_len;
+    for (int i = 0; i < 5 * CONTEXT; i++)
+        CHECK(b.x[i] == first[i / CONTEXT + i % CONTEXT] && b.y[i] == first[i / CONTEXT + i % CONTEXT + 1], "a window");
+    taut_batch_free(&b);
+    CHECK(taut_source_slide(s.source, LENGTH), "many");
+    CHECK(taut_source_count(s.source, TAUT_VALID) == s.text->len - s.text->train_len - CONTEXT, "as far as it goes");
+    close_set(&s);
+    open_set(&s, 0.5);
+    CHECK(!taut_source_slide(s.source, 5), "hidden tokens are another question");
+    close_set(&s);
+}
+
 int main(void)
 {
     test_begin();
+    sliding();
     gpt();
     encoder();
     windows(0);
