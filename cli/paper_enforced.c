@@ -1,6 +1,7 @@
-/* Enforced-Lipschitz training, figure 2: validation loss against the proved bound for every weight constraint, with AdamW and
- * with Muon, on the paper's own architecture (convex residuals, 1/d_head attention, output 1/3, GELU/1.1289, RoPE, no norms,
- * no biases); and ours: attention by position, |x|, no residual around the MLPs, the head filling the target.  Bounds are proved here, not computed by the paper's formula, which is unsound (docs/errata.md). */
+/* Enforced-Lipschitz training, figure 2: validation loss against the proved bound for every weight constraint, with AdamW
+ * and with Muon, on the paper's own architecture (convex residuals, 1/d_head attention, output 1/3, GELU/1.1289, RoPE, no
+ * norms, no biases); and ours: attention by position, |x|, no residual around the MLPs, the head filling the target.
+ * Bounds are proved here, not computed by the paper's formula, which is unsound (docs/errata.md). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
