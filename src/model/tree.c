@@ -171,7 +171,7 @@ void taut_tree_begin(taut_list *l, const taut_model_spec *s)
 {
     if (s->positions == TAUT_POS_LEARNED)
         taut_list_add(l, "pos", taut_position(s->context, s->width, s->init == TAUT_INIT_NORMAL ? s->init_std : 0.02));
-    if (s->embed_norm) taut_list_add(l, "embed_norm", taut_tree_norm(s));
+    if (s->embed_norm && s->norm != TAUT_NORM_NONE) taut_list_add(l, "embed_norm", taut_tree_norm(s));
     if (s->dropout > 0) taut_list_add(l, "drop", taut_dropout(s->dropout, 0));
 }
 
