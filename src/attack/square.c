@@ -69,11 +69,8 @@ static double coin(uint64_t key, uint64_t counter) { return taut_rng_bits(key, c
 static void stripes(const taut_chase *c, double *y, int64_t e)
 {
     const taut_target *t = c->h->target;
-    const int64_t plane = t->height * t->width;
-    for (int64_t ch = 0; ch < t->channels; ch++)
-        for (int64_t i = 0; i < plane; i++)
-            y[ch * plane + i] = c->h->x[e * t->dim + ch * plane + i] +
-                                c->h->ball.eps * coin(c->key[e], (uint64_t)(ch * t->width + i % t->width));
+    for (int64_t i = 0; i < t->dim; i++)
+        y[i] = c->h->x[e * t->dim + i] + c->h->ball.eps * coin(c->key[e], (uint64_t)(i % (t->width * t->channels)));
     taut_ball_project(c->h->ball, y, c->h->x + e * t->dim, t->dim);
 }
 
@@ -83,7 +80,7 @@ static void flip(const taut_chase *c, double *y, int64_t e, window w, uint64_t k
     for (int64_t ch = 0; ch < t->channels; ch++) {
         const double by = 2 * c->h->ball.eps * coin(key, (uint64_t)(16 + ch));
         for (int64_t r = w.top; r < w.top + w.high; r++)
-            for (int64_t k = w.left; k < w.left + w.wide; k++) y[(ch * t->height + r) * t->width + k] += by;
+            for (int64_t k = w.left; k < w.left + w.wide; k++) y[(r * t->width + k) * t->channels + ch] += by;
     }
     taut_ball_project(c->h->ball, y, c->h->x + e * t->dim, t->dim);
 }
@@ -120,7 +117,7 @@ static void tiles(const taut_chase *c, double *y, int64_t e)
     const double *x = c->h->x + e * t->dim;
     double sum = 0;
     for (int64_t i = 0; i < t->dim; i++) {
-        const int64_t ch = i / (t->height * t->width), r = i / t->width % t->height, k = i % t->width;
+        const int64_t ch = i % t->channels, k = i / t->channels % t->width, r = i / t->channels / t->width;
         const int64_t tile = (ch * t->height + r / side) * t->width + k / side;
         const double up = coin(c->key[e], (uint64_t)(2 * tile)), turned = coin(c->key[e], (uint64_t)(2 * tile + 1));
         y[i] = up * bump(r % side, k % side, side, side, turned > 0);
@@ -136,7 +133,7 @@ static bool inside(window w, int64_t r, int64_t k)
     return r >= w.top && r < w.top + w.high && k >= w.left && k < w.left + w.wide;
 }
 
-/* One channel d (height, width) of the move: what the two windows hold and `spare` more, as one bump in the first. */
+/* One channel of the move d, whose entries lie `channels` apart: what the two windows hold and `spare` more, as one bump in the first. */
 static void gather(double *d, const taut_target *t, taut_ball_kind kind, window to, window from, double spare,
                    uint64_t key, int64_t channel)
 {
@@ -145,18 +142,18 @@ static void gather(double *d, const taut_target *t, taut_ball_kind kind, window 
     const bool turned = coin(key, 8) > 0;
     for (int64_t r = 0; r < t->height; r++)
         for (int64_t k = 0; k < t->width; k++) {
-            const double m = mass(kind, d[r * t->width + k]);
+            const double m = mass(kind, d[(r * t->width + k) * t->channels]);
             if (inside(to, r, k)) first += m;
             if (inside(to, r, k) || inside(from, r, k)) held += m;
             if (inside(to, r, k)) bumps += mass(kind, bump(r - to.top, k - to.left, to.high, to.wide, turned));
-            if (inside(from, r, k) && !inside(to, r, k)) d[r * t->width + k] = 0;
+            if (inside(from, r, k) && !inside(to, r, k)) d[(r * t->width + k) * t->channels] = 0;
         }
     const double old = 1 / (1e-12 + length(kind, first)), new = up / length(kind, bumps);
     for (int pass = 0; pass < 2; pass++) {
         const double scale = pass ? length(kind, held + spare) / (1e-12 + length(kind, mixed)) : 1;
         for (int64_t r = to.top; r < to.top + to.high; r++)
             for (int64_t k = to.left; k < to.left + to.wide; k++) {
-                double *v = &d[r * t->width + k];
+                double *v = &d[(r * t->width + k) * t->channels];
                 if (!pass) *v = *v * old + new *bump(r - to.top, k - to.left, to.high, to.wide, turned);
                 if (!pass) mixed += mass(kind, *v);
                 *v *= scale;
@@ -175,8 +172,7 @@ static void shift(const taut_chase *c, double *y, int64_t e, window to, window f
         used += mass(b.kind, y[i]);
     }
     const double spare = fmax(mass(b.kind, b.eps) - used, 0) / (double)t->channels;
-    for (int64_t ch = 0; ch < t->channels; ch++)
-        gather(y + ch * t->height * t->width, t, b.kind, to, from, spare, key, ch);
+    for (int64_t ch = 0; ch < t->channels; ch++) gather(y + ch, t, b.kind, to, from, spare, key, ch);
     for (int64_t i = 0; i < t->dim; i++) y[i] += x[i];
     taut_ball_project(b, y, x, t->dim);
 }

@@ -12,7 +12,7 @@
 
 typedef struct taut_target {
     int64_t dim, classes, batch;     /* entries of an input; logits; examples one call may bring */
-    int64_t channels, height, width; /* channels * height * width = dim: what Square cuts its windows from */
+    int64_t channels, height, width; /* what Square cuts its windows from: entry (y * width + x) * channels + channel */
     double lo, hi;                   /* every entry stays in [lo, hi]; infinite: no box */
     void *arg;
     /* z (n, classes) = logits of x (n, dim), n <= batch.  key: one an example, names the random numbers of a network that

@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/rng.h"
 
-static __attribute__((format(printf, 2, 3))) void say(taut_warnings *w, const char *format, ...)
+static __attribute__((format(printf, 3, 4))) void say(taut_warnings *w, bool serious, const char *format, ...)
 {
     char line[sizeof w->line[0]];
     va_list args;
@@ -18,7 +18,9 @@ static __attribute__((format(printf, 2, 3))) void say(taut_warnings *w, const ch
     va_end(args);
     for (int i = 0; i < w->count; i++)
         if (strcmp(w->line[i], line) == 0) return; /* once is enough */
-    if (w->count < TAUT_WARNINGS) memcpy(w->line[w->count++], line, sizeof line);
+    if (w->count == TAUT_WARNINGS) return;
+    memcpy(w->line[w->count++], line, sizeof line);
+    w->serious += serious;
 }
 
 static bool like_probabilities(const double *z, int64_t classes)
@@ -59,9 +61,9 @@ static void look(taut_warnings *w, taut_target *t, double *z, double *loss, doub
     const double most = variation(t, z, loss, key, x, n, seed);
     int64_t even = 0, flat = 0;
     if (!(most <= 1e-4))
-        say(w, "the outputs vary by %.2g (relative) from pass to pass: a randomised model; use aa-rand", most);
+        say(w, true, "the outputs vary by %.2g (relative) from pass to pass: a randomised model; use aa-rand", most);
     for (int64_t e = 0; e < n; e++) even += like_probabilities(z + e * t->classes, t->classes);
-    if (even == n) say(w, "the logits look like probabilities: attack what is in front of the softmax");
+    if (even == n) say(w, true, "the logits look like probabilities: attack what is in front of the softmax");
     taut_target_slope(t, z, loss, g, x, key, NULL, n, TAUT_LOSS_CE, label, NULL);
     for (int64_t e = 0; e < n; e++) {
         int64_t zero = 0;
@@ -69,7 +71,7 @@ static void look(taut_warnings *w, taut_target *t, double *z, double *loss, doub
         flat += zero == t->dim;
     }
     if (flat)
-        say(w, "%lld of %lld inputs have gradient 0: attacks by gradient see nothing there; square needs none",
+        say(w, true, "%lld of %lld inputs have gradient 0: attacks by gradient see nothing there; square needs none",
             (long long)flat, (long long)n);
 }
 
@@ -79,10 +81,10 @@ static void few_classes(taut_warnings *w, const taut_target *t, const taut_profi
         const taut_attack *a = &p->attack[i];
         const taut_loss loss = taut_loss_for(a->loss, t->classes);
         if (loss != a->loss)
-            say(w, "%lld classes: %s uses the %s loss in the place of %s", (long long)t->classes, a->name,
+            say(w, false, "%lld classes: %s uses the %s loss in the place of %s", (long long)t->classes, a->name,
                 taut_loss_name(loss), taut_loss_name(a->loss));
         if (a->targets > t->classes - 1 && a->targets < 1 << 20)
-            say(w, "%lld classes: %s has %lld targets, not %lld", (long long)t->classes, a->name,
+            say(w, false, "%lld classes: %s has %lld targets, not %lld", (long long)t->classes, a->name,
                 (long long)t->classes - 1, (long long)a->targets);
     }
 }
@@ -108,6 +110,6 @@ void taut_warn_after(taut_warnings *w, const taut_profile *p, const int64_t *bro
         if (p->attack[i].kind != TAUT_SQUARE)
             gradients = true;
         else if (gradients && points > 0.2)
-            say(w, "Square broke %.2f points more than the attacks by gradient: gradients may be masked", points);
+            say(w, true, "Square broke %.2f points more than the attacks by gradient: gradients may be masked", points);
     }
 }

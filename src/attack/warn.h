@@ -6,7 +6,7 @@
 enum { TAUT_WARNINGS = 8 };
 typedef struct {
     char line[TAUT_WARNINGS][200];
-    int count;
+    int count, serious; /* serious: what makes the result doubtful, not only different */
 } taut_warnings;
 
 /* Before an attack, on a few clean inputs x (n, dim): outputs that vary over five passes (relative l2 above 1e-4), logits

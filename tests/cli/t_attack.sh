@@ -1,0 +1,69 @@
+#!/bin/sh
+# taut attack: what it prints, what it refuses, that a state is taken up again, and that a contradiction is exit code 2.
+. tests/cli/lib.sh
+mlp=$tmp/mlp vit=$tmp/vit gpt=$tmp/gpt
+refuse() { # WHAT PATTERN COMMAND...
+    what=$1 pattern=$2; shift 2
+    "$@" >"$tmp/out" 2>"$tmp/err"
+    rc=$?
+    check "$what: exit code 1, not $rc" [ $rc = 1 ]
+    check "$what: one line" [ "$(wc -l <"$tmp/err")" = 1 ]
+    check "$what: says '$pattern', not '$(cat "$tmp/err")'" grep -q -e "$pattern" "$tmp/err"
+    check "$what: nothing on stdout" [ ! -s "$tmp/out" ]
+}
+check "an mlp" "$TAUT" train recipes/mlp-shapes-small.ini --out "$mlp" --set train.steps=60 --set model.hidden=24 \
+    --set data.length=2000
+check "a vit" "$TAUT" train recipes/vit-shapes-small.ini --out "$vit" --set train.steps=3 --set data.length=200
+# shellcheck disable=SC2086
+check "a gpt" "$TAUT" train $small --out "$gpt"
+
+attack() { "$TAUT" attack "$mlp" --n-ex 12 --steps 10 --queries 50 "$@"; }
+attack --attack fgsm,pgd,aa-standard --norm L2 --eps 0.05,0.5 --json >"$tmp/a.json"
+check "exit code 0" [ $? = 0 ]
+check "one JSON object" json "$tmp/a.json"
+for key in clean_acc robust_acc certified_acc robustbench autoattack_acc eps n_ex contradictions warnings; do
+    check "has $key" grep -q "\"$key\":" "$tmp/a.json"
+done
+attack --attack aa-standard --norm L2 --eps 0.05,0.5 >"$tmp/text"
+check "clean, attacked, certified" grep -q "certified" "$tmp/text"
+check "each attack" [ "$(grep -c "after" "$tmp/text")" = 8 ]
+for batch in 1 5; do
+    attack --attack pgd,aa-standard --norm Linf --eps 8/255 --json --batch-size $batch --threads $batch |
+        sed 's/"seconds":.*//' >"$tmp/b$batch"
+done
+check "the same for any batch size and thread count" cmp "$tmp/b1" "$tmp/b5"
+check "the defaults need no more" "$TAUT" attack "$mlp" --n-ex 2 --attack pgd
+check "one image" attack --n-ex 1 --attack aa-plus --norm L1 --eps 3
+check "more images than there are" attack --n-ex 100000 --attack fgsm --no-certify
+check "without certificates it says so" sh -c '"$1" attack "$2" --n-ex 4 --attack fgsm --no-certify | grep -q "no certified"' - "$TAUT" "$mlp"
+check "a gpt's embeddings" "$TAUT" attack "$gpt" --n-ex 3 --attack apgd-ce --steps 5 --norm L2 --eps 0.01
+
+# a model without a finite bound: no certified column, said so
+check "a vit without a bound" "$TAUT" train recipes/vit-shapes-small.ini --out "$tmp/free" --set train.steps=2 \
+    --set data.length=200 --set model.norm=rmsnorm --set model.norm_eps=0
+"$TAUT" attack "$tmp/free" --n-ex 4 --attack pgd >"$tmp/free.txt"
+check "no bound, said so" grep -q "no certified column: no finite" "$tmp/free.txt"
+check "no bound, no column" [ "$(grep -c "  certified" "$tmp/free.txt")" = 0 ]
+
+# interrupted and taken up again
+attack --attack pgd,apgd-t --norm L2 --eps 0.3 --state "$tmp/state" --batch-size 5 --json >"$tmp/s1.json"
+attack --attack pgd,apgd-t --norm L2 --eps 0.3 --state "$tmp/state" --json >"$tmp/s2.json"
+check "a finished state has nothing left to do" [ "$(json_get "$tmp/s2.json" forwards)" = 0 ]
+for s in s1 s2; do grep -v -e forwards -e backwards -e seconds "$tmp/$s.json" >"$tmp/$s"; done
+check "and the same result" cmp "$tmp/s1" "$tmp/s2"
+refuse "a state of another attack" "another attack" attack --attack pgd --norm L2 --eps 0.3 --state "$tmp/state"
+refuse "a state that is none" "no state" attack --attack pgd --state recipes/tiny.ini
+sed -i 's/"alarms":0/"alarms":1/' "$tmp/state"
+attack --attack pgd,apgd-t --norm L2 --eps 0.3 --state "$tmp/state" >"$tmp/out"
+check "a contradiction is exit code 2" [ $? = 2 ]
+check "and said" grep -q CONTRADICTION "$tmp/out"
+
+for eps in -0.1 0 8 -8/255 x 0.1, nan; do refuse "eps $eps" "eps" attack --attack pgd --eps "$eps"; done
+refuse "a forgotten /255" "8/255" attack --attack pgd --eps 8
+refuse "an unknown attack" "did you mean pgd" attack --attack pgb
+refuse "an unknown norm" "Linf, L2 or L1" attack --norm L3
+refuse "pgd in L1" "no form for L1" attack --attack pgd --norm L1 --eps 3
+refuse "no eps for embeddings" "eps is needed" "$TAUT" attack "$gpt" --attack pgd
+refuse "no model" "nothing" "$TAUT" attack "$tmp/nothing"
+refuse "no reproducer" "no reproducer" "$TAUT" attack "$mlp" --replay "$mlp/model.safetensors"
+finish "attack"
