@@ -133,7 +133,8 @@ static bool inside(window w, int64_t r, int64_t k)
     return r >= w.top && r < w.top + w.high && k >= w.left && k < w.left + w.wide;
 }
 
-/* One channel of the move d, whose entries lie `channels` apart: what the two windows hold and `spare` more, as one bump in the first. */
+/* One channel of the move d, its entries `channels` apart: what the two windows hold and `spare` more, as one bump in the
+ * first. */
 static void gather(double *d, const taut_target *t, taut_ball_kind kind, window to, window from, double spare,
                    uint64_t key, int64_t channel)
 {
