@@ -60,6 +60,16 @@ typedef struct {
     double lr, b1, b2, eps, decay, c1, c2;
 } taut_adam;
 
+/* The JaSMin penalty of an attention (jasmin.h): of every head of every example, the largest row's or the mean over its
+ * rows; rows that see too few keys (k, or 1) do not count. */
+enum { TAUT_JASMIN_LARGEST = 64 };
+typedef struct {
+    int64_t k;  /* 0, or from 2 to TAUT_JASMIN_LARGEST: divided by g_k */
+    bool exact; /* the singular value itself in the place of g_1 */
+    bool mean;
+    double eps, weight;
+} taut_jasmin;
+
 /* From pixels to patches.  x is (n, height, width, channels); y is (n, patches, ph * pw * channels), the patches by rows,
  * inside one the pixels by rows; y = scale[channel] x + shift[channel]. */
 typedef struct {
@@ -202,6 +212,11 @@ typedef struct taut_kernels {
     void (*distance_softmax_vjp)(taut_real *gw, const taut_real *gp, const taut_real *p, const taut_distance *a);
     void (*distance_mix)(taut_real *o, const taut_real *p, const taut_real *v, const taut_distance *a, bool back);
     void (*distance_mix_vjp)(taut_real *gp, const taut_real *go, const taut_real *v, const taut_distance *a);
+
+    /* jasmin.c: returns the sum of the penalties over examples and heads; adds weight times its gradient to gq and gk.  One
+     * row of scores at a time, never all of them. */
+    double (*attention_jasmin)(taut_real *gq, taut_real *gk, const taut_real *q, const taut_real *k, const taut_attn *a,
+                               const taut_jasmin *);
 
     /* rope.c: turn the pairs (i, i + dh/2) of every head by sign * position * base^(-2i/dh), position =
      * row % t; sign -1 is the inverse, hence the adjoint of sign +1 (y may be x) */

@@ -6,7 +6,8 @@
  * (W_O = I, out = 1, b_O = 0).  It has no weights of its own to visit.
  *
  * jvp    the same maps on tangents around the kernel's attention_jvp
- * vjp    the same maps backwards; RoPE is orthogonal, so its adjoint turns the other way
+ * vjp    the same maps backwards; RoPE is orthogonal, so its adjoint turns the other way.  With run->jasmin the gradient of
+ *        that penalty on the rows of softmax is added on the way
  * Bound  joint matrices over all heads, bound/attention.c (global: every token within the region's size)
  * Trace  q, k, v, o, the rows' log-sum-exp; in cross-attention also the input split in two.
  * run->lengths masks keys in self-attention; in cross-attention it is not read. */
@@ -191,6 +192,9 @@ static void attention_vjp(const taut_module *m, taut_run *run, taut_tensor gx, t
         if (s->spec.bias) k->sum_rows(s->o.bias.grad, gy.data, rows, w, 1);
     }
     k->attention_vjp(d.q.data, d.k.data, d.v.data, d.o.data, t.o.data, t.lse, t.q.data, t.k.data, t.v.data, &t.attn);
+    if (run->jasmin)
+        *run->jasmin_sum += run->jasmin->weight *
+                            k->attention_jasmin(d.q.data, d.k.data, t.q.data, t.k.data, &t.attn, run->jasmin);
     turn(s, k, d.q, -1);
     turn(s, k, d.k, -1);
     project_back(s, run, d.xq, false, d.q, &s->q, t.xq);

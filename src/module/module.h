@@ -35,14 +35,16 @@ typedef struct {
 } taut_prox_log;
 
 typedef struct {
-    const taut_kernels *k;  /* the only way a module touches numbers */
-    taut_span scratch;      /* a stack: save a copy, take, restore the copy */
-    bool param_grads;       /* off for measure and attack */
-    const int32_t *lengths; /* real tokens of each example (padding mask); NULL: all are real */
-    uint64_t dropout_key;   /* names this step's coins; 0: no dropout */
-    bool strict;            /* a proximal step that misses its tolerance gives NaN: the example abstains */
-    int prox_steps;         /* of a K-step proximal layer; 0: as many as it was built with */
-    taut_prox_log *prox;    /* who counts; NULL: nobody */
+    const taut_kernels *k;     /* the only way a module touches numbers */
+    taut_span scratch;         /* a stack: save a copy, take, restore the copy */
+    bool param_grads;          /* off for measure and attack */
+    const int32_t *lengths;    /* real tokens of each example (padding mask); NULL: all are real */
+    uint64_t dropout_key;      /* names this step's coins; 0: no dropout */
+    bool strict;               /* a proximal step that misses its tolerance gives NaN: the example abstains */
+    int prox_steps;            /* of a K-step proximal layer; 0: as many as it was built with */
+    taut_prox_log *prox;       /* who counts; NULL: nobody */
+    const taut_jasmin *jasmin; /* what every softmax attention's vjp adds the gradient of; NULL: nothing */
+    double *jasmin_sum;        /* collects weight times its value */
 } taut_run;
 
 /* A region of inputs and the norm in which Lipschitz constants are meant.  Always a ball per token:

@@ -73,7 +73,9 @@ taut_status taut_recipe_read(taut_recipe *r, taut_config *cfg)
     read_loop(r, cfg);
     read_optimiser(&r->train, cfg);
     const taut_status constrain = taut_constrain_spec_read(&r->constrain, cfg, r->train.optimiser == TAUT_MUON);
+    const taut_status penalty = taut_penalty_spec_read(&r->penalty, cfg);
     const taut_status keys = taut_config_finish(cfg);
     if (keys || model) return keys ? keys : model; /* a bad key explains more than what follows from it */
-    return constrain ? constrain : check_target(r);
+    if (constrain || penalty) return constrain ? constrain : penalty;
+    return check_target(r);
 }

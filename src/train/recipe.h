@@ -5,6 +5,7 @@
 #include "model/spec.h"
 #include "train/constrain/shares.h"
 #include "train/constrain/spec.h"
+#include "train/penalty/penalty.h"
 
 typedef enum { TAUT_SGD, TAUT_ADAMW, TAUT_MUON } taut_optimiser_kind;
 typedef enum { TAUT_CONSTANT, TAUT_LINEAR, TAUT_COSINE } taut_schedule_kind;
@@ -39,6 +40,7 @@ typedef struct {
     taut_data_spec data;
     taut_train_spec train;
     taut_constrain_spec constrain;
+    taut_penalty_spec penalty;
 } taut_recipe;
 
 /* Reads everything and refuses what nobody asked for. */

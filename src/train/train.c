@@ -89,6 +89,7 @@ static taut_status log_step(run *r, const taut_step *step, double seconds)
     cJSON_AddNumberToObject(line, "loss", step->loss);
     cJSON_AddNumberToObject(line, "lr", step->lr);
     cJSON_AddNumberToObject(line, "grad_norm", step->grad_norm);
+    if (r->trainer.recipe.penalty.kind) cJSON_AddNumberToObject(line, "penalty", step->penalty);
     cJSON_AddNumberToObject(line, "seconds", seconds);
     return taut_log_line(r->log, line);
 }

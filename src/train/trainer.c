@@ -38,6 +38,8 @@ static taut_status allocate(taut_trainer *t, const taut_kernels *k)
     if (!s) s = taut_optimiser_create(&t->optimiser, t->model, r);
     if (!s) s = taut_pass_create(&t->pass, t->model, r->batch, tokens, true);
     if (!s) s = taut_batch_create(&t->batch, t->source, r->seed, r->batch);
+    const int64_t work = s ? 0 : taut_specformer_work(t->model, &t->recipe.penalty);
+    if (work && !(t->penalty_work = k->alloc(work))) s = taut_no_memory("the penalty");
     return s;
 }
 
@@ -55,6 +57,7 @@ void taut_trainer_close(taut_trainer *t)
 {
     taut_batch_free(&t->batch);
     taut_pass_free(t->pass);
+    if (t->penalty_work) t->model->k->release(t->penalty_work);
     taut_optimiser_free(t->optimiser);
     taut_constrainer_free(t->constrainer);
     taut_enforcer_free(t->enforcer);
@@ -67,7 +70,7 @@ void taut_trainer_close(taut_trainer *t)
 /* Forward and backward over the step's micro-batches; returns the mean loss over the targets of all of them.
  * Masks leave an encoder's micro-batches with different numbers of targets, so they are counted first:
  * examples are a pure function of their number and can be drawn twice. */
-static double gradients(taut_trainer *t)
+static double gradients(taut_trainer *t, double *penalty)
 {
     const taut_train_spec *r = &t->recipe.train;
     const taut_model *m = t->model;
@@ -78,6 +81,8 @@ static double gradients(taut_trainer *t)
     for (int64_t micro = first; micro < end; micro++)
         targets += taut_batch_train(&t->batch, micro * r->batch, r->batch);
     const double weight = 1 / (double)targets;
+    *penalty = 0;
+    taut_jasmin_begin(t->pass, &t->recipe.penalty, r->batch * r->accumulate, penalty);
     for (int64_t micro = first; micro < end; micro++) {
         if (taut_batch_train(&t->batch, micro * r->batch, r->batch) == 0) continue;
         t->pass->run.dropout_key = taut_rng_key(r->seed, TAUT_RNG_DROPOUT, (uint64_t)micro) | 1;
@@ -85,6 +90,9 @@ static double gradients(taut_trainer *t)
         loss += weight * taut_batch_loss(&t->batch, t->pass, &correct, weight, true);
         taut_batch_backward(&t->batch, t->pass);
     }
+    t->pass->run.jasmin = NULL;
+    const int64_t work = taut_specformer_work(m, &t->recipe.penalty);
+    *penalty += taut_specformer_add(m, &t->recipe.penalty, (taut_span){ t->penalty_work, work, m->k->elem });
     return loss;
 }
 
@@ -119,13 +127,14 @@ taut_status taut_trainer_step(taut_trainer *t, taut_step *out)
     const taut_train_spec *r = &t->recipe.train;
     const taut_model *m = t->model;
     taut_clock *c = &t->clock;
+    double penalty;
     const taut_status filled = fill(t);
     if (filled) return filled;
-    const double factor = taut_schedule(r, c->step), loss = gradients(t);
+    const double factor = taut_schedule(r, c->step), loss = gradients(t, &penalty);
     const double norm = sqrt(m->k->dot(m->grads, m->grads, m->slab));
     const taut_status s = m->k->sync();
     if (s) return s;
-    *out = (taut_step){ loss, norm, r->lr * factor };
+    *out = (taut_step){ loss, norm, r->lr * factor, penalty };
     if (!isfinite(loss) || !isfinite(norm))
         return taut_fail(TAUT_NOT_FINITE, "step %lld: the %s is not finite", (long long)c->step + 1,
                          isfinite(loss) ? "gradient" : "loss");

@@ -17,12 +17,14 @@ typedef struct {
     taut_constrainer *constrainer;
     taut_enforcer *enforcer; /* NULL without constrain.target_lipschitz */
     taut_pass *pass;
+    taut_real *penalty_work; /* of a penalty on weights; or NULL */
     taut_batch batch;
     taut_clock clock;
 } taut_trainer;
 
 typedef struct {
     double loss, grad_norm, lr;
+    double penalty; /* not part of loss */
 } taut_step;
 
 /* Reads the recipe and allocates everything, after saying so if it will not fit.  All weights are 0 still. */

@@ -70,6 +70,7 @@ CPU_SLOT(distance_softmax);
 CPU_SLOT(distance_softmax_vjp);
 CPU_SLOT(distance_mix);
 CPU_SLOT(distance_mix_vjp);
+CPU_SLOT(attention_jasmin);
 CPU_SLOT(rope);
 CPU_SLOT(sort_groups);
 CPU_SLOT(permute_groups);

@@ -53,6 +53,7 @@ const taut_kernels CPU(table) = {
     .distance_softmax_vjp = CPU(distance_softmax_vjp),
     .distance_mix = CPU(distance_mix),
     .distance_mix_vjp = CPU(distance_mix_vjp),
+    .attention_jasmin = CPU(attention_jasmin),
     .rope = CPU(rope),
     .sort_groups = CPU(sort_groups),
     .permute_groups = CPU(permute_groups),

@@ -9,55 +9,7 @@
  *            gv_j = sum_i P_ij go_i,  gq_i = scale sum_j dS_ij k_j,  gk_j = scale sum_i dS_ij q_i
  * Masking: masked keys are not touched, so nothing in them matters.  A query that sees no key has o = 0,
  * lse = -inf and derivative 0.  A row whose visible logits are all -inf is 0/0 = NaN. */
-#include <math.h>
-#include <stdlib.h>
-
-#include "base/alloc.h"
-#include "kernels/ref/ref.h"
-
-/* Query i sees the keys 0 .. visible-1: causality and length both cut off the end. */
-static int64_t visible(const taut_attn *a, int64_t e, int64_t i)
-{
-    int64_t end = a->tk;
-    if (a->lengths && a->lengths[e] < end) end = a->lengths[e];
-    if (a->causal && i + a->tk - a->tq + 1 < end) end = i + a->tk - a->tq + 1;
-    return end > 0 ? end : 0;
-}
-
-static double inner(const double *x, const double *y, int64_t d)
-{
-    double sum = 0;
-    for (int64_t c = 0; c < d; c++) sum += x[c] * y[c];
-    return sum;
-}
-
-/* Row i of head h in example e of a (n, t, heads*dh) array. */
-static double *at(const taut_real *x, const taut_attn *a, int64_t t, int64_t e, int64_t h, int64_t i)
-{
-    return (double *)x + ((e * t + i) * a->heads + h) * a->dh;
-}
-
-static void logits(double *s, const taut_real *q, const taut_real *k, const taut_attn *a, int64_t e, int64_t h,
-                   int64_t i, int64_t keys)
-{
-    const double slope = a->alibi ? exp2(-8.0 * (double)(h + 1) / (double)a->heads) : 0;
-    for (int64_t j = 0; j < keys; j++) {
-        const double dot = inner(at(q, a, a->tq, e, h, i), at(k, a, a->tk, e, h, j), a->dh);
-        s[j] = a->scale * dot - slope * fabs((double)(i + a->tk - a->tq - j));
-    }
-}
-
-/* Softmax in place; answers ln sum exp. */
-static double softmax(double *s, int64_t keys)
-{
-    double max = -INFINITY, sum = 0;
-    for (int64_t j = 0; j < keys; j++)
-        if (s[j] > max) max = s[j];
-    if (max == -INFINITY) max = 0;
-    for (int64_t j = 0; j < keys; j++) sum += s[j] = exp(s[j] - max);
-    for (int64_t j = 0; j < keys; j++) s[j] /= sum;
-    return max + log(sum);
-}
+#include "kernels/ref/attention.h"
 
 static void mean_of(double *o, const double *p, const taut_real *v, const taut_attn *a, int64_t e, int64_t h,
                     int64_t keys)
@@ -65,13 +17,6 @@ static void mean_of(double *o, const double *p, const taut_real *v, const taut_a
     for (int64_t c = 0; c < a->dh; c++) o[c] = 0;
     for (int64_t j = 0; j < keys; j++)
         for (int64_t c = 0; c < a->dh; c++) o[c] += p[j] * at(v, a, a->tk, e, h, j)[c];
-}
-
-static double *rows_new(int64_t len)
-{
-    double *rows = taut_malloc((size_t)(len > 0 ? len : 1) * sizeof(double));
-    TAUT_CHECK(rows, "attention: no memory for a row");
-    return rows;
 }
 
 void taut_ref_attention(taut_real *o, taut_real *lse, const taut_real *q, const taut_real *k, const taut_real *v,

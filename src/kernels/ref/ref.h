@@ -54,6 +54,7 @@ REF_SLOT(distance_softmax);
 REF_SLOT(distance_softmax_vjp);
 REF_SLOT(distance_mix);
 REF_SLOT(distance_mix_vjp);
+REF_SLOT(attention_jasmin);
 REF_SLOT(rope);
 REF_SLOT(sort_groups);
 REF_SLOT(permute_groups);

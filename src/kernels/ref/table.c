@@ -53,6 +53,7 @@ const taut_kernels taut_ref_table = {
     .distance_softmax_vjp = taut_ref_distance_softmax_vjp,
     .distance_mix = taut_ref_distance_mix,
     .distance_mix_vjp = taut_ref_distance_mix_vjp,
+    .attention_jasmin = taut_ref_attention_jasmin,
     .rope = taut_ref_rope,
     .sort_groups = taut_ref_sort_groups,
     .permute_groups = taut_ref_permute_groups,

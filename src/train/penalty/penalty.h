@@ -1,0 +1,30 @@
+/* Terms added to the loss that make a network smoother, read from train.penalty of a recipe.
+ *     jasmin       weight * sum over layers and heads of the JaSMin of its rows, the mean over examples (kernels/jasmin.h);
+ *                  its gradient is taken inside attention's vjp
+ *     specformer   sum over attention layers of w_Q ||W_Q|| + w_K ||W_K|| + w_V ||W_V||, largest singular values */
+#ifndef TAUT_TRAIN_PENALTY_H
+#define TAUT_TRAIN_PENALTY_H
+#include "base/config.h"
+#include "model/pass.h"
+
+typedef enum { TAUT_NO_PENALTY, TAUT_JASMIN, TAUT_SPECFORMER } taut_penalty_kind;
+
+typedef struct {
+    taut_penalty_kind kind;
+    taut_jasmin jasmin;
+    double weight;            /* of jasmin */
+    double query, key, value; /* of specformer */
+} taut_penalty_spec;
+
+/* Keys are asked for only where a recipe has train.penalty. */
+taut_status taut_penalty_spec_read(taut_penalty_spec *, taut_config *) TAUT_MUST_USE;
+
+/* jasmin.c: what the next vjp of the pass is to add, for a step of `examples` examples; *sum collects weight times the
+ * penalty.  Nothing without jasmin. */
+void taut_jasmin_begin(taut_pass *, taut_penalty_spec *, int64_t examples, double *sum);
+
+/* specformer.c: its value; adds its gradient to the weights'.  Power iteration from a start that is the same every time; a
+ * zero matrix has none.  work has taut_specformer_work elements. */
+int64_t taut_specformer_work(const taut_model *, const taut_penalty_spec *);
+double taut_specformer_add(const taut_model *, const taut_penalty_spec *, taut_span work);
+#endif
