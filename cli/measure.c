@@ -47,27 +47,53 @@ static taut_slope_options slope_options(const cli_args *a)
 static taut_status open_text(taut_text **text, const cli_args *a, const cli_model *m)
 {
     const taut_data_spec *d = &m->data;
-    if (!m->vocab)
-        return taut_fail(TAUT_BAD_CONFIG, "%s reads images; only models of text are measured here", a->operand[0]);
     const char *source = cli_text(a, "--text", cli_text(a, "--data", d->source));
     return taut_text_open(text, source, d->tokens, 0, m->vocab, d->length, d->seed);
 }
 
-/* Every layer, or the one that is asked for, at the first tokens of the text. */
+/* The activations that some tokens of the text leave. */
+static taut_status read_text(taut_capture **c, const cli_args *a, cli_model *m, const taut_text *text,
+                             const measure_about *about)
+{
+    const int64_t tokens = cli_int(a, "--tokens", m->model->spec.context < 32 ? m->model->spec.context : 32, 1,
+                                   m->model->spec.context);
+    const int64_t from = cli_int(a, "--from", 0, 0, text->len - 1);
+    if (text->len - from < tokens)
+        return taut_fail(TAUT_BAD_DATA, "%s has %lld tokens from there on, fewer than %lld", about->source,
+                         (long long)(text->len - from), (long long)tokens);
+    const taut_status s = taut_capture_create(c, m->model, 1, tokens);
+    if (!s) taut_capture_run(*c, text->ids + from, 1, tokens);
+    return s;
+}
+
+/* Those of one image of the validation split. */
+static taut_status read_image(taut_capture **c, const cli_args *a, cli_model *m)
+{
+    taut_source *images = NULL;
+    double *reals = taut_malloc((size_t)taut_len(m->model->in) * sizeof *reals);
+    int32_t target;
+    taut_status s = reals ? cli_model_source(&images, m, cli_text(a, "--data", NULL)) : taut_no_memory("an image");
+    if (!s && taut_source_count(images, TAUT_VALID) == 0) s = taut_fail(TAUT_BAD_DATA, "no images to measure at");
+    if (!s) s = taut_capture_create(c, m->model, 1, m->model->in.t);
+    if (!s) {
+        const int64_t from = cli_int(a, "--from", 0, 0, taut_source_count(images, TAUT_VALID) - 1);
+        images->ops->get(images, (taut_slot){ NULL, reals, &target }, TAUT_VALID, from);
+        taut_capture_run_real(*c, reals, 1);
+        if ((*c)->layers == 0) s = taut_fail(TAUT_BAD_CONFIG, "%s has no attention to measure", a->operand[0]);
+    }
+    taut_source_free(images);
+    free(reals);
+    return s;
+}
+
+/* Every layer, or the one that is asked for, at the first tokens of the text or at an image. */
 static taut_status measure_layers(const cli_args *a, cli_model *m, const taut_text *text, const measure_about *about,
                                   taut_layer_measure *out, int *count)
 {
     const int64_t layer = cli_int(a, "--layer", -1, 0, m->model->spec.depth - 1);
-    const int64_t tokens = cli_int(a, "--tokens", m->model->spec.context < 32 ? m->model->spec.context : 32, 1,
-                                   m->model->spec.context);
-    const int64_t from = cli_int(a, "--from", 0, 0, text->len - 1);
     const taut_layer_options o = { .slope = slope_options(a), .heads = true, .published = true, .ball = about->ball };
-    if (text->len - from < tokens)
-        return taut_fail(TAUT_BAD_DATA, "%s has %lld tokens from there on, fewer than %lld", about->source,
-                         (long long)(text->len - from), (long long)tokens);
     taut_capture *c = NULL;
-    taut_status s = taut_capture_create(&c, m->model, 1, tokens);
-    if (!s) taut_capture_run(c, text->ids + from, 1, tokens);
+    taut_status s = text ? read_text(&c, a, m, text, about) : read_image(&c, a, m);
     for (int l = layer < 0 ? 0 : (int)layer; !s && l < c->layers && (layer < 0 || l == layer); l++) {
         cli_bar((double)l / c->layers, "measuring");
         s = taut_layer_measure_at(&out[*count], c, l, about->map, &o);
@@ -156,7 +182,9 @@ static int run(const cli_args *a)
                                   (taut_map)map, cli_real(a, "--ball", 0, 0, 1e30) };
     const bool lengths = cli_flag(a, "--lengths") || cli_flag(a, "--adversarial");
     int code;
-    if (!cli_flag(a, "--adversarial") && open_text(&text, a, &m))
+    if (lengths && !m.vocab)
+        code = cli_refuse(a, "%s reads images, which have one length", a->operand[0]);
+    else if (!cli_flag(a, "--adversarial") && m.vocab && open_text(&text, a, &m))
         code = cli_fail(a);
     else
         code = lengths ? tell_scatter(a, &m, text, &about) : tell_layers(a, &m, text, &about);
@@ -167,9 +195,9 @@ static int run(const cli_args *a)
 
 static const cli_option options[] = {
     { "--text", "FILE", "the text it reads (default: what it was trained on)" },
-    { "--data", "NAME", "the same, by the name of a data set" },
+    { "--data", "NAME", "the same, by the name of a data set; or a set of images" },
     { "--tokens", "N", "how many of them (default 32)" },
-    { "--from", "N", "the first token" },
+    { "--from", "N", "the first token; of images: which one of the validation split" },
     { "--layer", "L", "one layer instead of all; with --lengths the one that is measured" },
     { "--map", "M", "bare (heads alone, the default), attention (with W_O), branch (and norm), residual, block" },
     { "--ball", "R", "prove it also for inputs whose tokens move by up to R" },
