@@ -13,6 +13,12 @@ static const struct {
 } figures[] = {
     { "enforced-fig2", "loss against the proved bound, every weight constraint with AdamW and Muon",
       paper_enforced_fig2 },
+    { "plash-fig4", "how often PLASH's deviation is certified: the paper's certificate as printed, mended, and ours",
+      paper_plash_fig4 },
+    { "plash-deviation", "the bound on the deviation beside the truth, where clusters approximate attention",
+      paper_plash_deviation },
+    { "plash-table2", "latency of PLASH attention beside exact attention", paper_plash_table2 },
+    { "plash-fig3", "peak memory of PLASH attention beside exact attention", paper_plash_fig3 },
 };
 enum { FIGURES = sizeof figures / sizeof *figures };
 

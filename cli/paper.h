@@ -11,4 +11,8 @@ typedef struct {
 } paper_options;
 
 cJSON *paper_enforced_fig2(const paper_options *);
+cJSON *paper_plash_fig4(const paper_options *);
+cJSON *paper_plash_deviation(const paper_options *);
+cJSON *paper_plash_table2(const paper_options *);
+cJSON *paper_plash_fig3(const paper_options *);
 #endif

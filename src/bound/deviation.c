@@ -116,7 +116,7 @@ static sums add_up(const tile *t, int64_t r, double nq, double ny, double wrong_
         t->away[j] = dist;
     }
     sums a = { .z = z, .cross = cross };
-    for (int64_t j = 0; j < c->groups && c->audit; j++) {
+    for (int64_t j = 0; j < c->groups && c->mode == TAUT_DEVIATION_AUDIT; j++) {
         const double D = qs * s->r[j], quad = fmax(t->quad[r * c->groups + j], 0) + wrong_quad * s->r[j] * s->r[j];
         const double least = fmin(quad, fmin(qs * qs * s->lam[j], D * D));
         a.wrong += w[j] * qs * s->wrong[j];
@@ -167,7 +167,7 @@ static verdict judge(const tile *t, int64_t r, int64_t at, double *y)
     const double qs = nq * c->scale;
     const sums a = add_up(t, r, nq, ny, 2 * ev * s->most_v, 2 * deviation_gamma(c->dk + s->keys + 16) * qs * qs);
     double b = a.b6, fp = 4 * ev * s->most_v + 1e-290;
-    if (c->audit) {
+    if (c->mode == TAUT_DEVIATION_AUDIT) {
         double f = 0;
         for (int64_t d = 0; d < c->dv; d++) f += t->first[r * c->dv + d] * t->first[r * c->dv + d];
         f = sqrt(f) * (1 + deviation_gamma(c->dv + 8)) + a.wrong + ev * a.cross + 1e-150 * (double)c->dv;
@@ -215,7 +215,7 @@ taut_status up_deviation(const taut_deviation *c, double *e, double *b, taut_dev
     if (!tile_room(&t)) status = taut_no_memory("the deviation's tile");
     for (int64_t at = 0; !status && at < c->nq; at += TILE) {
         look(&t, at);
-        if (c->audit) look_closer(&t);
+        if (c->mode == TAUT_DEVIATION_AUDIT) look_closer(&t);
         for (int64_t r = 0; r < t.rows; r++) {
             const verdict v = judge(&t, r, at, t.away + c->groups);
             all += v.e * v.e, part += v.b * v.b, far += v.distance * v.distance, hull += v.hull * v.hull;

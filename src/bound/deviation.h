@@ -21,13 +21,19 @@ typedef struct {
     int64_t stride;
 } taut_table;
 
+typedef enum {
+    TAUT_DEVIATION_FAST,  /* B6 with norms from traces */
+    TAUT_DEVIATION_NORMS, /* B6 with proved norms of C_j and Cov_j: O(dk (dk + dv)) a key more */
+    TAUT_DEVIATION_AUDIT, /* and B5: O(M dk dv) a query more */
+} taut_deviation_mode;
+
 typedef struct {
     int64_t nq, nk, dk, dv, groups;
     double scale;
     taut_table q, k, v, y;
     const int32_t *cluster; /* nk entries in 0 .. groups-1; a negative one: the key is not there (padding) */
-    bool audit;             /* B5 and exact norms: O(M dk dv) a query more, and tighter */
-    bool first;             /* compare with y_1, the first-order output, instead of y_q; needs audit */
+    taut_deviation_mode mode;
+    bool first; /* compare with y_1, the first-order output, instead of y_q; needs audit */
 } taut_deviation;
 
 typedef struct {

@@ -32,21 +32,21 @@ static double *carve(double **from, int64_t len)
 
 static bool stats_room(taut_deviation_stats *s, const taut_deviation *c)
 {
-    const int64_t m = c->groups, square = c->audit ? m * c->dk * (c->dk + c->dv) : 0;
+    const int64_t m = c->groups, square = c->mode != TAUT_DEVIATION_FAST ? m * c->dk * (c->dk + c->dv) : 0;
     s->room = taut_calloc((size_t)(m * (c->dk + c->dv + 6) + square + c->dk + 2 * c->dv), sizeof *s->room);
     double *p = s->room;
     if (!p) return false;
     s->count = carve(&p, m), s->r = carve(&p, m), s->big = carve(&p, m), s->lam = carve(&p, m);
     s->cop = carve(&p, m), s->wrong = carve(&p, m);
     s->kbar = carve(&p, m * c->dk), s->vbar = carve(&p, m * c->dv);
-    if (c->audit) s->cov = carve(&p, m * c->dk * c->dk), s->cross = carve(&p, m * c->dk * c->dv);
+    if (c->mode != TAUT_DEVIATION_FAST) s->cov = carve(&p, m * c->dk * c->dk), s->cross = carve(&p, m * c->dk * c->dv);
     return true;
 }
 
 /* room for a key, a value and the mean of all values behind what stats_room carved */
 static double *row_room(const taut_deviation_stats *s, const taut_deviation *c)
 {
-    const int64_t m = c->groups, square = c->audit ? m * c->dk * (c->dk + c->dv) : 0;
+    const int64_t m = c->groups, square = c->mode != TAUT_DEVIATION_FAST ? m * c->dk * (c->dk + c->dv) : 0;
     return s->room + m * (c->dk + c->dv + 6) + square;
 }
 
@@ -114,7 +114,7 @@ static void second_pass(taut_deviation_stats *s, const taut_deviation *c)
         s->lam[j] += nk * nk;
         s->cop[j] += nv * nv;
         total += nk + nv + from;
-        if (c->audit) moments(s, c, j, k, v);
+        if (c->mode != TAUT_DEVIATION_FAST) moments(s, c, j, k, v);
     }
     s->spread = s->spread * (1 + (double)(c->dv + 8) * 0x1p-52) + 1e-150 * (double)c->dv;
     s->finite = s->finite && isfinite(total);
@@ -132,7 +132,7 @@ static void bounds(taut_deviation_stats *s, const taut_deviation *c)
         s->cop[j] = sqrt(trace_k * trace_v) * more;
         s->r[j] += ek;
         s->big[j] += ev;
-        if (!c->audit) continue;
+        if (!c->mode != TAUT_DEVIATION_FAST) continue;
         s->wrong[j] = ek * ev + deviation_gamma(n + 8) * s->r[j] * s->big[j];
         const double norm = up_norm(s->cross + j * c->dk * c->dv, c->dk, c->dv).v + s->wrong[j];
         const double cov = up_norm(s->cov + j * c->dk * c->dk, c->dk, c->dk).v * more +

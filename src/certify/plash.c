@@ -315,7 +315,7 @@ taut_status taut_plash_judge(taut_plash_verdict *r, const taut_plash_head *s, co
                                       c->groups,   (double)(float)(1 / sqrt((double)d)),
                                       { q, 8, d }, { k, 8, d },
                                       { v, 8, d }, { w.y, 8, d },
-                                      w.c,         true,
+                                      w.c,         TAUT_DEVIATION_AUDIT,
                                       false };
         status = up_deviation(&ours, NULL, NULL, &sum);
     }
