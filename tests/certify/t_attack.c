@@ -5,6 +5,8 @@
  * unit u and v the gradient in x of <v, J(x) u> is the derivative of J(x)^T v along u, and the gradient in a
  * weight is that of the weight's gradient of <v, f(x)> along u: two vjps each. */
 #include "certify/certify.h"
+
+#include "build.h"
 #include "laws.h"
 #include "taut.h"
 #include "temp.h"
@@ -14,25 +16,19 @@ enum { TOKENS = 5 };
 static double worst[2], worst_climbed[2], worst_pair, worst_out;
 static int cases, climbs, files, bounded;
 
-static void must(taut_status s)
-{
-    if (!s) return;
-    fprintf(stderr, "FAIL cannot set the test up: %s\n", taut_last_error());
-    exit(1);
-}
-
 static const char *pick(int count, const char *const *words) { return words[rng_int(0, count - 1)]; }
 
 /* May describe what cannot be: then another is made. */
 static void random_recipe(char *text, size_t room)
 {
     static const char *const norms[] = { "none", "none", "centernorm", "layernorm", "rmsnorm" },
-                             *const curves[] = { "gelu", "gelu_tanh", "relu", "silu", "tanh", "maxmin" },
+                             *const curves[] = { "gelu", "gelu_tanh", "relu", "silu", "tanh", "maxmin", "abs" },
                              *const scales[] = { "inv_sqrt_head", "inv_head", "inv_width" },
                              *const places[] = { "pre", "post" }, *const mixes[] = { "plain", "convex", "channel" },
                              *const positions[] = { "learned", "alibi", "none", "rope" },
                              *const truth[] = { "true", "false" }, *const blocks[] = { "mlp", "potential", "sll" };
-    const bool cosine = rng_int(0, 5) == 0, other = rng_int(0, 3) == 0;
+    const int64_t kind = rng_int(0, 5);
+    const bool cosine = kind == 0, position = kind == 1, own = kind < 2, other = rng_int(0, 3) == 0;
     const int64_t heads = rng_int(1, 3), width = heads * rng_int(1, 3);
     int n = snprintf(
         text, room,
@@ -42,14 +38,18 @@ static void random_recipe(char *text, size_t room)
         "logit_scale = %g\ndropout = %g\n",
         rng_int(0, 2) ? "gpt" : "encoder", (int)width, (int)heads, (int)rng_int(1, 3), (int)rng_int(1, 5),
         (int)rng_int(1, 6), pick(5, norms), pick(2, places), pow(10, -3 * rng_unit()), pick(4, positions),
-        pick(2, truth), pick(2, truth), pick(2, truth), pick(6, curves), rng_int(0, 1) ? 1 : 1 / 1.1289, pick(3, mixes),
-        rng_int(0, 1) ? 0 : rng_unit(), pick(3, scales), cosine || rng_int(0, 1) ? 1 : 4 * rng_unit(),
-        cosine || rng_int(0, 1) ? 1 : 1. / 3, rng_int(0, 1) ? 1 : 3 * rng_unit() + 0.1, rng_int(0, 3) ? 0 : 0.1);
+        pick(2, truth), pick(2, truth), pick(2, truth), pick(7, curves), rng_int(0, 1) ? 1 : 1 / 1.1289, pick(3, mixes),
+        rng_int(0, 1) ? 0 : rng_unit(), pick(3, scales), own || rng_int(0, 1) ? 1 : 4 * rng_unit(),
+        own || rng_int(0, 1) ? 1 : 1. / 3, rng_int(0, 1) ? 1 : 3 * rng_unit() + 0.1, rng_int(0, 3) ? 0 : 0.1);
     if (other) n += snprintf(text + n, room - (size_t)n, "droppath = 0.1\nmlp_block = %s\n", pick(3, blocks));
     if (cosine)
         snprintf(text + n, room - (size_t)n,
                  "attention = cosine\ncosine_eps = %g\ncosine_tau = %g\ncosine_values = %s\n", pow(10, -3 * rng_unit()),
                  4 * rng_unit(), pick(2, truth));
+    if (position)
+        snprintf(text + n, room - (size_t)n,
+                 "attention = position\nattention_blocks = 1\nfirst_residual = %s\nmlp_residual = %s\n", pick(2, truth),
+                 pick(2, truth));
 }
 
 static taut_model *random_model(char *text, size_t room)
