@@ -114,6 +114,11 @@ static taut_status check_others(const taut_model_spec *s, double factor)
         return taut_fail(TAUT_BAD_CONFIG,
                          "model.attention = position has no logits to scale, turn or slope: leave out "
                          "model.attention_factor, model.attention_out and model.positions = rope, alibi");
+    if (s->position && (double)s->heads * (double)s->context * (double)s->context > 0x1p40)
+        return taut_fail(TAUT_BAD_CONFIG,
+                         "model.attention = position keeps heads * context^2 numbers a block: "
+                         "model.context = %lld is too much",
+                         (long long)s->context);
     if (residual_layer && s->bare_mlp)
         return taut_fail(TAUT_BAD_CONFIG, "model.mlp_block = potential or sll is the residual itself: "
                                           "model.mlp_residual = false cannot be");

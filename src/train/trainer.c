@@ -21,15 +21,15 @@ static taut_status open_source(taut_trainer *t, const taut_kernels *k)
 }
 
 /* Sizes first, so that a recipe that cannot fit says so before anything is touched.  A pass grows with its
- * examples; asked for one of them, no size a recipe can name overflows. */
+ * examples by as much each, beside what all share; asked for two of them, no size a recipe can name overflows. */
 static taut_status allocate(taut_trainer *t, const taut_kernels *k)
 {
     const taut_train_spec *r = &t->recipe.train;
     const taut_constrain_spec *c = &t->recipe.constrain;
-    const int64_t tokens = t->model->in.t;
+    const int64_t tokens = t->model->in.t, one = taut_pass_len(t->model, 1, tokens, true);
     const double elements = 2 * (double)t->model->slab + (double)taut_optimiser_len(t->model, r) +
-                            (double)taut_constrainer_len(t->model, c) +
-                            (double)r->batch * (double)taut_pass_len(t->model, 1, tokens, true);
+                            (double)taut_constrainer_len(t->model, c) + (double)one +
+                            (double)(r->batch - 1) * (double)(taut_pass_len(t->model, 2, tokens, true) - one);
     const double proof = c->target > 0 ? 2 * (double)t->model->slab * sizeof(double) : 0;
     taut_status s = taut_memory_check(elements * (double)k->elem + proof, "this recipe");
     if (!s) s = taut_model_bind(t->model, true);

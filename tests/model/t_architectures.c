@@ -32,8 +32,9 @@ static taut_status read_spec(taut_model_spec *spec, char **printed, const char *
 {
     char text[1024];
     taut_config *cfg = NULL;
-    snprintf(text, sizeof text, "[model]\narch = %s\nwidth = 4\ndepth = 1\nheads = 2\ncontext = 3\n%s%s",
-             encoder ? "encoder" : "gpt", strstr(lines, "mlp =") ? "" : "mlp = 6\n", lines);
+    snprintf(text, sizeof text, "[model]\narch = %s\nwidth = 4\ndepth = 1\nheads = 2\n%s%s%s",
+             encoder ? "encoder" : "gpt", strstr(lines, "mlp =") ? "" : "mlp = 6\n",
+             strstr(lines, "context =") ? "" : "context = 3\n", lines);
     must(taut_config_parse(&cfg, text, "test"));
     taut_status s = taut_model_spec_read(spec, cfg);
     if (!s) s = taut_config_finish(cfg);
@@ -127,6 +128,7 @@ int main(void)
     refused("attention = cosine\nattention_factor = 2\n", "cosine_tau");
     refused("attention = position\npositions = rope\n", "position");
     refused("attention = position\nattention_out = 0.5\n", "position");
+    refused("attention = position\ncontext = 16777216\n", "context");
     refused("attention_blocks = 2\n", "attention_blocks");
     refused("mlp_block = sll\nactivation = relu\nnorm = none\nmlp_residual = false\n", "mlp_residual");
     refused("mlp_block = sll\nactivation = abs\nnorm = none\n", "activation");
