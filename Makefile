@@ -60,6 +60,7 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  cc    $<"
 	@$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+$(BUILD)/src/check/%.o: CFLAGS += -frounding-math
 define variant
 $(BUILD)/src/kernels/cpu/$1/%.o: src/kernels/cpu/%.c
 	@mkdir -p $$(@D)

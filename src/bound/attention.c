@@ -111,9 +111,9 @@ static void read_logits(problem *p, int64_t h, int64_t at, double *tall)
     for (int64_t i = 0; i < w->dh; i++)
         for (int64_t j = 0; j < w->width; j++) tall[j * w->dh + i] = wq[i * w->width + j];
     p->logit[at] = pair_of(tall, wk, w->width, w->dh, w->width);
-    p->kb[at] = ledger_note(p->ledger, "key_bias", up_key_bias(w, h));
+    p->kb[at] = ledger_note(p->ledger, "query_bias", up_key_bias(w, h));
     p->size_logit[at] = est_pair(&p->logit[at]);
-    const taut_up a = ledger_note(p->ledger, "logit", up_joint_norm(&p->logit[at], (double[]){ 1 }, 1));
+    const taut_up a = ledger_note(p->ledger, "query", up_joint_norm(&p->logit[at], (double[]){ 1 }, 1));
     const taut_up u = up_add(times(p->xq, a), p->kb[at]);
     p->spread[at] = (taut_spread){ times(times(p->xk, u), two_s), slope };
 }
@@ -185,7 +185,6 @@ static family up_family(problem *p, int kind)
     choose(p, kind);
     ledger_open(p->ledger, "family");
     ledger_list(p->ledger, "weights", p->t, (int)p->live);
-    ledger_list(p->ledger, "shares", p->r, (int)p->live);
     for (int64_t h = 0; h < p->live; h++) {
         const taut_up r = { p->r[h] };
         f.sigma = up_add(f.sigma, up_mul(r, r));
@@ -195,7 +194,7 @@ static family up_family(problem *p, int kind)
     const taut_up n = ledger_note(p->ledger, "logit_norm",
                                   p->w->rope ? up_query_stack(p, p->kn) : up_joint_norm(p->logit, p->r, p->live));
     f.in = up_add(times(p->xq, n), bias);
-    f.y = p->w->rope ? ledger_note(p->ledger, "query_norm", up_query_stack(p, p->kr)) : times(p->xk, n);
+    f.y = ledger_note(p->ledger, "query_norm", p->w->rope ? up_query_stack(p, p->kr) : times(p->xk, n));
     ledger_close(p->ledger);
     return f;
 }

@@ -205,7 +205,6 @@ static family up_family(problem *p, int kind)
     choose(p, kind);
     ledger_open(p->ledger, "family");
     ledger_list(p->ledger, "weights", p->t, (int)p->live);
-    ledger_list(p->ledger, "shares", p->r, (int)p->live);
     f.t = ledger_note(p->ledger, "out_norm", up_joint_norm(p->out, p->t, p->live));
     f.out = up_stack(p, "query_norm", offsetof(head, wq), share_query);
     f.flat.in = up_stack(p, "key_norm", offsetof(head, wk), share_radius);

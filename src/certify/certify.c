@@ -10,7 +10,7 @@ static cJSON *describe(const taut_certificate *c, cJSON *proof, const char *sha,
 {
     cJSON *o = cJSON_CreateObject(), *model = cJSON_AddObjectToObject(o, "model");
     cJSON_AddStringToObject(o, "format", "taut-certificate");
-    cJSON_AddNumberToObject(o, "version", 1);
+    cJSON_AddNumberToObject(o, "version", 2);
     cJSON_AddStringToObject(o, "tool", "taut " TAUT_VERSION);
     cJSON_AddNumberToObject(model, "bytes", (double)bytes);
     cJSON_AddStringToObject(model, "sha256", sha);

@@ -1,100 +1,133 @@
-/* Attention: every norm of its proof, then lip and out.  Head h has M_h = W_O^h W_V^h and A_h = W_K^hT W_Q^h.
+/* Attention: every norm of its proof, then lip and out.  Head h has M_h = W_O^h W_V^h; s is the scale of the logits, c
+ * the output's factor.  Every family of numbers t_h, r_h >= 1/t_h, weighs the heads: y_i = c [t_h M_h] (xi_i^h / t_h) +
+ * constant, xi_i = sum_j P_ij x_j.
  *
- * Without RoPE S_ij = u_i.x_j + (what has no j), u_i = s W_K^T (W_Q x_i + b_Q).  The mean token xi_i = sum_j P_ij x_j
- * moves by sum_j P_ij (I + (x_j - xi_i) u_i^T) e_j + s Cov_i A e_i.  By Cauchy-Schwarz with weights P_ij, and as sum_j
- * P_ij (x_j - xi_i) = 0, the first part is at most sqrt((1 + |u_i|^2 X^2) sum_j P_ij |e_j|^2), the second at most
- * s X^2 |A e_i|.
- * y_i = c sum_h M_h xi_i^h + constant = c [t_h M_h] (xi_i^h / t_h), and 1/t_h <= r_h.  So each family (t, r) gives
+ * Softmax.  Without RoPE S_ij = u_i.x_j + (what has no j), u_i = s W_K^T (W_Q x_i + b_Q).  xi_i moves by sum_j P_ij (I +
+ * (x_j - xi_i) u_i^T) e_j + s Cov_i A e_i, A = W_K^T W_Q.  By Cauchy-Schwarz with weights P_ij, and as sum_j P_ij (x_j -
+ * xi_i) = 0, the first part is at most sqrt((1 + |u_i|^2 X^2) sum_j P_ij |e_j|^2), the second at most s X^2 |A e_i|:
  *     keys = out_norm sqrt(sigma + in^2), or mean + out_norm in, the two parts each with a family of its own,
- *     queries = out_norm s X^2 logit_norm;     sum_h r_h^2 |u_i^h|^2 <= (s (X logit_norm + |(r_h b_h)|))^2.
+ *     queries = out_norm s X query_norm;     sum_h r_h^2 |u_i^h|^2 X^2 <= in^2.
  * With RoPE u_ij depends on j (only the second form), |u_ij| <= s ||W_K^h|| |q_i|, keys reach ||W_K^h|| X + |b_K^h|.
+ * The same formulas serve both: without RoPE A stands for W_Q, W_K^T b_Q for b_Q, and key = 1, key_bias = 0.
+ *
+ * Cosine.  n(z) = z / sqrt(|z|^2 + eps) has |n| = sin a, |Dn| <= cos a / sqrt(eps), and |n| <= p(Z) where |z| <= Z.
+ * Values are x_j, or n(v_j) with F_h = W_O^h for M_h; they lie within R, so the logits move xi_i by at most R sqrt(sum_j
+ * P_ij dS_ij^2) (Popoviciu), and |dS_ij| <= tau/sqrt(eps) times each of max(k, q), sqrt(k^2 + p_k^2 q^2), p_q k + p_k q,
+ * with k = |W_K e_j|, q = |W_Q e_i|.
+ *
  * flat: adding up rows costs sqrt(count), count >= sum_i max_h P^h_ij.  P_ij = 1 / (1 + sum over the other keys of
  * exp(difference of logits)); logits of a row differ by at most E, and with ALiBi by slope times distance, where the
  * nearest key has the largest share and the others are at most 1, 2, ... further away. */
+#include <fenv.h>
 #include <stdio.h>
 
 #include "check/ck.h"
 
-enum { FAMILIES = 3 };
+enum { HEADS, SCALE, TO, CAUSAL, ALIBI, ROPE, EPS, VALUES }; /* constants */
+enum { Q, K, V, OUT, SIDES };
 typedef struct {
-    ck_fields f;
-    char name[16];
-    double *t, *r, sigma, b; /* b: |(r_h b_h)| */
-    ck_gram *out, *logit, *query;
-} family;
+    int64_t index;
+    ck_mat w[SIDES];                               /* W_Q (or A), W_K, W_V; M_h^T, or W_O^hT where values are n(v) */
+    double norm[SIDES], reach[SIDES], shift, most; /* of W; how far its vectors reach; |b_Q|; E */
+    double r, span;                                /* r_h of this family; times R if values are n(v) */
+} head;
 typedef struct {
     ck *c;
     const ck_node *n;
-    double x, *most; /* most: E of every head */
-    int64_t count, dh, d, *index;
-    family fam[FAMILIES];
-    int families;
-    bool rope;
+    head *head;
+    ck_mat *list;
+    double *by, x, scale, mean, both, keys, logits, grown; /* the least of all families so far */
+    int64_t count, dh;
+    bool cosine, rope, values;
 } attention;
 
-static ck_view part(const attention *a, ck_view v, int64_t i) { return ck_rows(v, a->index[i] * a->dh, a->dh); }
-
-/* At least |W b|. */
-static double image(ck *c, ck_view w, ck_view b)
+/* A head's matrices, their norms and how far their vectors reach. */
+static void read_head(attention *a, head *h, const cJSON *json)
 {
-    double *p = ck_room(c, w.rows, sizeof *p), gamma = b.f ? ck_product(c, p, ck_turn(w), ck_turn(b)) : 0;
-    return ck_add(ck_length(ck_of(p, 1, w.rows)), ck_mul(gamma, ck_mul(ck_length(w), ck_length(b))));
-}
-
-/* Everything about one head: its own numbers, and its share in the stacks of the families. */
-static void head(attention *a, int64_t i, const cJSON *json)
-{
+    static const char *const name[] = { "query", "key", "value" };
     ck *c = a->c;
-    const struct ck_block *mark = c->blocks;
-    const ck_view *w = a->n->w, *b = a->n->b;
-    const ck_view q = part(a, w[0], i), k = part(a, w[1], i), v = part(a, w[2], i), o = part(a, ck_turn(w[3]), i);
-    const ck_view bq = ck_turn(part(a, ck_turn(b[0]), i)), bk = ck_turn(part(a, ck_turn(b[1]), i));
-    double *p = ck_room(c, a->d * a->d, sizeof *p), by[1 + 2 * FAMILIES] = { 1 }, t[FAMILIES], err;
-    ck_gram *own = ck_gram_new(c, a->d), *to[1 + 2 * FAMILIES] = { own }, *out[FAMILIES];
-    char part_name[24];
-    snprintf(part_name, sizeof part_name, "head %d", (int)a->index[i]);
-    ck_fields f = ck_open(c, a->n, json, "head", part_name);
+    char part[24], bias[16];
+    const int sides = a->values ? 3 : a->cosine || a->rope ? 2 : 1;
+    ck_mat b[OUT] = { { 0 } }, o = ck_rows(ck_turn(c, a->n->w[3]), h->index * a->dh, a->dh);
+    snprintf(part, sizeof part, "head %d", (int)h->index);
+    ck_fields f = ck_open(c, a->n->path, json, "head", part);
     ck_take(&f, "index");
-    const double key = a->rope ? ck_claim_view(&f, "key", k, 0) : 1;
-    const double bias = ck_claim(&f, "key_bias", a->rope ? ck_length(bk) : image(c, ck_turn(k), bq));
-    const double query_bias = a->rope ? ck_claim(&f, "query_bias", ck_length(bq)) : 0;
-    const double reach = ck_add(ck_mul(key, a->x), bias);
-    for (int m = 0; m < a->families; m++) {
-        family *g = a->fam + m;
-        out[m] = g->out, t[m] = g->t[i];
-        to[1 + m] = g->logit, by[1 + m] = ck_mul(g->r[i], key);
-        to[1 + a->families + m] = g->query, by[1 + a->families + m] = ck_mul(g->r[i], reach);
-        g->b = ck_hypot(g->b, ck_mul(g->r[i], a->rope ? ck_mul(key, query_bias) : bias));
+    for (int s = Q; s <= V; s++) {
+        h->w[s] = ck_rows(a->n->w[s], h->index * a->dh, a->dh);
+        if (a->n->w[4 + s].v) b[s] = ck_rows(ck_turn(c, a->n->w[4 + s]), h->index * a->dh, a->dh);
     }
-    err = ck_mul(ck_product(c, p, o, v), ck_mul(ck_length(o), ck_length(v)));
-    ck_gram_add(c, out, t, a->families, ck_turn(ck_of(p, a->d, a->d)), err);
-    err = a->rope ? 0 : ck_mul(ck_product(c, p, k, q), ck_mul(ck_length(k), ck_length(q)));
-    ck_gram_add(c, to, by, 1 + a->families * (1 + a->rope), a->rope ? q : ck_of(p, a->d, a->d), err);
-    const double norm = ck_mul(ck_claim_norm(&f, a->rope ? "query" : "logit", own), a->x);
-    a->most[i] = ck_mul(2 * c->scale,
-                        a->rope ? ck_mul(reach, ck_add(norm, query_bias)) : ck_mul(a->x, ck_add(norm, bias)));
+    h->w[OUT] = a->values ? o : ck_product(c, h->w[V], o);
+    if (sides == 1) { /* A and W_K^T b_Q in the place of W_Q and b_Q */
+        h->w[Q] = ck_product(c, h->w[K], h->w[Q]);
+        if (b[Q].v) b[Q] = ck_product(c, h->w[K], b[Q]);
+        h->norm[K] = 1, h->reach[K] = a->x;
+    }
+    for (int s = Q; s < sides; s++) {
+        snprintf(bias, sizeof bias, "%s_bias", name[s]);
+        h->norm[s] = ck_claim_norm(&f, name[s], h->w[s]);
+        const double shift = ck_claim(&f, bias, ck_length(b[s])), z = (h->norm[s] ? h->norm[s] * a->x : 0) + shift;
+        const double p = ck_over(z, ck_below(sqrt(ck_below(ck_below(z * z) + a->n->k[EPS]))));
+        h->reach[s] = a->cosine && z > 0 ? fmin(1, p) : z;
+        if (s == Q) h->shift = shift;
+    }
+    h->most = 2 * a->scale * h->reach[K] * h->reach[Q];
     ck_close(&f);
-    ck_give_back(c, mark);
 }
 
-/* A family: t_h > 0, r_h > 0 and r_h t_h >= 1, exactly: fma rounds the sign right. */
-static void weights(attention *a, family *m, const cJSON *json)
+/* ||[by_h W^h]||, one below the other. */
+static double stacked(ck_fields *f, const attention *a, const char *key, int side)
 {
-    ck *c = a->c;
-    snprintf(m->name, sizeof m->name, "family %d", (int)(m - a->fam));
-    m->f = ck_open(c, a->n, json, "family", m->name);
-    const cJSON *t = ck_take(&m->f, "weights"), *r = ck_take(&m->f, "shares");
-    m->t = ck_room(c, 2 * a->count, sizeof *m->t);
-    m->r = m->t + a->count;
-    bool sound = cJSON_GetArraySize(t) == a->count && cJSON_GetArraySize(r) == a->count;
-    for (int64_t i = 0; i < a->count && sound; i++) {
-        t = i ? t->next : t->child, r = i ? r->next : r->child;
-        m->t[i] = cJSON_GetNumberValue(t), m->r[i] = cJSON_GetNumberValue(r);
-        sound = m->t[i] > 0 && m->r[i] > 0 && fma(m->t[i], m->r[i], -1) >= 0;
-        m->sigma = ck_add(m->sigma, ck_mul(m->r[i], m->r[i]));
+    const struct ck_block *mark = a->c->blocks;
+    for (int64_t i = 0; i < a->count; i++) a->list[i] = a->head[i].w[side];
+    const double norm = ck_claim_norm(f, key, ck_stack(a->c, a->list, a->by, a->count));
+    ck_give_back(a->c, mark);
+    return norm;
+}
+
+static void softmax(attention *a, ck_fields *f, double to)
+{
+    double sigma = 0, shift = 0;
+    for (int64_t i = 0; i < a->count; i++) {
+        const head *h = a->head + i;
+        a->by[i] = h->r * h->norm[K];
+        sigma += h->r * h->r;
+        shift = ck_hypot(shift, a->by[i] * h->shift);
     }
-    if (!sound) ck_fail(c, "%s (family): a weight is missing, or times its share below 1", a->n->path);
-    m->out = ck_gram_new(c, a->d), m->logit = ck_gram_new(c, a->d), m->query = ck_gram_new(c, a->d);
+    const double sx = a->scale * a->x, in = sx * (a->x * stacked(f, a, "logit_norm", Q) + shift);
+    for (int64_t i = 0; i < a->count; i++) a->by[i] = a->head[i].r * a->head[i].reach[K];
+    a->mean = fmin(a->mean, to * sqrt(sigma));
+    a->keys = fmin(a->keys, to * in);
+    if (!a->rope) a->both = fmin(a->both, to * sqrt(sigma + in * in));
+    a->logits = fmin(a->logits, to * sx * stacked(f, a, "query_norm", Q));
+    a->grown = fmin(a->grown, to * sqrt(sigma) * a->x);
+}
+
+static void cosine(attention *a, ck_fields *f, double to, double root)
+{
+    const double slope = ck_over(1, ck_below(sqrt(a->n->k[EPS]))), far = a->values ? 1 : a->x;
+    double sigma = 0, value = 0, both = 0, key = 0, near = 0, grown = 0;
+    for (int64_t i = 0; i < a->count; i++) {
+        head *h = a->head + i;
+        h->span = a->values ? h->r * h->reach[V] : h->r;
+        sigma = ck_hypot(sigma, h->r), grown = ck_hypot(grown, h->span);
+        value = ck_hypot(value, h->r * h->norm[V]);
+        both = ck_hypot(both, h->span * fmax(h->norm[K], h->norm[Q]));
+        key = ck_hypot(key, h->span * h->norm[K]);
+        near = ck_hypot(near, h->span * h->reach[Q] * h->norm[K]);
+        a->by[i] = h->span * h->reach[K];
+    }
+    const double query = stacked(f, a, "query_norm", Q);
+    for (int64_t i = 0; i < a->count; i++) a->by[i] = a->head[i].span;
+    const double all_keys = stacked(f, a, "key_norm", K);
+    for (int64_t i = 0; i < a->count; i++) a->by[i] = a->head[i].span * a->head[i].reach[Q];
+    const double all_near = stacked(f, a, "key_norm_near", K);
+    for (int64_t i = 0; i < a->count; i++) a->by[i] = a->head[i].r;
+    const double all_values = a->values ? stacked(f, a, "value_norm", V) : 0;
+    if (a->c->out->flat) both = INFINITY, key = root * all_keys, near = root * all_near, value = all_values;
+    const double logits = fmin(both, fmin(ck_hypot(key, query), near + query));
+    a->mean = fmin(a->mean, to * (a->values ? slope * value : sigma));
+    a->logits = fmin(a->logits, to * logits * (a->scale * slope * far));
+    a->grown = fmin(a->grown, to * grown * far);
 }
 
 /* The largest possible sum over queries of one key's share; terms of the denominators are rounded down, libm is trusted
@@ -107,66 +140,134 @@ static double count_most(attention *a, bool causal, bool alibi)
         double least = INFINITY;
         for (; seen < (causal ? row + 1 : a->c->out->tokens); seen++)
             for (int64_t i = 0; i < a->count; i++) {
-                const double slope = exp2(-8 * (double)(a->index[i] + 1) / a->c->r.heads) * (1 + 2e-15);
-                power[i] = ck_below(power[i] * (alibi ? exp(-slope) * (1 - 2e-15) : 1));
+                const double slope = exp2(-8 * (double)(a->head[i].index + 1) / a->n->k[HEADS]) * (1 + 4e-15);
+                power[i] = ck_below(power[i] * (alibi ? exp(-slope) * (1 - 4e-15) : 1));
                 sum[i] = ck_below(sum[i] + power[i]);
             }
         for (int64_t i = 0; i < a->count; i++) {
-            const double low = exp(-a->most[i]) * sum[i] * (1 - 4e-15);
+            const double low = exp(-a->head[i].most) * sum[i] * (1 - 8e-15);
             least = fmin(least, low > 1e-290 ? low : 0);
         }
-        total = ck_add(total, ck_div(1, ck_below(1 + least)));
+        total += 1 / ck_below(1 + least);
     }
     return total;
 }
 
-/* The heads in order, then the families; a head that is left out must have M_h = 0, each term of W_O^h W_V^h. */
-static void parts(attention *a, const cJSON *of)
+/* The heads in order; one that is left out must have M_h = 0, each term of W_O^h W_V^h.  What follows are families. */
+static const cJSON *read_heads(attention *a, const cJSON *json)
 {
-    ck *c = a->c;
-    const cJSON *json = of ? of->child : NULL, *first = json;
-    for (int64_t h = 0; h < (int64_t)c->r.heads; h++) {
+    const ck_mat o = ck_turn(a->c, a->n->w[3]);
+    for (int64_t h = 0; h < (int64_t)a->n->k[HEADS]; h++) {
         const bool there = cJSON_GetNumberValue(ck_get(json, "index")) == (double)h;
-        a->index[a->count] = h;
-        const ck_view v = part(a, a->n->w[2], a->count), o = part(a, ck_turn(a->n->w[3]), a->count);
-        for (int64_t k = 0; k < a->dh && !there; k++)
-            if (ck_length(ck_rows(v, k, 1)) > 0 && ck_length(ck_rows(o, k, 1)) > 0)
-                ck_fail(c, "%s (attention): head %lld is missing or out of order", a->n->path, (long long)h);
-        if (there) a->count++, json = json->next;
+        for (int64_t k = h * a->dh; k < (h + 1) * a->dh && !there; k++)
+            if (ck_length(ck_rows(o, k, 1)) > 0 && (a->values || ck_length(ck_rows(a->n->w[V], k, 1)) > 0))
+                ck_fail(a->c, "%s: head %lld is missing or out of order", a->n->path, (long long)h);
+        if (!there) continue;
+        a->head[a->count].index = h;
+        read_head(a, a->head + a->count++, json);
+        json = json->next;
     }
-    for (; json; json = json->next) {
-        if (a->families == FAMILIES) ck_fail(c, "%s (attention): too many families", a->n->path);
-        weights(a, &a->fam[a->families++], json);
-    }
-    for (int64_t i = 0; i < a->count; i++, first = first->next) head(a, i, first);
+    return json;
 }
 
-void ck_attention(ck_fields *f, ck_node *n, double x, double *lip, double *out)
+/* The weights t_h > 0 of a family, r_h >= 1/t_h, and its norms. */
+static void family(attention *a, const cJSON *json, double root)
+{
+    ck_fields f = ck_open(a->c, a->n->path, json, "family", "family");
+    const cJSON *list = ck_take(&f, "weights"), *t = cJSON_IsArray(list) ? list->child : NULL;
+    if (cJSON_GetArraySize(list) != a->count) ck_fail(a->c, "%s (family): it must weigh every head", a->n->path);
+    for (int64_t i = 0; i < a->count; i++, t = t->next) {
+        a->by[i] = cJSON_GetNumberValue(t);
+        a->head[i].r = ck_over(1, a->by[i]); /* infinite for t <= 0 and NaN */
+    }
+    const double to = stacked(&f, a, "out_norm", OUT);
+    if (a->cosine)
+        cosine(a, &f, to, root);
+    else
+        softmax(a, &f, to);
+    ck_close(&f);
+}
+
+ck_bound ck_attention(ck_fields *f, ck_node *n, double x)
 {
     ck *c = f->c;
-    attention a = { .c = c, .n = n, .x = x, .d = n->w[0].cols, .rope = c->r.positions == ROPE };
-    a.dh = a.d / (int64_t)c->r.heads;
-    a.most = ck_room(c, (int64_t)c->r.heads, sizeof *a.most);
-    a.index = ck_room(c, (int64_t)c->r.heads, sizeof *a.index);
-    parts(&a, ck_take(f, "of"));
-    const double none = a.count ? INFINITY : 0, factor = c->r.attention_out, s = c->scale;
-    double mean = none, both = none, in_part = none, queries = none, count = 1;
-    for (int m = 0; m < a.families; m++) {
-        family *g = a.fam + m;
-        const double to = ck_claim_norm(&g->f, "out_norm", g->out),
-                     logit = ck_claim_norm(&g->f, "logit_norm", g->logit);
-        const double query = a.rope ? ck_claim_norm(&g->f, "query_norm", g->query) : ck_mul(x, logit);
-        const double in = ck_mul(s, ck_mul(x, ck_add(ck_mul(x, logit), g->b)));
-        ck_close(&g->f);
-        mean = fmin(mean, ck_mul(to, ck_sqrt(g->sigma)));
-        if (!a.rope) both = fmin(both, ck_mul(to, ck_sqrt(ck_add(g->sigma, ck_mul(in, in)))));
-        in_part = fmin(in_part, ck_mul(to, in));
-        queries = fmin(queries, ck_mul(to, ck_mul(s, ck_mul(x, query))));
+    const int64_t all = (int64_t)n->k[HEADS], d = n->w[Q].cols;
+    attention a = { .c = c, .n = n, .x = x, .scale = fabs(n->k[SCALE]), .rope = n->k[ROPE] != 0 };
+    if (!(n->k[HEADS] >= 1) || d % all || (a.rope && (d / all % 2 || !(n->k[ROPE] >= 1))))
+        ck_fail(c, "%s: its heads do not fit", n->path);
+    a.dh = d / all, a.cosine = ck_is(n, "cosattention"), a.values = n->k[VALUES] != 0;
+    a.head = ck_room(c, all, sizeof *a.head), a.list = ck_room(c, all, sizeof *a.list);
+    a.by = ck_room(c, all, sizeof *a.by);
+    const cJSON *of = ck_take(f, "of"), *json = read_heads(&a, of ? of->child : NULL);
+    const double count = ck_claim(f, "count", count_most(&a, n->k[CAUSAL] != 0, n->k[ALIBI] != 0));
+    const double root = c->out->flat ? sqrt(count) : 1, to = fabs(n->k[TO]);
+    a.mean = a.both = a.keys = a.logits = a.grown = a.count ? INFINITY : 0;
+    for (; json; json = json->next) family(&a, json, root);
+    const double keys = a.cosine ? a.mean : fmin(a.both, a.mean + a.keys);
+    ck_mat b = { 0 };
+    if (n->w[6].v && !a.values) b = ck_product(c, ck_turn(c, n->w[3]), ck_turn(c, n->w[6]));
+    const double shift = ck_claim(f, "value_bias", ck_length(b));
+    return (ck_bound){ to * (root * keys + a.logits),
+                       to * (a.grown + shift) + ck_claim(f, "bias", ck_length(n->w[7])) };
+}
+
+/* RoPE: the pairs (i, i + dh/2) of every head turn by t base^(-2i/dh). */
+static void rotate(ck_mat *x, int64_t dh, double base)
+{
+    x->err += ((16 + log(base)) * (double)x->rows + 32) * CK_U * ck_longest(*x);
+    for (int64_t t = 0; t < x->rows; t++)
+        for (int64_t i = 0; i < dh / 2; i++) {
+            const double angle = (double)t * pow(base, -2 * (double)i / (double)dh), co = cos(angle), si = sin(angle);
+            for (double *v = x->v + t * x->ld + i, *end = v + x->cols - i; v < end; v += dh) {
+                const double a = v[0], b = v[dh / 2];
+                v[0] = co * a - si * b;
+                v[dh / 2] = si * a + co * b;
+            }
+        }
+}
+
+/* Row `row` of head h: o = sum_j P_j v_j; s is room for the logits. */
+static void attend(const ck_node *n, double *o, double *s, const ck_mat *m, int64_t row, int64_t h, int64_t dh)
+{
+    const int64_t ld = m->ld, at = h * dh, sees = n->k[CAUSAL] != 0 ? row + 1 : m->rows;
+    const double slope = n->k[ALIBI] != 0 ? exp2(-8 * (double)(h + 1) / n->k[HEADS]) : 0;
+    double top = -INFINITY, sum = 0;
+    for (int64_t j = 0; j < sees; j++) {
+        s[j] = 0;
+        for (int64_t i = at; i < at + dh; i++) s[j] += m[0].v[row * ld + i] * m[1].v[j * ld + i];
+        s[j] = n->k[SCALE] * s[j] - slope * fabs((double)(row - j));
+        top = fmax(top, s[j]);
     }
-    if (c->out->flat || ck_get(f->json, "count"))
-        count = ck_claim(f, "count", count_most(&a, c->r.arch == 0, c->r.positions == ALIBI));
-    const double keys = fmin(both, ck_add(mean, in_part));
-    *lip = ck_mul(factor, ck_add(c->out->flat ? ck_mul(ck_sqrt(count), keys) : keys, queries));
-    *out = ck_mul(factor, ck_add(ck_mul(mean, x), ck_claim(f, "value_bias", image(c, n->w[3], n->b[2]))));
-    *out = ck_add(*out, ck_claim(f, "bias", ck_length(n->b[3])));
+    for (int64_t j = 0; j < sees; j++) sum += s[j] = exp(s[j] - top);
+    for (int64_t j = 0; j < sees; j++)
+        for (int64_t i = 0; i < dh; i++) o[i] += s[j] / sum * m[2].v[j * ld + at + i];
+}
+
+void ck_attend(ck *c, const ck_node *n, ck_mat *x)
+{
+    const int64_t heads = (int64_t)n->k[HEADS], dh = x->cols / heads, t = x->rows;
+    const bool alibi = n->k[ALIBI] != 0, cosine = ck_is(n, "cosattention");
+    const double scale = fabs(n->k[SCALE]);
+    ck_mat m[3], o = ck_new(c, t, x->cols);
+    double big[3] = { 0 }, *s = ck_room(c, t * heads, sizeof *s);
+    for (int i = 0; i < 3; i++) {
+        m[i] = ck_affine(c, *x, 1, n->w[i], n->w[4 + i]);
+        if (i < 2 && n->k[ROPE] != 0) rotate(&m[i], dh, n->k[ROPE]);
+        if (cosine && (i < 2 || n->k[VALUES] != 0)) ck_divide(&m[i], dh, 1, n->k[EPS]);
+        for (int64_t h = 0; h < heads; h++) /* the longest vector of one head */
+            big[i] = fmax(big[i], ck_longest((ck_mat){ m[i].v + h * dh, 0, t, dh, m[i].ld }));
+    }
+#pragma omp parallel if (t * t * x->cols > 100000)
+    {
+        fesetround(FE_TONEAREST); /* as in matrix.c */
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t h = 0; h < heads; h++)
+            for (int64_t row = 0; row < t; row++) attend(n, o.v + row * o.ld + h * dh, s + h * t, m, row, h, dh);
+    }
+    fesetround(FE_UPWARD);
+    const double logits = scale * big[0] * big[1] + (alibi ? (double)t : 0);
+    double off = scale * ((big[0] + m[0].err) * m[1].err + big[1] * m[0].err) + ck_gamma((double)dh + 24) * logits;
+    off = 2 * off + ck_gamma(2 * (double)t + 32);
+    o.err = sqrt((double)heads) * ((off < 0.01 ? 1.01 * off : INFINITY) * big[2] + m[2].err);
+    *x = ck_affine(c, o, n->k[TO], n->w[3], n->w[7]);
 }

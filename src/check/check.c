@@ -1,6 +1,10 @@
-/* The whole check: files, the certificate's own fields, the proof tree, the examples; and memory that ends with it. */
+/* The whole check: files, the certificate's own fields, the proof tree, the examples; reading JSON objects field by
+ * field; and memory that ends with the check.
+ *
+ * A number may be "inf", which is above everything; NaN, negative numbers and other words are refused. */
 #include "check/check.h"
 
+#include <fenv.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -46,29 +50,112 @@ void ck_give_back(ck *c, const struct ck_block *to)
 
 const cJSON *ck_get(const cJSON *json, const char *key) { return cJSON_GetObjectItemCaseSensitive(json, key); }
 
+const cJSON *ck_take(ck_fields *f, const char *key)
+{
+    const cJSON *found = ck_get(f->json, key);
+    f->taken += found != NULL;
+    return found;
+}
+
+const char *ck_word(ck_fields *f, const char *key)
+{
+    const cJSON *found = ck_take(f, key);
+    return cJSON_IsString(found) ? found->valuestring : found ? "?" : "";
+}
+
+ck_fields ck_open(ck *c, const char *path, const cJSON *json, const char *rule, const char *part)
+{
+    ck_fields f = { c, path, part, json, 0 };
+    if (strcmp(ck_word(&f, "rule"), rule) != 0) ck_fail(c, "%s (%s): its rule must be %s", path, part, rule);
+    return f;
+}
+
+void ck_close(ck_fields *f)
+{
+    if (f->taken != cJSON_GetArraySize(f->json))
+        ck_fail(f->c, "%s (%s): it has a field that the rule does not know", f->path, f->part);
+}
+
+double ck_stated(ck_fields *f, const char *key)
+{
+    const cJSON *j = ck_take(f, key);
+    const bool inf = cJSON_IsString(j) && strcmp(j->valuestring, "inf") == 0;
+    const double v = inf ? INFINITY : j ? cJSON_GetNumberValue(j) : 0;
+    if (!(v >= 0) || isinf(v) != inf) ck_fail(f->c, "%s (%s): %s is not a number >= 0", f->path, f->part, key);
+    return v;
+}
+
+/* The one place where a number is accepted. */
+double ck_accept(ck_fields *f, const char *key, double stated, double proved)
+{
+    if (isnan(proved)) proved = INFINITY;
+    if (!(stated >= proved))
+        ck_fail(f->c, "%s (%s): %s is stated as %.17g, but only %.17g can be proved", f->path, f->part, key, stated,
+                proved);
+    f->c->out->numbers += ck_get(f->json, key) != NULL;
+    return stated;
+}
+
+double ck_claim(ck_fields *f, const char *key, double proved) { return ck_accept(f, key, ck_stated(f, key), proved); }
+
+double ck_claim_norm(ck_fields *f, const char *key, ck_mat m)
+{
+    const struct ck_block *mark = f->c->blocks;
+    const double stated = ck_stated(f, key), proved = ck_norm(f->c, m, stated);
+    ck_give_back(f->c, mark);
+    return ck_accept(f, key, stated, proved);
+}
+
+void ck_confirm(ck *c, ck_node *n, const cJSON *json, double x)
+{
+    const struct ck_block *mark = c->blocks;
+    const char *rule = n->rule->name;
+    ck_fields f = ck_open(c, n->path, json, rule, rule);
+    ck_bound b = { INFINITY, INFINITY };
+    if (strcmp(ck_word(&f, "name"), n->name) != 0)
+        ck_fail(c, "%s (%s): it must be called '%s'", n->path, rule, n->name);
+    n->in = x;
+    /* an mlp that is the only part of a mix may answer for the mix */
+    n->mixed = ck_is(n, "mlp") && n->up == n - 1 && n->end == n->up->end && ck_is(n->up, "mix") &&
+               strcmp(ck_word(&f, "scope"), "mix") == 0;
+    /* without numbers, and with lip and out infinite, a leaf claims nothing */
+    const bool silent = cJSON_GetArraySize(json) == f.taken + 2 && cJSON_IsString(ck_get(json, "lip")) && n->rule->run;
+    if (!silent) b = n->rule->prove(&f, n, x);
+    n->lip = ck_claim(&f, "lip", b.lip);
+    n->out = ck_claim(&f, "out", b.out);
+    ck_close(&f);
+    ck_give_back(c, mark);
+}
+
 /* The fields around the proof; the region, the proof and its lip; the examples. */
 static void confirm(ck *c)
 {
     taut_checked *out = c->out;
-    ck_fields f = { c, "the certificate", "version 1", c->cert, 0 };
+    ck_fields f = { c, "the certificate", "version 2", c->cert, 0 };
     const char *norm = ck_word(&f, "norm");
     const cJSON *proof = ck_take(&f, "proof"), *examples = ck_take(&f, "examples");
     const double tokens = ck_stated(&f, "tokens");
     ck_word(&f, "format"), ck_word(&f, "tool"), ck_take(&f, "model");
     out->room = ck_stated(&f, "room");
     out->flat = strcmp(norm, "flat") == 0;
-    if (ck_stated(&f, "version") != 1) ck_fail(c, "the certificate's version is not 1");
+    if (ck_stated(&f, "version") != 2) ck_fail(c, "the certificate's version is not 2");
     if (!out->flat && strcmp(norm, "tokens") != 0) ck_fail(c, "the certificate's norm is neither tokens nor flat");
-    if (!(tokens >= 1 && tokens <= c->r.context) || tokens != floor(tokens))
-        ck_fail(c, "the certificate's tokens must be a whole number from 1 to the context, %.0f", c->r.context);
+    if (!(tokens >= 1 && tokens <= c->context) || tokens != floor(tokens))
+        ck_fail(c, "the certificate's tokens must be a whole number from 1 to the context, %.0f", c->context);
     out->tokens = (int64_t)tokens;
-    out->reach = ck_claim(&f, "reach", ck_add(out->room, ck_longest(c->embed)));
-    ck_confirm(c, c->root, proof, out->reach);
-    out->lip = ck_claim(&f, "lip", c->root->lip);
+    out->reach = ck_claim(&f, "reach", out->room + ck_longest(c->embed));
+    ck_confirm(c, c->nodes, proof, out->reach);
+    out->lip = ck_claim(&f, "lip", c->nodes->lip);
     if (*c->bad && isfinite(out->lip)) ck_fail(c, "%s is not finite: no finite lip is true", c->bad);
     ck_close(&f);
     for (const cJSON *e = examples ? examples->child : NULL; e; e = e->next) ck_example(c, e);
     out->holds = true;
+}
+
+static bool rounds_up(void)
+{
+    volatile double one = 1, tiny = 0x1p-70, three = 3;
+    return one + tiny > 1 && 1 / three > 0x1.5555555555555p-2 && -(tiny - one) < 1;
 }
 
 taut_status taut_check_files(taut_checked *out, const char *cert, const char *model)
@@ -87,12 +174,15 @@ taut_status taut_check_files(taut_checked *out, const char *cert, const char *mo
     if (!c->status) c->status = taut_file_read(&c->file, &c->size, model);
     if (!c->status && setjmp(c->end) == 0) {
         ck_model_read(c);
+        if (fesetround(FE_UPWARD) != 0 || !rounds_up()) ck_fail(c, "this machine cannot round upward");
         confirm(c);
     }
+    fesetround(FE_TONEAREST);
     const taut_status status = c->status;
     ck_give_back(c, NULL);
     cJSON_Delete(c->cert);
     cJSON_Delete(c->header);
+    cJSON_Delete(c->tree);
     free(c->file);
     free(c);
     free(text);

@@ -1,8 +1,8 @@
 /* taut check: is a certificate true of a model file?  docs/certificate.md is the specification.
  *
  * This folder shares no code with what makes certificates: it includes base/, cJSON and libm only.  Read it in this
- * order: up.h (rounding), norm.c (matrix norms), model.c (the file and its tree), rules.c and attention.c (every
- * number, every rule), example.c (predictions), check.c (the whole). */
+ * order: up.h (rounding), matrix.c (norms), model.c (the file and its tree), rules.c and attention.c (every rule),
+ * forward.c and example.c (predictions), check.c (the whole). */
 #ifndef TAUT_CHECK_CHECK_H
 #define TAUT_CHECK_CHECK_H
 #include <stdbool.h>

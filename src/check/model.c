@@ -1,176 +1,94 @@
-/* The model file: is it the one that the certificate names, where are its weights, and which tree is it?
+/* The model file: is it the one that the certificate names, which function does it say it is, where are its weights?
  *
  * The file is read once: the bytes that are hashed are the bytes that are used.  Every tensor must lie inside the file,
- * be F32 and have the shape that the recipe asks for.  A tensor that nobody asks for, a key that is missing, unknown or
- * there twice, a second [model] section: refused, since the function might then be another one. */
+ * be F32 and have the shape that its rule asks for.  A tensor that nobody asks for, a constant that is missing or
+ * unknown: refused, since the function might then be another one. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/sha256.h"
 #include "check/ck.h"
 
-enum { KEYS = sizeof(ck_recipe) / sizeof(double) };
-/* Keys and their words; # is a number >= 0, + a whole number >= 1. */
-static const char keys[] =
-    " arch=gpt|encoder width=+ depth=+ heads=+ context=+ mlp=+ norm=layernorm|rmsnorm|centernorm|none"
-    " norm_place=pre|post norm_eps=# embed_norm=false|true positions=learned|rope|alibi|none rope_base=# "
-    "bias=false|true"
-    " tied=false|true head_bias=false|true activation=gelu|gelu_tanh|relu|silu|tanh activation_factor=#"
-    " residual=plain|convex residual_alpha=# dropout=# attention_factor=# attention_out=#"
-    " attention_scale=inv_sqrt_head|inv_head|inv_width logit_scale=# init=normal|orthogonal|spectral init_std=#"
-    " zero_out=false|true ";
-
-/* The place of a word in "a|b|c ", or a number as JSON writes it; NaN: neither. */
-static double value_of(const char *text, const char *words)
-{
-    for (double place = 0; *words != '#' && *words != '+'; place++) {
-        const size_t size = strcspn(words, "| ");
-        if (size == strlen(text) && strncmp(words, text, size) == 0) return place;
-        if (words[size] == ' ') return NAN;
-        words += size + 1;
-    }
-    cJSON *number = cJSON_ParseWithOpts(text, NULL, 1);
-    const double v = cJSON_GetNumberValue(number);
-    cJSON_Delete(number);
-    return v >= 0 && v < 0x1p100 && (*words == '#' || (v >= 1 && v <= 0x1p24 && v == floor(v))) ? v : NAN;
-}
-
-static void read_line(ck *c, char *line)
-{
-    char *equals = strstr(line, " = "), name[40];
-    if (equals) *equals = 0;
-    snprintf(name, sizeof name, " %s=", line);
-    const char *known = strstr(keys, name);
-    int k = 0;
-    for (const char *s = keys; known && s < known; s++) k += *s == ' ';
-    if (!equals || !known || strpbrk(line, " =") || !isnan(c->r.all[k]))
-        ck_fail(c, "recipe: model.%.40s is not known to the checker, or there twice", line);
-    c->r.all[k] = value_of(equals + 3, known + strlen(name));
-    if (isnan(c->r.all[k])) ck_fail(c, "recipe: model.%s = %.40s is not known to the checker", line, equals + 3);
-}
-
-static void read_recipe(ck *c, char *text)
-{
-    int sections = 0;
-    bool inside = false;
-    for (int k = 0; k < KEYS; k++) c->r.all[k] = NAN;
-    for (char *line = text, *end; line; line = end) {
-        end = strchr(line, '\n');
-        if (end) *end++ = 0;
-        if (inside && *line && !strchr(line, '[')) read_line(c, line);
-        if (!strchr(line, '[')) continue;
-        sections += strstr(line, "model") != NULL;
-        inside = strcmp(line, "[model]") == 0;
-    }
-    for (int k = 0; k < KEYS; k++)
-        if (isnan(c->r.all[k])) ck_fail(c, "recipe: key number %d of its section [model] is missing", k);
-    const double head = c->r.width / c->r.heads, a = c->r.residual_alpha > 0 ? c->r.residual_alpha : 0.5 / c->r.depth;
-    const double scales[] = { 1 / sqrt(head), 1 / head, 1 / c->r.width };
-    c->keep = c->r.residual ? (float)(1 - a) : 1;
-    c->mix = c->r.residual ? (float)a : 1;
-    c->scale = (float)(c->r.attention_factor * scales[(int)c->r.attention_scale]);
-    c->factor = (float)c->r.activation_factor;
-    c->r.norm_eps = (float)c->r.norm_eps, c->r.attention_out = (float)c->r.attention_out;
-    if (sections != 1 || !(a <= 1) || head != floor(head) || (c->r.positions == ROPE && fmod(head, 2) != 0) ||
-        (c->r.norm == CENTERNORM && c->r.width < 2) || !((float)c->r.logit_scale > 0) || !(c->r.rope_base >= 1) ||
-        c->r.depth > 1000)
-        ck_fail(c, "recipe: its numbers do not fit each other");
-}
-
 static double item(const cJSON *list, int i) { return cJSON_GetNumberValue(cJSON_GetArrayItem(list, i)); }
 
-/* The tensor called path.sub+name, rows by cols, or a vector of that many; rows -1: as many as there are. */
-static ck_view tensor(ck *c, const char *path, const char *sub, const char *name, int64_t rows, int64_t cols)
+/* The tensor of this name as doubles; one of rank 1 is a row.  Not there: none. */
+static ck_mat tensor(ck *c, const char *name)
 {
-    char full[96];
-    snprintf(full, sizeof full, "%s.%s%s", path, sub, name);
-    const cJSON *t = ck_get(c->header, full), *shape = ck_get(t, "shape"), *at = ck_get(t, "data_offsets");
+    const cJSON *t = ck_get(c->header, name), *shape = ck_get(t, "shape"), *at = ck_get(t, "data_offsets");
     const char *dtype = cJSON_GetStringValue(ck_get(t, "dtype"));
     const int rank = cJSON_GetArraySize(shape);
-    const double lead = item(shape, 0), begin = item(at, 0), end = item(at, 1);
-    if (rows < 0) rows = lead >= 1 && lead <= 0x1p31 ? (int64_t)lead : 0;
-    const double count = (double)rows * (double)cols;
-    const bool vector = rank == 1 && lead == count && (rows == 1 || cols == 1);
-    const bool matrix = rank == 2 && lead == (double)rows && item(shape, 1) == (double)cols;
-    if (!dtype || strcmp(dtype, "F32") != 0 || !(vector || matrix) || end - begin != 4 * count ||
-        !(begin >= 0 && fmod(begin, 4) == 0 && end <= (double)c->size))
-        ck_fail(c, "model file: %s is not there as F32 numbers, %lld by %lld", full, (long long)rows, (long long)cols);
-    const ck_view v = { (const float *)(const void *)(c->file + (size_t)begin), NULL, rows, cols, cols, 1 };
-    for (int64_t i = 0; i < rows * cols && !*c->bad; i++)
-        if (!isfinite(v.f[i])) snprintf(c->bad, sizeof c->bad, "%.63s", full);
+    const double rows = rank == 2 ? item(shape, 0) : 1, cols = item(shape, rank - 1), begin = item(at, 0);
+    if (!t) return (ck_mat){ 0 };
+    if (!dtype || strcmp(dtype, "F32") != 0 || rank < 1 || rank > 2 || !(rows >= 1 && rows < 0x1p31) ||
+        !(cols >= 1 && cols < 0x1p31) || item(at, 1) - begin != 4 * rows * cols || rows != floor(rows) ||
+        cols != floor(cols) || !(begin >= 0 && fmod(begin, 4) == 0 && item(at, 1) <= (double)c->size))
+        ck_fail(c, "model file: %s is not a matrix of F32 numbers inside the file", name);
+    const float *from = (const float *)(const void *)(c->file + (size_t)begin);
+    const ck_mat m = ck_new(c, (int64_t)rows, (int64_t)cols);
+    for (int64_t i = 0; i < m.rows * m.cols; i++) {
+        m.v[i / m.cols * m.ld + i % m.cols] = (double)from[i];
+        if (!isfinite(from[i]) && !*c->bad) snprintf(c->bad, sizeof c->bad, "%.63s", name);
+    }
     c->used++;
+    return m;
+}
+
+/* A constant; an activation is its place in this list. */
+static double constant(ck_fields *f, const char *key)
+{
+    static const char *const curves[] = { "gelu", "gelu_tanh", "relu", "silu", "tanh", "abs" };
+    const cJSON *found = ck_take(f, key);
+    double v = cJSON_GetNumberValue(found);
+    for (int i = 0; i < 6 && cJSON_IsString(found); i++)
+        if (strcmp(found->valuestring, curves[i]) == 0) v = i;
+    if (!(fabs(v) < 0x1p100)) ck_fail(f->c, "%s (%s): %s is missing or not known", f->path, f->part, key);
     return v;
 }
 
-static ck_node *add(ck *c, ck_node *parent, ck_kind kind, const char *name)
+/* Tensor i of a node; size has the widths of the letters so far, 0 if not known yet. */
+static void load(ck *c, ck_node *n, int i, int64_t *size)
+{
+    char full[96];
+    const char *name = n->rule->tensors[i].name, *shape = n->rule->tensors[i].shape;
+    const bool tied = i == 0 && n->rule->constants[0] && strcmp(n->rule->constants[0], "tied") == 0 && n->k[0] != 0;
+    snprintf(full, sizeof full, "%s.%s", n->path, name);
+    n->w[i] = tied ? c->embed : tensor(c, full);
+    if (!n->w[i].v && strstr(name, "bias")) return;
+    const int64_t sides[] = { n->w[i].rows, n->w[i].cols };
+    for (int s = 0; s < 2; s++) {
+        int64_t *want = size + (shape[1] ? shape[s] : s ? shape[0] : '1') - '0';
+        if (*want == 0) *want = sides[s];
+        if (!n->w[i].v || *want != sides[s]) ck_fail(c, "model file: %s is missing or of another shape", full);
+    }
+}
+
+/* The node that the model's tree has here, with its parts; d is the width that comes in, the answer what goes out. */
+static int64_t build(ck *c, const cJSON *json, ck_node *up, int64_t d)
 {
     ck_node *n = c->nodes + c->count++;
-    *n = (ck_node){ .kind = kind, .parent = parent };
-    snprintf(n->name, sizeof n->name, "%s", name);
-    snprintf(n->path, sizeof n->path, "%.31s%s%.31s", parent ? parent->path : "",
-             parent && *parent->path && *name ? "." : "", name);
-    if (!parent) return n;
-    *(parent->last ? &parent->last->next : &parent->first) = n;
-    return parent->last = n;
+    ck_fields f = { c, "the model's tree", "taut.tree", json, 0 };
+    const char *rule = ck_word(&f, "rule"), *name = ck_word(&f, "name");
+    *n = (ck_node){ .rule = ck_rules, .name = name, .up = up };
+    while (n->rule->name && strcmp(n->rule->name, rule) != 0) n->rule++;
+    snprintf(n->path, sizeof n->path, "%.31s%s%.31s", up ? up->path : "", up && *up->path && *name ? "." : "", name);
+    if (!n->rule->name) ck_fail(c, "%s: the checker does not know the rule %.30s", n->path, rule);
+    int64_t size['z'] = { ['1' - '0'] = 1, ['d' - '0'] = d, ['t' - '0'] = (int64_t)c->context };
+    for (int i = 0; i < 8 && n->rule->constants[i]; i++) n->k[i] = constant(&f, n->rule->constants[i]);
+    for (int i = 0; i < 8 && n->rule->tensors[i].name; i++) load(c, n, i, size);
+    if (size['o' - '0']) d = size['o' - '0'];
+    const cJSON *of = n->rule->run ? NULL : ck_take(&f, "of");
+    for (const cJSON *k = of ? of->child : NULL; k; k = k->next) d = build(c, k, n, d);
+    ck_close(&f);
+    n->end = c->nodes + c->count;
+    return d;
 }
 
-/* Weight and bias number i of a node. */
-static void load(ck *c, ck_node *n, int i, const char *sub, double out, double in, bool bias)
+/* How many nodes a tree can have at most: so many objects are in it. */
+static int objects(const cJSON *json)
 {
-    n->w[i] = tensor(c, n->path, sub, "weight", (int64_t)out, (int64_t)in);
-    if (bias) n->b[i] = tensor(c, n->path, sub, "bias", 1, (int64_t)out);
-}
-
-static void add_norm(ck *c, ck_node *parent, const char *name, bool wanted)
-{
-    if (wanted && c->r.norm != NO_NORM)
-        load(c, add(c, parent, c->r.norm == CENTERNORM ? CENTER : NORM, name), 0, "", c->r.width, 1,
-             c->r.norm != RMSNORM);
-}
-
-/* keep x + mix f(x), f = [ norm?, attention or mlp, dropout? ], and a norm behind it? */
-static void add_branch(ck *c, ck_node *block, ck_kind kind, const char *norm)
-{
-    static const char *const sub[] = { "q.", "k.", "v.", "o." };
-    const double d = c->r.width;
-    ck_node *inner = add(c, add(c, block, MIX, ""), SEQUENCE, "");
-    add_norm(c, inner, norm, c->r.norm_place == 0);
-    ck_node *n = add(c, inner, kind, kind == MLP ? "mlp" : "attn");
-    for (int i = 0; i < 4 && kind == ATTENTION; i++) load(c, n, i, sub[i], d, d, c->r.bias);
-    if (kind == MLP) load(c, n, 0, "in.", c->r.mlp, d, c->r.bias), load(c, n, 1, "out.", d, c->r.mlp, c->r.bias);
-    if (c->r.dropout > 0) add(c, inner, DROP, "drop");
-    add_norm(c, block, norm, c->r.norm_place != 0);
-}
-
-static void build(ck *c)
-{
-    const double d = c->r.width;
-    c->nodes = ck_room(c, 16 * (int64_t)c->r.depth + 16, sizeof *c->nodes);
-    c->embed = tensor(c, "embed", "", "weight", -1, (int64_t)d);
-    if (!c->r.tied) c->bad[0] = 0; /* the embedding is then no part of f; reach answers for it */
-    c->root = add(c, NULL, SEQUENCE, "");
-    ck_node *body = c->body = add(c, c->root, SEQUENCE, "");
-    if (c->r.positions == LEARNED) load(c, add(c, body, POSITION, "pos"), 0, "", c->r.context, d, false);
-    add_norm(c, body, "embed_norm", c->r.embed_norm);
-    if (c->r.dropout > 0) add(c, body, DROP, "drop");
-    ck_node *blocks = add(c, body, SEQUENCE, "block");
-    for (int i = 0; i < (int)c->r.depth; i++) {
-        char number[12];
-        snprintf(number, sizeof number, "%d", i);
-        ck_node *block = add(c, blocks, SEQUENCE, number);
-        add_branch(c, block, ATTENTION, "norm1");
-        add_branch(c, block, MLP, "norm2");
-    }
-    add_norm(c, body, "norm", c->r.norm_place == 0);
-    if (c->r.arch) load(c, add(c, body, LINEAR, "transform"), 0, "", d, d, c->r.bias);
-    if (c->r.arch) add(c, body, POINTWISE, "transform_act");
-    add_norm(c, body, "transform_norm", c->r.arch);
-    c->head = add(c, c->root, LINEAR, "head");
-    c->head->w[0] = c->r.tied ? c->embed : tensor(c, "head", "", "weight", c->embed.rows, (int64_t)d);
-    if (c->r.head_bias) c->head->b[0] = tensor(c, "head", "", "bias", 1, c->embed.rows);
-    if (c->r.logit_scale != 1) add(c, c->root, SCALE, "logits");
-    if (c->used + 1 != cJSON_GetArraySize(c->header))
-        ck_fail(c, "model file: it has tensors that the recipe does not name");
+    int count = 0;
+    for (; json; json = json->next) count += cJSON_IsObject(json) + objects(json->child);
+    return count;
 }
 
 void ck_model_read(ck *c)
@@ -189,10 +107,18 @@ void ck_model_read(ck *c)
     uint64_t len = 0;
     for (int i = 7; i >= 0 && c->size >= 8; i--) len = len << 8 | (unsigned char)c->file[i];
     if (c->size >= 8 && len <= c->size - 8) c->header = cJSON_ParseWithLength(c->file + 8, (size_t)len);
-    const char *recipe = cJSON_GetStringValue(ck_get(ck_get(c->header, "__metadata__"), "taut.recipe"));
-    if (!recipe) ck_fail(c, "model file: not in the safetensors format, or without taut.recipe in its metadata");
+    const char *tree = cJSON_GetStringValue(ck_get(ck_get(c->header, "__metadata__"), "taut.tree"));
+    if (tree) c->tree = cJSON_ParseWithOpts(tree, NULL, 1);
+    if (!c->tree) ck_fail(c, "model file: not in the safetensors format, or without taut.tree in its metadata");
     c->size -= 8 + (size_t)len;
     memmove(c->file, c->file + 8 + len, c->size); /* the weights, now aligned */
-    read_recipe(c, strcpy(ck_room(c, (int64_t)strlen(recipe) + 1, 1), recipe));
-    build(c);
+    ck_fields f = { c, "the model's tree", "taut.tree", c->tree, 0 };
+    c->context = constant(&f, "tokens");
+    c->embed = tensor(c, "embed.weight");
+    c->nodes = ck_room(c, objects(c->tree), sizeof *c->nodes);
+    if (!(c->context >= 1 && c->embed.v)) ck_fail(c, "model file: no tokens, or no embed.weight");
+    build(c, ck_take(&f, "root"), NULL, c->embed.cols);
+    ck_close(&f);
+    if (c->used + 1 != cJSON_GetArraySize(c->header))
+        ck_fail(c, "model file: it has tensors that its tree does not name");
 }

@@ -1,5 +1,5 @@
 /* model.safetensors: every weight as float32, and in the metadata the recipe it was made from and the
- * vocabulary, so that the file alone is the model. */
+ * vocabulary, so that the file alone is the model; and the tree, so that it says which function it is without us. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,16 +57,20 @@ taut_status taut_model_save(const taut_model *m, const char *path)
 {
     taut_st_entry *entry = taut_calloc((size_t)m->weights, sizeof *entry);
     taut_slab_view *view = taut_calloc((size_t)m->weights, sizeof *view);
-    taut_status s = entry && view ? m->k->sync() : taut_no_memory("saving the model");
+    char *tree = taut_model_tree(m);
+    taut_status s = entry && view && tree ? m->k->sync() : taut_no_memory("saving the model");
     for (int i = 0; !s && i < m->weights; i++) {
         const taut_weight *w = &m->weight[i];
         view[i] = (taut_slab_view){ m->k, w->param->value };
         entry[i] = taut_slab_entry(&view[i], w->path, "F32", w->param);
     }
-    const taut_st_meta meta[] = {
-        { "format", "taut" }, { "taut.version", TAUT_VERSION }, { "taut.recipe", m->recipe }, { "taut.vocab", m->vocab }
-    };
-    if (!s) s = taut_safetensors_write(path, entry, m->weights, meta, 4);
+    const taut_st_meta meta[] = { { "format", "taut" },
+                                  { "taut.version", TAUT_VERSION },
+                                  { "taut.recipe", m->recipe },
+                                  { "taut.vocab", m->vocab },
+                                  { "taut.tree", tree } };
+    if (!s) s = taut_safetensors_write(path, entry, m->weights, meta, 5);
+    free(tree);
     free(entry);
     free(view);
     return s;
@@ -108,6 +112,19 @@ static taut_status read_spec(taut_model_spec *spec, const char *recipe, const ch
     return s;
 }
 
+/* A file from before trees were stored has none. */
+static taut_status check_tree(const taut_model *m, const taut_safetensors *st, const char *path)
+{
+    const char *stored = taut_safetensors_meta(st, "taut.tree");
+    if (!stored) return TAUT_OK;
+    char *tree = taut_model_tree(m);
+    if (!tree) return taut_no_memory("the model's tree");
+    const bool same = strcmp(stored, tree) == 0;
+    free(tree);
+    if (same) return TAUT_OK;
+    return taut_fail(TAUT_BAD_FILE, "%s: its recipe builds another function than its taut.tree says", path);
+}
+
 taut_status taut_model_open(taut_model **out, const char *path, const taut_kernels *k, bool grads)
 {
     taut_safetensors *st = NULL;
@@ -125,6 +142,7 @@ taut_status taut_model_open(taut_model **out, const char *path, const taut_kerne
     if (!s && reads_tokens && (!embed || embed->rank != 2 || embed->shape[0] < 1))
         s = taut_fail(TAUT_BAD_FILE, "%s: not a taut model (no embedding)", path);
     if (!s) s = taut_model_create(&m, &spec, reads_tokens ? embed->shape[0] : 0, recipe, vocab, k);
+    if (!s) s = check_tree(m, st, path);
     if (!s) s = check_weights(m, st, path);
     if (!s) s = taut_model_bind(m, grads);
     if (!s) s = load_weights(m, st, path);

@@ -46,7 +46,10 @@ taut_bound taut_model_bound(const taut_model *, taut_norm);
 taut_up up_model_rms(const taut_model *, taut_up lip); /* a constant in RMS units: |y|_RMS = |y| / sqrt(d) */
 bool taut_model_finite(const taut_model *);            /* no weight is NaN or infinite; with one, there is no bound */
 
-/* checkpoint.c: model.safetensors, float32, with recipe and vocabulary in its metadata */
+/* describe.c: JSON that says which function this is, but for its weights; the caller frees.  NULL: out of memory. */
+char *taut_model_tree(const taut_model *);
+
+/* checkpoint.c: model.safetensors, float32, with recipe, tree and vocabulary in its metadata */
 taut_status taut_model_save(const taut_model *, const char *path) TAUT_MUST_USE;
 taut_status taut_model_open(taut_model **out, const char *path, const taut_kernels *, bool grads) TAUT_MUST_USE;
 #endif

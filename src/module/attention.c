@@ -258,6 +258,18 @@ static void attention_params(taut_module *m, taut_visitor *v)
     }
 }
 
+static void attention_describe(const taut_module *m, taut_ledger *l)
+{
+    const taut_attention_spec *a = &((const attention *)m)->spec;
+    ledger_exact(l, "heads", (double)a->heads);
+    ledger_exact(l, "scale", a->scale);
+    ledger_exact(l, "out", a->out);
+    ledger_exact(l, "causal", a->causal);
+    ledger_exact(l, "alibi", a->alibi);
+    ledger_exact(l, "rope", a->rope ? a->rope_base : 0);
+    if (a->queries) ledger_exact(l, "queries", (double)a->queries);
+}
+
 static const taut_module_ops attention_ops = {
     .kind = "attention",
     .plan = attention_plan,
@@ -266,6 +278,7 @@ static const taut_module_ops attention_ops = {
     .vjp = attention_vjp,
     .bound = attention_bound,
     .params = attention_params,
+    .describe = attention_describe,
     .free = leaf_free,
 };
 

@@ -43,6 +43,7 @@ taut_bound taut_bound_triangle(taut_bound f, taut_region in, double keep, double
 taut_bound taut_bound_mixed(const taut_module *f, const char *name, taut_region in, double keep, double mix)
 {
     if (!f->ops->bound_mixed) return taut_bound_triangle(taut_bound_named(f, name, in), in, keep, mix);
+    if (f->ops->inlined) return f->ops->bound_mixed(f, in, keep, mix);
     ledger_name(in.ledger, name);
     ledger_open(in.ledger, f->ops->kind);
     ledger_word(in.ledger, "scope", "mix"); /* lip and out are of keep x + mix f(x) */

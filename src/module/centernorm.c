@@ -75,6 +75,11 @@ static void centernorm_params(taut_module *m, taut_visitor *v)
     taut_visit_param(v, &((centernorm *)m)->bias);
 }
 
+static void centernorm_describe(const taut_module *m, taut_ledger *l)
+{
+    ledger_exact(l, "factor", ((const centernorm *)m)->ratio);
+}
+
 static const taut_module_ops centernorm_ops = {
     .kind = "centernorm",
     .plan = centernorm_plan,
@@ -83,6 +88,7 @@ static const taut_module_ops centernorm_ops = {
     .vjp = centernorm_vjp,
     .bound = centernorm_bound,
     .params = centernorm_params,
+    .describe = centernorm_describe,
     .free = leaf_free,
 };
 

@@ -224,6 +224,19 @@ static void cosattention_params(taut_module *m, taut_visitor *v)
     }
 }
 
+static void cosattention_describe(const taut_module *m, taut_ledger *l)
+{
+    const taut_cosattention_spec *a = &((const cosattention *)m)->spec;
+    ledger_exact(l, "heads", (double)a->heads);
+    ledger_exact(l, "scale", a->tau);
+    ledger_exact(l, "out", a->out);
+    ledger_exact(l, "causal", a->causal);
+    ledger_exact(l, "alibi", a->alibi);
+    ledger_exact(l, "rope", a->rope ? a->rope_base : 0);
+    ledger_exact(l, "eps", a->eps);
+    ledger_exact(l, "values", a->values);
+}
+
 static const taut_module_ops cosattention_ops = {
     .kind = "cosattention",
     .plan = cosattention_plan,
@@ -232,6 +245,7 @@ static const taut_module_ops cosattention_ops = {
     .vjp = cosattention_vjp,
     .bound = cosattention_bound,
     .params = cosattention_params,
+    .describe = cosattention_describe,
     .free = leaf_free,
 };
 

@@ -6,4 +6,5 @@
 
 taut_slopes taut_curve_slopes(taut_curve);
 taut_slopes taut_curve_ratio(taut_curve); /* where f(x)/x lies */
+const char *taut_curve_name(taut_curve);  /* as recipes spell it */
 #endif

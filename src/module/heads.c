@@ -106,6 +106,12 @@ static void heads_free(taut_module *m)
     free(m);
 }
 
+static void heads_describe(const taut_module *m, taut_ledger *l)
+{
+    const taut_children *c = &((const heads *)m)->of;
+    for (int i = 0; i < c->count; i++) taut_describe(c->module[i], c->name[i], l);
+}
+
 static const taut_module_ops heads_ops = {
     .kind = "heads",
     .plan = heads_plan,
@@ -115,6 +121,7 @@ static const taut_module_ops heads_ops = {
     .bound = heads_bound,
     .params = heads_params,
     .parts = heads_parts,
+    .describe = heads_describe,
     .free = heads_free,
 };
 

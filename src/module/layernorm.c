@@ -91,6 +91,13 @@ static void layernorm_params(taut_module *m, taut_visitor *v)
     if (s->centre) taut_visit_param(v, &s->bias);
 }
 
+static void layernorm_describe(const taut_module *m, taut_ledger *l)
+{
+    const layernorm *s = (const layernorm *)m;
+    ledger_exact(l, "eps", s->eps);
+    ledger_exact(l, "centred", s->centre);
+}
+
 static const taut_module_ops layernorm_ops = {
     .kind = "layernorm",
     .plan = layernorm_plan,
@@ -99,6 +106,7 @@ static const taut_module_ops layernorm_ops = {
     .vjp = layernorm_vjp,
     .bound = layernorm_bound,
     .params = layernorm_params,
+    .describe = layernorm_describe,
     .free = leaf_free,
 };
 

@@ -70,6 +70,12 @@ static void linear_params(taut_module *m, taut_visitor *v)
     if (s->has_bias) taut_visit_param(v, &s->bias);
 }
 
+static void linear_describe(const taut_module *m, taut_ledger *l)
+{
+    const linear *s = (const linear *)m;
+    ledger_exact(l, "tied", s->w != &s->own); /* to the model's embedding */
+}
+
 static const taut_module_ops linear_ops = {
     .kind = "linear",
     .plan = linear_plan,
@@ -78,6 +84,7 @@ static const taut_module_ops linear_ops = {
     .vjp = linear_vjp,
     .bound = linear_bound,
     .params = linear_params,
+    .describe = linear_describe,
     .free = leaf_free,
 };
 

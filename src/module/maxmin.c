@@ -52,6 +52,11 @@ static taut_bound maxmin_bound(const taut_module *m, taut_region in)
     return (taut_bound){ { 1 }, in };
 }
 
+static void maxmin_describe(const taut_module *m, taut_ledger *l)
+{
+    ledger_exact(l, "group", (double)((const maxmin *)m)->group);
+}
+
 static const taut_module_ops maxmin_ops = {
     .kind = "maxmin",
     .plan = maxmin_plan,
@@ -60,6 +65,7 @@ static const taut_module_ops maxmin_ops = {
     .vjp = maxmin_vjp,
     .bound = maxmin_bound,
     .params = leaf_no_params,
+    .describe = maxmin_describe,
     .free = leaf_free,
 };
 

@@ -51,8 +51,6 @@ static void mix_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_te
 static taut_bound mix_bound(const taut_module *m, taut_region in)
 {
     const residual *s = (const residual *)m;
-    ledger_exact(in.ledger, "keep", s->keep);
-    ledger_exact(in.ledger, "mix", s->mix);
     return taut_bound_mixed(s->f, "", in, s->keep, s->mix);
 }
 
@@ -69,6 +67,17 @@ static void mix_free(taut_module *m)
     free(m);
 }
 
+static void mix_describe(const taut_module *m, taut_ledger *l)
+{
+    const residual *s = (const residual *)m;
+    ledger_exact(l, "keep", s->keep);
+    ledger_exact(l, "mix", s->mix);
+    if (s->f->ops->inlined)
+        s->f->ops->describe(s->f, l);
+    else
+        taut_describe(s->f, "", l);
+}
+
 static const taut_module_ops mix_ops = {
     .kind = "mix",
     .plan = mix_plan,
@@ -78,6 +87,7 @@ static const taut_module_ops mix_ops = {
     .bound = mix_bound,
     .params = mix_params,
     .parts = mix_parts,
+    .describe = mix_describe,
     .free = mix_free,
 };
 

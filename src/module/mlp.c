@@ -132,6 +132,13 @@ static void mlp_params(taut_module *m, taut_visitor *v)
     if (s->bias) taut_visit_param(v, &s->b_out);
 }
 
+static void mlp_describe(const taut_module *m, taut_ledger *l)
+{
+    const mlp *s = (const mlp *)m;
+    ledger_word(l, "curve", taut_curve_name(s->curve));
+    ledger_exact(l, "factor", s->factor);
+}
+
 static const taut_module_ops mlp_ops = {
     .kind = "mlp",
     .plan = mlp_plan,
@@ -141,6 +148,7 @@ static const taut_module_ops mlp_ops = {
     .bound = mlp_bound,
     .bound_mixed = mlp_bound_mixed,
     .params = mlp_params,
+    .describe = mlp_describe,
     .free = leaf_free,
 };
 

@@ -108,6 +108,7 @@ typedef struct taut_tour {
 typedef struct {
     const char *kind;
     bool trains_only; /* the identity when the network is used */
+    bool inlined;     /* in a mix, its parts stand in the ledger as the mix's own */
     taut_plan (*plan)(const taut_module *, taut_shape in);
     void (*forward)(const taut_module *, taut_run *, taut_tensor y, taut_point at);
     void (*jvp)(const taut_module *, taut_run *, taut_tensor ty, taut_tensor tx, taut_point at);
@@ -118,6 +119,7 @@ typedef struct {
     void (*params)(taut_module *, taut_visitor *);
     /* (combinators only) each child, at the point where it stands once forward has filled the trace */
     void (*parts)(const taut_module *, taut_point at, taut_tour *);
+    void (*describe)(const taut_module *, taut_ledger *); /* (optional) the constants that make f, and its parts */
     void (*free)(taut_module *);
 } taut_module_ops;
 
@@ -156,6 +158,9 @@ taut_bound taut_bound_named(const taut_module *, const char *name, taut_region i
  * |f(x)|. */
 taut_bound taut_bound_mixed(const taut_module *, const char *name, taut_region in, double keep, double mix);
 taut_bound taut_bound_triangle(taut_bound f, taut_region in, double keep, double mix);
+
+/* describe.c: a node that says which function this is, but for its weights.  What only matters in training is left out. */
+void taut_describe(const taut_module *, const char *name, taut_ledger *);
 
 /* params.c */
 void taut_tour_parts(const taut_module *root, taut_point at,

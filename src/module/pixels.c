@@ -72,6 +72,17 @@ static taut_bound pixels_bound(const taut_module *m, taut_region in)
     return (taut_bound){ lip, region_after(in, size, round) };
 }
 
+static void pixels_describe(const taut_module *m, taut_ledger *l)
+{
+    const taut_pixels *p = &((const pixels *)m)->pixels;
+    ledger_exact(l, "height", (double)p->height);
+    ledger_exact(l, "width", (double)p->width);
+    ledger_exact(l, "patch_height", (double)p->ph);
+    ledger_exact(l, "patch_width", (double)p->pw);
+    ledger_list(l, "scale", p->scale, (int)p->channels);
+    ledger_list(l, "shift", p->shift, (int)p->channels);
+}
+
 static const taut_module_ops pixels_ops = {
     .kind = "pixels",
     .plan = pixels_plan,
@@ -80,6 +91,7 @@ static const taut_module_ops pixels_ops = {
     .vjp = pixels_vjp,
     .bound = pixels_bound,
     .params = leaf_no_params,
+    .describe = pixels_describe,
     .free = leaf_free,
 };
 

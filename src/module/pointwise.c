@@ -59,12 +59,25 @@ taut_slopes taut_curve_slopes(taut_curve curve)
 
 taut_slopes taut_curve_ratio(taut_curve curve) { return curve == TAUT_ABS ? slopes_abs() : slopes_relu(); }
 
+const char *taut_curve_name(taut_curve curve)
+{
+    static const char *const names[] = { "gelu", "gelu_tanh", "relu", "silu", "tanh", "abs" };
+    return names[curve];
+}
+
 static taut_bound pointwise_bound(const taut_module *m, taut_region in)
 {
     const pointwise *s = (const pointwise *)m;
     const taut_up factor = up_exact(s->factor), size = up_mul(factor, in.size);
     return (taut_bound){ up_mul(factor, up_slopes_lip(taut_curve_slopes(s->curve))),
                          region_after(in, size, up_round_curve(size)) };
+}
+
+static void pointwise_describe(const taut_module *m, taut_ledger *l)
+{
+    const pointwise *s = (const pointwise *)m;
+    ledger_word(l, "curve", taut_curve_name(s->curve));
+    ledger_exact(l, "factor", s->factor);
 }
 
 static const taut_module_ops pointwise_ops = {
@@ -75,6 +88,7 @@ static const taut_module_ops pointwise_ops = {
     .vjp = pointwise_slope,
     .bound = pointwise_bound,
     .params = leaf_no_params,
+    .describe = pointwise_describe,
     .free = leaf_free,
 };
 

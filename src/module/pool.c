@@ -54,6 +54,8 @@ static taut_bound pool_bound(const taut_module *m, taut_region in)
     return b;
 }
 
+static void pool_describe(const taut_module *m, taut_ledger *l) { ledger_exact(l, "mean", ((const pool *)m)->mean); }
+
 static const taut_module_ops pool_ops = {
     .kind = "pool",
     .plan = pool_plan,
@@ -62,6 +64,7 @@ static const taut_module_ops pool_ops = {
     .vjp = pool_vjp,
     .bound = pool_bound,
     .params = leaf_no_params,
+    .describe = pool_describe,
     .free = leaf_free,
 };
 

@@ -114,15 +114,14 @@ static taut_bound potential_bound_mixed(const taut_module *m, taut_region in, do
     const double *w = taut_ref_values(&s->weight), scale = *taut_ref_values(&s->scale);
     const taut_slopes f = taut_curve_slopes(s->curve);
     const taut_up norm = ledger_note(in.ledger, "norm", up_norm(w, hidden, width));
-    const taut_up bias = ledger_note(in.ledger, "bias",
-                                     s->has_bias ? up_norm_frobenius(taut_ref_values(&s->bias), hidden) : UP_ZERO);
-    ledger_exact(in.ledger, "scale", scale);
     const taut_lo over = lo_exact(scale), root = lo_sqrt(over);
+    const taut_up shift_in = s->has_bias ? up_norm_frobenius(taut_ref_values(&s->bias), hidden) : UP_ZERO;
+    const taut_up bias = ledger_note(in.ledger, "bias", shift_in.v == 0 ? UP_ZERO : up_div(shift_in, root));
     const taut_up ratio = up_div(up_mul(norm, norm), over), weight = up_exact(mix);
     const taut_up linear = up_potential_lip(turned(taut_curve_ratio(s->curve), scale), ratio, keep, mix);
-    const taut_up shift = up_mul(up_mul((taut_up){ 2 }, weight), up_div(up_mul(norm, bias), over));
-    const taut_up round = up_potential_round(width, hidden, f, up_div(up_norm_frobenius(w, hidden * width), root),
-                                             up_div(bias, root), UP_ZERO, in.size);
+    const taut_up shift = up_mul(up_mul((taut_up){ 2 }, weight), up_mul(up_sqrt(ratio), bias));
+    const taut_up round = up_potential_round(width, hidden, f, up_div(up_norm_frobenius(w, hidden * width), root), bias,
+                                             UP_ZERO, in.size);
     const taut_up size = up_add(up_mul(linear, in.size), shift), kept = up_mul(up_exact(keep), in.size);
     return (
         taut_bound){ up_potential_lip(turned(f, scale), ratio, keep, mix),
@@ -139,6 +138,11 @@ static void potential_params(taut_module *m, taut_visitor *v)
     taut_visit_param(v, &s->scale);
 }
 
+static void potential_describe(const taut_module *m, taut_ledger *l)
+{
+    ledger_word(l, "curve", taut_curve_name(((const potential *)m)->curve));
+}
+
 static const taut_module_ops potential_ops = {
     .kind = "potential",
     .plan = potential_plan,
@@ -148,6 +152,7 @@ static const taut_module_ops potential_ops = {
     .bound = potential_bound,
     .bound_mixed = potential_bound_mixed,
     .params = potential_params,
+    .describe = potential_describe,
     .free = leaf_free,
 };
 

@@ -31,6 +31,11 @@ static taut_bound scale_bound(const taut_module *m, taut_region in)
                          region_after(in, up_mul(factor, in.size), up_round_sum(up_mul(factor, in.size), UP_ZERO)) };
 }
 
+static void scale_describe(const taut_module *m, taut_ledger *l)
+{
+    ledger_exact(l, "factor", ((const scale *)m)->factor);
+}
+
 static const taut_module_ops scale_ops = {
     .kind = "scale",
     .plan = scale_plan,
@@ -39,6 +44,7 @@ static const taut_module_ops scale_ops = {
     .vjp = scale_linear,
     .bound = scale_bound,
     .params = leaf_no_params,
+    .describe = scale_describe,
     .free = leaf_free,
 };
 

@@ -105,11 +105,14 @@ static taut_bound sequence_bound(const taut_module *m, taut_region in)
     const taut_children *c = &((const sequence *)m)->of;
     taut_bound whole = { { 1 }, in };
     for (int i = 0; i < c->count; i++) {
+        if (c->module[i]->ops->trains_only) continue;
         const taut_bound b = taut_bound_named(c->module[i], c->name[i], whole.out);
-        whole = (taut_bound){ i ? up_mul(whole.lip, b.lip) : b.lip, b.out };
+        whole = (taut_bound){ whole.lip.v == 1 ? b.lip : up_mul(whole.lip, b.lip), b.out };
     }
     return whole;
 }
+
+static const taut_module_ops sequence_ops;
 
 /* A single child, but for those that only matter in training, is asked about the mix itself. */
 static taut_bound sequence_bound_mixed(const taut_module *m, taut_region in, double keep, double mix)
@@ -121,7 +124,8 @@ static taut_bound sequence_bound_mixed(const taut_module *m, taut_region in, dou
             real++;
             at = i;
         }
-    if (real == 1) return taut_bound_mixed(c->module[at], c->name[at], in, keep, mix);
+    if (real == 1 && c->module[at]->ops != &sequence_ops)
+        return taut_bound_mixed(c->module[at], c->name[at], in, keep, mix);
     return taut_bound_triangle(sequence_bound(m, in), in, keep, mix);
 }
 
@@ -141,8 +145,15 @@ static void sequence_free(taut_module *m)
     free(m);
 }
 
+static void sequence_describe(const taut_module *m, taut_ledger *l)
+{
+    const taut_children *c = &((const sequence *)m)->of;
+    for (int i = 0; i < c->count; i++) taut_describe(c->module[i], c->name[i], l);
+}
+
 static const taut_module_ops sequence_ops = {
     .kind = "sequence",
+    .inlined = true,
     .plan = sequence_plan,
     .forward = sequence_forward,
     .jvp = sequence_jvp,
@@ -151,6 +162,7 @@ static const taut_module_ops sequence_ops = {
     .bound_mixed = sequence_bound_mixed,
     .params = sequence_params,
     .parts = sequence_parts,
+    .describe = sequence_describe,
     .free = sequence_free,
 };
 

@@ -132,7 +132,7 @@ static taut_bound sll_bound_mixed(const taut_module *m, taut_region in, double k
     const taut_slopes f = taut_curve_slopes(s->curve);
     const taut_sll_numbers n = up_sll(taut_ref_values(&s->weight), s->has_bias ? taut_ref_values(&s->bias) : NULL,
                                       taut_ref_values(&s->log_q), hidden, width, EPS);
-    const taut_up ratio = ledger_note(in.ledger, "ratio", n.ratio), weight = up_exact(mix);
+    const taut_up ratio = n.ratio, weight = up_exact(mix);
     const taut_up bias = ledger_note(in.ledger, "bias", n.bias);
     const taut_up linear = up_potential_lip(taut_curve_ratio(s->curve), ratio, keep, mix);
     const taut_up shift = up_mul(up_mul((taut_up){ 2 }, weight), bias);
@@ -154,6 +154,11 @@ static void sll_params(taut_module *m, taut_visitor *v)
     taut_visit_param(v, &s->log_q);
 }
 
+static void sll_describe(const taut_module *m, taut_ledger *l)
+{
+    ledger_word(l, "curve", taut_curve_name(((const sll *)m)->curve));
+}
+
 static const taut_module_ops sll_ops = {
     .kind = "sll",
     .plan = sll_plan,
@@ -163,6 +168,7 @@ static const taut_module_ops sll_ops = {
     .bound = sll_bound,
     .bound_mixed = sll_bound_mixed,
     .params = sll_params,
+    .describe = sll_describe,
     .free = leaf_free,
 };
 

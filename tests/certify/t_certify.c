@@ -139,18 +139,16 @@ static void check_family(const cJSON *family, const char *path, const int *index
     const int64_t d = model->spec.width, dh = d / model->spec.heads;
     const double *q = taut_ref_values(param(path, "q.weight")), *k = taut_ref_values(param(path, "k.weight")),
                  *v = taut_ref_values(param(path, "v.weight")), *o = taut_ref_values(param(path, "o.weight"));
-    const cJSON *t = cJSON_GetObjectItem(family, "weights"), *r = cJSON_GetObjectItem(family, "shares");
+    const cJSON *t = cJSON_GetObjectItem(family, "weights");
     double *out = doubles(d * d * live), *logit = doubles(d * d * live);
     for (int64_t i = 0; i < d * d * live; i++) {
         const int64_t head = i / (d * d), row = i / d % d, col = i % d, at = index[head] * dh;
         for (int64_t c = at; c < at + dh; c++) {
             out[row * d * live + head * d + col] += cJSON_GetArrayItem(t, (int)head)->valuedouble * o[row * d + c] *
                                                     v[c * d + col];
-            logit[i] += cJSON_GetArrayItem(r, (int)head)->valuedouble * k[c * d + row] * q[c * d + col];
+            logit[i] += k[c * d + row] * q[c * d + col] / cJSON_GetArrayItem(t, (int)head)->valuedouble;
         }
     }
-    for (int h = 0; h < live; h++)
-        CHECK_LE(1 - 1e-15, cJSON_GetArrayItem(t, h)->valuedouble * cJSON_GetArrayItem(r, h)->valuedouble, "r t >= 1");
     at_least(family, "out_norm", spectral(out, d, d * live));
     if (model->spec.positions != TAUT_POS_ROPE) at_least(family, "logit_norm", spectral(logit, d * live, d));
     free(out), free(logit);
@@ -185,13 +183,15 @@ static void walk(const cJSON *node, const char *path, double keep, double mix)
         check_attention(node, here);
         return;
     }
-    if (strcmp(rule, "mix") == 0) keep = number(node, "keep"), mix = number(node, "mix");
+    const double a = taut_spec_alpha(&model->spec);
+    if (strcmp(rule, "mix") == 0) keep = model->spec.convex ? (double)(float)(1 - a) : 1;
+    if (strcmp(rule, "mix") == 0) mix = model->spec.convex ? (double)(float)a : 1;
     cJSON_ArrayForEach(child, cJSON_GetObjectItem(node, "of"))
     {
         walk(child, here, keep, mix);
         product *= number(child, "lip");
     }
-    if (strcmp(rule, "sequence") == 0 && !scoped) CHECK_LE(product * (1 - 1e-12), number(node, "lip"), "a product");
+    if (strcmp(rule, "sequence") == 0) CHECK_LE(product * (1 - 1e-12), number(node, "lip"), "a product");
     CHECK(number(node, "out") > 0, "a region");
 }
 
@@ -220,7 +220,7 @@ static void whole(const char *text, taut_norm n)
     CHECK(back && cJSON_Compare(back, c.json, true), "reads back");
     CHECK(number(c.json, "lip") == c.lip.v && number(c.json, "reach") == c.reach.v && number(c.json, "room") == room,
           "the numbers of the certificate");
-    CHECK(strcmp(word(back, "format"), "taut-certificate") == 0 && number(back, "version") == 1, "what it is");
+    CHECK(strcmp(word(back, "format"), "taut-certificate") == 0 && number(back, "version") == 2, "what it is");
     CHECK(strcmp(word(back, "norm"), n == TAUT_NORM_FLAT ? "flat" : "tokens") == 0, "its norm");
     CHECK(number(back, "tokens") == (double)m->spec.context && c.tokens == m->spec.context, "its length");
     stat(temp_path("model.safetensors"), &info);

@@ -62,27 +62,40 @@ static inline const char *one_of(const char *words) /* of "a|b|c" */
 /* A model of a random kind with random weights of that size, saved; the caller frees. */
 static inline taut_model *random_model(double size, const char *more)
 {
-    char text[1500];
+    char text[2000];
+    const char *norm = one_of("layernorm|rmsnorm|centernorm|none");
+    const int layer = rng_int(0, 2) == 0 ? (int)rng_int(1, 2) : 0, cosine = rng_int(0, 2) == 0;
     taut_config *cfg = NULL;
     taut_model_spec spec;
     taut_model *m = NULL;
     snprintf(text, sizeof text,
-             "[model]\narch = %s\nwidth = 8\ndepth = %d\nheads = %s\ncontext = 5\nmlp = 7\nnorm = %s\nnorm_place = %s\n"
+             "[model]\narch = %s\nwidth = 8\ndepth = %d\nheads = %s\ncontext = 5\nmlp = 6\nnorm = %s\nnorm_place = %s\n"
              "norm_eps = %s\nembed_norm = %s\npositions = %s\nbias = %s\ntied = %s\nhead_bias = %s\nactivation = %s\n",
-             one_of("gpt|encoder"), (int)rng_int(1, 2), one_of("1|2|4"), one_of("layernorm|rmsnorm|centernorm|none"),
-             one_of("pre|post"), one_of("0.01|1e-5"), one_of("true|false"), one_of("learned|rope|alibi|none"),
-             one_of("true|false"), one_of("true|false"), one_of("true|false"), one_of("gelu|gelu_tanh|relu|silu|tanh"));
+             one_of("gpt|encoder"), (int)rng_int(1, 2), one_of("1|2|4"), norm, layer ? "post" : one_of("pre|post"),
+             one_of("0.01|1e-5"), strcmp(norm, "none") == 0 ? "false" : one_of("true|false"),
+             one_of("learned|rope|alibi|none"), one_of("true|false"), one_of("true|false"), one_of("true|false"),
+             one_of(layer ? "gelu|relu|tanh" : "gelu|gelu_tanh|relu|silu|tanh|abs|maxmin"));
     snprintf(text + strlen(text), sizeof text - strlen(text),
              "activation_factor = %s\nresidual = %s\nresidual_alpha = %s\ndropout = %s\nattention_factor = %s\n"
              "attention_scale = %s\nattention_out = %s\nlogit_scale = %s\n%s",
-             one_of("1|0.8858"), one_of("plain|convex"), one_of("0|0.3"), one_of("0|0.1"), one_of("1|0.5"),
-             one_of("inv_sqrt_head|inv_head|inv_width"), one_of("1|0.3333"), one_of("1|0.25"), more);
+             layer ? "1" : one_of("1|0.8858"), one_of("plain|convex|channel"), one_of("0|0.3"), one_of("0|0.1"),
+             cosine ? "1" : one_of("1|0.5"), one_of("inv_sqrt_head|inv_head|inv_width"),
+             cosine ? "1" : one_of("1|0.3333"), one_of("1|0.25"), more);
+    if (layer) strcat(text, layer == 1 ? "mlp_block = potential\n" : "mlp_block = sll\n");
+    if (rng_int(0, 1)) strcat(text, "droppath = 0.1\n");
+    if (cosine)
+        snprintf(text + strlen(text), sizeof text - strlen(text),
+                 "attention = cosine\ncosine_tau = %s\ncosine_eps = %s\ncosine_nu = 0.5\ncosine_values = %s\n",
+                 one_of("1|12"), one_of("0.01|0.5"), one_of("true|false"));
     taut_status s = taut_config_parse(&cfg, text, "test");
     if (!s) s = taut_model_spec_read(&spec, cfg);
     char *printed = taut_config_print(cfg);
     if (!s) s = taut_model_create(&m, &spec, TOKENS, printed, "bytes", taut_kernels_find("ref"));
     if (!s) s = taut_model_bind(m, false);
     for (int64_t i = 0; !s && i < m->slab; i++) ((double *)m->values)[i] = as_f32(size * rng_pm());
+    for (int i = 0; !s && i < m->weights; i++) /* mostly a layer that could have been trained */
+        if (strstr(m->weight[i].path, "mlp.scale") && rng_int(0, 3))
+            ((double *)m->values)[m->weight[i].offset] = as_f32(2 + rng_unit());
     if (!s) s = taut_model_save(m, model_path);
     if (s) fprintf(stderr, "%s\n", taut_last_error()), abort();
     free(printed);
@@ -128,7 +141,7 @@ static inline cJSON *certificate(const taut_model *m, bool flat, double room)
     };
     cJSON *cert = cJSON_CreateObject();
     cJSON_AddStringToObject(cert, "format", "taut-certificate");
-    put_exact(cert, "version", 1);
+    put_exact(cert, "version", 2);
     cJSON_AddStringToObject(cert, "tool", "test");
     add_hash(cert);
     cJSON_AddStringToObject(cert, "norm", flat ? "flat" : "tokens");
@@ -141,7 +154,7 @@ static inline cJSON *certificate(const taut_model *m, bool flat, double room)
     make_body(&g, parts, &x, &chain);
     const double body = chain;
     const double *w = weight_of(&g, s->tied ? "embed" : "head", "weight");
-    make_linear(&g, parts, "head", w, TOKENS, &x, &chain);
+    make_linear(&g, parts, "head", "head", w, TOKENS, s->width, &x, &chain);
     const double c = as_f32(s->logit_scale);
     if (s->logit_scale != 1) finish(node(parts, "scale", "logits"), c, c * x, &x, &chain);
     finish(proof, chain, x, &x, &root);

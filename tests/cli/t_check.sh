@@ -12,9 +12,13 @@ code() { # CODE FILE... : taut check must end with it and say one line, on stdou
 }
 says() { grep -q -- "$1" "$tmp/err"; }
 # shellcheck disable=SC2086
-for set in "" "--set model.norm=none --set model.residual=convex --set model.attention_scale=inv_width" \
+for set in "" "--set model.norm=none --set model.residual=convex --set model.attention_scale=inv_width --set model.activation=abs" \
     "--set model.positions=rope --set model.norm=rmsnorm --set model.tied=false --set model.dropout=0.1" \
     "--set model.positions=alibi --set model.norm=centernorm --set model.norm_place=post --set model.activation=silu" \
+    "--set model.attention=cosine --set model.norm=centernorm --set model.residual=channel --set model.droppath=0.1" \
+    "--set model.attention=cosine --set model.cosine_values=true --set model.positions=rope --set model.activation=maxmin" \
+    "--set model.norm=none --set model.mlp_block=potential --set model.activation=relu" \
+    "--set model.norm=none --set model.mlp_block=sll --set model.activation=relu" \
     "--set model.arch=encoder --set model.bias=false --set model.logit_scale=0.5 --set model.activation=tanh"; do
     rm -rf "$run"
     "$TAUT" train $small $set --out "$run" >"$tmp/log" 2>&1
@@ -55,4 +59,4 @@ check "one operand" code 1 "$cert"
 "$TAUT" check "$tmp/low.json" "$run" --json >"$tmp/json"; rc=$?
 check "exit 2 with --json" [ $rc = 2 ]
 check "why, with --json" grep -q 'lip is stated' "$tmp/json"
-finish "check        five architectures, two norms, $checks checks"
+finish "check        nine architectures, two norms, $checks checks"
