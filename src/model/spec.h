@@ -38,7 +38,11 @@ typedef struct {
     bool cosine; /* cosine attention: logits tau n(q).n(k), output times nu; values normalised too when asked */
     double cosine_tau, cosine_eps, cosine_nu;
     bool cosine_values;
-    bool position;             /* attention by position alone */
+    bool position;         /* attention by position alone */
+    bool plash, clustered; /* attention in linear time, in the place of softmax attention */
+    taut_plash_spec plash_spec;
+    taut_clustered_spec clustered_spec;
+    int settle;                /* prototypes: 0 drawn at random, else put on keys before training (taut_run) */
     int64_t attention_blocks;  /* the blocks from this one on have no attention */
     bool bare_first, bare_mlp; /* no residual around the first attention, around any MLP */
     double attention_scale, attention_out, logit_scale, dropout;
@@ -54,7 +58,12 @@ taut_status taut_model_spec_read(taut_model_spec *, taut_config *cfg) TAUT_MUST_
 taut_status taut_spec_read_mlp(taut_model_spec *, taut_config *cfg) TAUT_MUST_USE;
 taut_status taut_spec_read_patches(taut_model_spec *, taut_config *cfg) TAUT_MUST_USE;
 
+/* spec_plash.c: the keys of model.attention = plash and clustered, once everything else is read. */
+taut_status taut_spec_read_plash(taut_model_spec *, taut_config *cfg) TAUT_MUST_USE;
+taut_status taut_spec_read_clustered(taut_model_spec *, taut_config *cfg) TAUT_MUST_USE;
+
 /* Shared by the readers of all architectures. */
+int taut_spec_list(double *out, int room, const char *text); /* numbers between blanks or commas; -1: something else */
 void taut_spec_read_activation(taut_model_spec *, taut_config *cfg);
 void taut_spec_read_init(taut_model_spec *, taut_config *cfg);
 

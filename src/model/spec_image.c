@@ -6,7 +6,7 @@
 #include "model/spec.h"
 
 /* Numbers between blanks or commas, at most `room`; how many there are, -1: something else is in it. */
-static int list_of(double *out, int room, const char *text)
+int taut_spec_list(double *out, int room, const char *text)
 {
     int count = 0;
     char word[64];
@@ -24,7 +24,7 @@ static int list_of(double *out, int room, const char *text)
 static taut_status read_channels(double *out, taut_config *cfg, const char *key, const char *def, int64_t channels)
 {
     const char *text = taut_config_text(cfg, key, def);
-    const int count = list_of(out, 4, text);
+    const int count = taut_spec_list(out, 4, text);
     for (int i = 1; count == 1 && i < channels; i++) out[i] = out[0];
     if (count == 1 || count == channels) return TAUT_OK;
     return taut_fail(TAUT_BAD_CONFIG, "%s = %s wants one number, or one for each of %lld channels", key, text,
@@ -51,7 +51,7 @@ static taut_status read_hidden(taut_model_spec *s, taut_config *cfg)
 {
     double width[TAUT_LAYERS];
     const char *text = taut_config_text(cfg, "model.hidden", "256 256");
-    const int count = list_of(width, TAUT_LAYERS, text);
+    const int count = taut_spec_list(width, TAUT_LAYERS, text);
     bool good = count >= 1;
     for (int i = 0; i < count && good; i++) {
         good = width[i] >= 1 && width[i] <= 1 << 20;

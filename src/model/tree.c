@@ -66,6 +66,12 @@ static taut_module *attention(const taut_model_spec *s, bool causal, uint64_t in
 {
     if (s->cosine) return cosine(s, causal);
     if (s->position) return by_position(s, causal, index > 0);
+    if (s->clustered) return taut_clustered(&s->clustered_spec);
+    if (s->plash) {
+        taut_plash_spec p = s->plash_spec;
+        p.seed += index; /* every block hashes in its own way */
+        return taut_plash(&p);
+    }
     return taut_attention(&(taut_attention_spec){ .width = s->width,
                                                   .heads = s->heads,
                                                   .scale = s->attention_scale,

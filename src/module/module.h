@@ -44,7 +44,8 @@ typedef struct {
     int prox_steps;            /* of a K-step proximal layer; 0: as many as it was built with */
     taut_prox_log *prox;       /* who counts; NULL: nobody */
     const taut_jasmin *jasmin; /* what every softmax attention's vjp adds the gradient of; NULL: nothing */
-    double *jasmin_sum;        /* collects weight times its value */
+    int settle; /* n > 0: every PLASH puts its prototypes on its keys first, by k-center and n - 1 steps of Lloyd */
+    double *jasmin_sum; /* collects weight times its value */
 } taut_run;
 
 /* A region of inputs and the norm in which Lipschitz constants are meant.  Always a ball per token:

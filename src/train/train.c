@@ -51,6 +51,7 @@ static taut_status begin(run *r)
         if (!s) s = taut_trainer_save(t, in_run(r, path, "model.safetensors"));
     } else {
         s = taut_model_init(t->model, t->recipe.train.seed);
+        if (!s) taut_trainer_settle(t);
         if (!s) s = taut_dir_make(o->run);
         for (int i = 0; !s && i < 3; i++) remove(in_run(r, path, old[i])); /* of the run that is overwritten */
     }

@@ -67,6 +67,16 @@ void taut_trainer_close(taut_trainer *t)
     *t = (taut_trainer){ 0 };
 }
 
+void taut_trainer_settle(taut_trainer *t)
+{
+    t->pass->run.settle = t->recipe.model.settle;
+    if (!t->pass->run.settle) return;
+    taut_batch_train(&t->batch, 0, t->recipe.train.batch);
+    t->pass->run.dropout_key = 0;
+    taut_batch_forward(&t->batch, t->pass);
+    t->pass->run.settle = 0;
+}
+
 /* Forward and backward over the step's micro-batches; returns the mean loss over the targets of all of them.
  * Masks leave an encoder's micro-batches with different numbers of targets, so they are counted first:
  * examples are a pure function of their number and can be drawn twice. */

@@ -19,6 +19,17 @@ static const char *const recipes[] = {
     "activation = maxmin\nnorm = centernorm\nresidual = channel\nresidual_alpha = 0.3\ndropout = 0.2\n",
     "activation = maxmin\nactivation_factor = 0.5\nnorm = none\nresidual = convex\n",
 };
+/* no causal form: encoders only */
+static const char *const linear_time[] = {
+    "attention = plash\nplash_groups = 2\nplash_degrees = 1 2\nplash_sizes = 8\nplash_floor = 0.5\nplash_norm_eps = "
+    "0.3\n"
+    "norm_eps = 0.3\n",
+    "attention = plash\nplash_groups = 3\nplash_degrees = 2\nplash_sizes = 4\nplash_floor = 0.5\nplash_mixers = 0\n"
+    "plash_features = 3\nnorm = none\nplash_tau = 0.5\n",
+    "attention = clustered\nclusters = 2\nnorm_eps = 0.3\n",
+    "attention = clustered\nclusters = 3\ncluster_first = true\ncluster_steps = 0\nnorm = none\n",
+};
+enum { LINEAR_TIME = sizeof linear_time / sizeof *linear_time };
 enum { RECIPES = sizeof recipes / sizeof *recipes };
 
 static void must(taut_status s)
@@ -71,7 +82,7 @@ static void check_model(const char *lines, bool encoder)
     must(taut_model_init(m, 3));
     for (int i = 0; i < m->weights; i++)
         for (int j = 0; j < i; j++) CHECK(strcmp(m->weight[i].path, m->weight[j].path) != 0, m->weight[i].path);
-    for (int n = 0; n < 2; n++) CHECK(isfinite(taut_model_bound(m, (taut_norm)n).lip.v), lines);
+    for (int n = 0; n < 2; n++) CHECK(isfinite(taut_model_bound(m, (taut_norm)n).lip.v) == !spec.clustered, lines);
     taut_config *cfg = NULL;
     must(taut_config_parse(&cfg, printed, "printed"));
     must(taut_model_spec_read(&spec, cfg));
@@ -83,12 +94,14 @@ static void check_model(const char *lines, bool encoder)
     free(printed), free(again);
 }
 
-static void refused(const char *lines, const char *word)
+static void refused_by(const char *lines, const char *word, bool encoder)
 {
     taut_model_spec spec;
-    CHECK(read_spec(&spec, NULL, lines, false) == TAUT_BAD_CONFIG, lines);
+    CHECK(read_spec(&spec, NULL, lines, encoder) == TAUT_BAD_CONFIG, lines);
     CHECK(strstr(taut_last_error(), word) != NULL, taut_last_error());
 }
+static void refused(const char *lines, const char *word) { refused_by(lines, word, false); }
+static void encoder_refused(const char *lines, const char *word) { refused_by(lines, word, true); }
 
 static void check_start(void)
 {
@@ -123,7 +136,22 @@ int main(void)
         check_laws(lines, case_no / RECIPES % 2);
         check_model(lines, case_no / RECIPES % 2);
     }
+    for (case_no = 0; case_no < effort(LINEAR_TIME * 4); case_no++) {
+        check_laws(linear_time[case_no % LINEAR_TIME], true);
+        check_model(linear_time[case_no % LINEAR_TIME], true);
+    }
     check_start();
+    refused("attention = plash\n", "causal");
+    refused("attention = clustered\n", "causal");
+    encoder_refused("attention = plash\nplash_groups = 4\n", "model.plash_groups = 4");
+    encoder_refused("attention = plash\nplash_sizes = 12\n", "plash_sizes = 12 wants powers of two");
+    encoder_refused("attention = plash\nplash_sizes = 8 8 8\n", "plash_sizes");
+    encoder_refused("attention = plash\nplash_degrees = 0\n", "plash_degrees = 0");
+    encoder_refused("attention = plash\nplash_degrees = 1 1\n", "plash_degrees");
+    encoder_refused("attention = plash\nplash_tau = 0\n", "plash_tau");
+    encoder_refused("attention = plash\nplash_tau_g = -1\n", "plash_tau_g");
+    encoder_refused("attention = plash\npositions = rope\n", "positions");
+    encoder_refused("attention = clustered\nclusters = 9\n", "model.clusters = 9");
     refused("attention = cosine\nattention_out = 0.5\n", "cosine_nu");
     refused("attention = cosine\nattention_factor = 2\n", "cosine_tau");
     refused("attention = position\npositions = rope\n", "position");
