@@ -79,22 +79,21 @@ static bool matches(const char *to, const char *path, int *number)
     return *to == *path;
 }
 
-taut_status taut_hf_source(const taut_hf_rule **rule, const taut_shard_tensor **tensor, const taut_hf *hf,
+taut_status taut_hf_source(const taut_hf_rule **rule, const taut_shard_tensor **tensor, int *number, const taut_hf *hf,
                            const taut_weight *w)
 {
     char name[256];
-    int number;
     for (int list = 0; list < 2; list++)
         for (const taut_hf_rule *r = hf->family->rules[list]; r && r->to; r++) {
-            if (!matches(r->to, w->path, &number)) continue;
+            if (!matches(r->to, w->path, number)) continue;
             *rule = r;
-            *tensor = taut_hf_find(hf, r->from, number);
-            spell(name, hf, r->from, number);
+            *tensor = taut_hf_find(hf, r->from, *number);
+            spell(name, hf, r->from, *number);
             if (*tensor) return TAUT_OK;
             return taut_fail(TAUT_BAD_FILE, "%s: tensor %s is missing, which config.json asks for", hf->folder, name);
         }
-    TAUT_CHECK(false, "hf: a weight that no rule fills");
-    return TAUT_BAD_FILE;
+    return taut_fail(TAUT_BAD_CONFIG, "%s: a %s model has no %s, which the recipe asks for", hf->folder, hf->type,
+                     w->path);
 }
 
 static taut_status read_config(taut_hf *hf)
@@ -111,6 +110,16 @@ static taut_status read_config(taut_hf *hf)
     return taut_fail(TAUT_BAD_FILE,
                      "%s/config.json: model_type %.40s is none that taut reads (gpt2, bert, roberta, vit, deit)",
                      hf->folder, hf->type);
+}
+
+/* The nodes of a graph that nobody runs, at least by their kinds. */
+static taut_status check_nodes(const taut_hf *hf)
+{
+    const taut_onnx *onnx = taut_shards_onnx(hf->shards);
+    const char *other = onnx ? taut_onnx_other_node(onnx, hf->family->nodes) : NULL;
+    if (!other) return TAUT_OK;
+    return taut_fail(TAUT_BAD_FILE, "%s: its graph has a node %.40s, which a %s model has not", hf->folder, other,
+                     hf->type);
 }
 
 static taut_status find_prefix(taut_hf *hf)
@@ -194,10 +203,13 @@ taut_status taut_hf_open(taut_hf **out, const char *folder, const char *recipe)
         taut_hf_close(hf);
         return taut_no_memory(folder);
     }
-    hf->family = recipe ? &taut_hf_torch : NULL;
-    hf->type = "torch";
     taut_status s = recipe ? TAUT_OK : read_config(hf);
     if (!s) s = taut_shards_open(&hf->shards, folder);
+    if (!s && recipe) {
+        hf->family = taut_shards_onnx(hf->shards) ? &taut_hf_vnncomp : &taut_hf_torch;
+        hf->type = taut_shards_onnx(hf->shards) ? "vnncomp" : "torch";
+    }
+    if (!s) s = check_nodes(hf);
     if (!s) s = find_prefix(hf);
     if (!s) s = place_tensors(hf, recipe);
     if (s)

@@ -124,12 +124,15 @@ static taut_status recipe(taut_hf *hf, char *dst, size_t room)
     return TAUT_OK;
 }
 
-const taut_hf_family_rules taut_hf_bert = {
-    "|bert|", { "bert.", "" }, "~embeddings.word_embeddings.weight", { body, bert_head }, idle, recipe
-};
-const taut_hf_family_rules taut_hf_roberta = { "|roberta|xlm-roberta|camembert|",
-                                               { "roberta.", "" },
-                                               "~embeddings.word_embeddings.weight",
-                                               { body, roberta_head },
-                                               idle,
-                                               recipe };
+const taut_hf_family_rules taut_hf_bert = { .types = "|bert|",
+                                            .prefixes = { "bert.", "" },
+                                            .key = "~embeddings.word_embeddings.weight",
+                                            .rules = { body, bert_head },
+                                            .idle = idle,
+                                            .recipe = recipe };
+const taut_hf_family_rules taut_hf_roberta = { .types = "|roberta|xlm-roberta|camembert|",
+                                               .prefixes = { "roberta.", "" },
+                                               .key = "~embeddings.word_embeddings.weight",
+                                               .rules = { body, roberta_head },
+                                               .idle = idle,
+                                               .recipe = recipe };

@@ -76,5 +76,9 @@ static taut_status recipe(taut_hf *hf, char *dst, size_t room)
     return TAUT_OK;
 }
 
-const taut_hf_family_rules taut_hf_gpt2 = { "|gpt2|", { "transformer.", "" }, "~wte.weight", { rules, NULL }, idle,
-                                            recipe };
+const taut_hf_family_rules taut_hf_gpt2 = { .types = "|gpt2|",
+                                            .prefixes = { "transformer.", "" },
+                                            .key = "~wte.weight",
+                                            .rules = { rules, NULL },
+                                            .idle = idle,
+                                            .recipe = recipe };

@@ -12,6 +12,8 @@ typedef struct {
     const char *plus; /* a table whose first row is added to every row */
     bool skips;       /* the first hf->skip rows are no positions */
     bool kernel;      /* of a convolution: (out, channel, row, column) */
+    const char *folds,
+        *matrix; /* a BatchNorm before it is folded in (hf_fold.c); of a bias: the matrix it belongs to */
 } taut_hf_rule;
 
 typedef struct {
@@ -24,6 +26,7 @@ typedef struct {
     const taut_hf_rule *rules[2];                             /* each until to is NULL; the second list may be NULL */
     const taut_hf_idle *idle;                                 /* until part is NULL */
     taut_status (*recipe)(taut_hf *, char *dst, size_t room); /* the [model] section, from config.json */
+    const char *nodes;                                        /* of an ONNX file: the kinds that such a model has */
 } taut_hf_family_rules;
 
 struct taut_hf {
@@ -56,15 +59,22 @@ bool taut_hf_denies(const taut_hf *, const char *key);                          
 const taut_shard_tensor *taut_hf_find(const taut_hf *, const char *from, int number);
 void taut_hf_note(taut_hf *, const char *line); /* line must live for ever */
 void taut_hf_leave(taut_hf *, const taut_shard_tensor *, const char *why);
-/* The rule that fills a weight and the tensor it names; one line if there is none. */
-taut_status taut_hf_source(const taut_hf_rule **, const taut_shard_tensor **, const taut_hf *,
+/* The rule that fills a weight, the tensor it names and the block it is in; one line if there is none. */
+taut_status taut_hf_source(const taut_hf_rule **, const taut_shard_tensor **, int *number, const taut_hf *,
                            const taut_weight *) TAUT_MUST_USE;
 
-/* hf_load.c: do two tensors hold the same numbers? */
+/* hf_fold.c: are the norm's tensors there?  Marks them as used.  And the weight or bias with the norm in it. */
+taut_status taut_hf_fold_check(taut_hf *, const taut_hf_rule *, int number) TAUT_MUST_USE;
+taut_status taut_hf_fold_load(const taut_model *, const taut_hf *, const taut_hf_rule *, const taut_shard_tensor *,
+                              int number, const taut_param *) TAUT_MUST_USE;
+
+/* hf_load.c: is it a vector of that length?  Do two tensors hold the same numbers? */
+taut_status taut_hf_check_vector(const taut_hf *, const taut_st_tensor *, int64_t len) TAUT_MUST_USE;
 taut_status taut_hf_equal(bool *same, const taut_hf *, const taut_shard_tensor *,
                           const taut_shard_tensor *) TAUT_MUST_USE;
 taut_status taut_hf_check_shapes(taut_hf *, const taut_model *) TAUT_MUST_USE; /* and mark what is used */
 
 /* hf_gpt2.c, hf_bert.c, hf_vit.c, hf_torch.c */
-extern const taut_hf_family_rules taut_hf_gpt2, taut_hf_bert, taut_hf_roberta, taut_hf_vit, taut_hf_deit, taut_hf_torch;
+extern const taut_hf_family_rules taut_hf_gpt2, taut_hf_bert, taut_hf_roberta, taut_hf_vit, taut_hf_deit, taut_hf_torch,
+    taut_hf_vnncomp;
 #endif

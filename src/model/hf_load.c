@@ -69,6 +69,11 @@ static taut_status check_tensor(const taut_hf *hf, const taut_st_tensor *t, stor
                      shape_text(shape, t), (long long)want.rows, (long long)want.cols);
 }
 
+taut_status taut_hf_check_vector(const taut_hf *hf, const taut_st_tensor *t, int64_t len)
+{
+    return check_tensor(hf, t, (stored){ 1, len }, 'v');
+}
+
 /* The row that is added to every row of p. */
 static taut_status check_plus(const taut_hf *hf, const taut_shard_tensor **plus, const taut_hf_rule *r,
                               const taut_param *p)
@@ -83,19 +88,23 @@ static taut_status check_plus(const taut_hf *hf, const taut_shard_tensor **plus,
 taut_status taut_hf_check_shapes(taut_hf *hf, const taut_model *m)
 {
     taut_status s = TAUT_OK;
-    bool wide = false;
+    bool wide = false, folded = false;
+    int number;
     for (int i = 0; !s && i < m->weights; i++) {
         const taut_param *p = m->weight[i].param;
         const taut_hf_rule *r = NULL;
         const taut_shard_tensor *t = NULL, *plus = NULL;
-        s = taut_hf_source(&r, &t, hf, &m->weight[i]);
+        s = taut_hf_source(&r, &t, &number, hf, &m->weight[i]);
         if (!s) s = check_tensor(hf, t->tensor, wanted(hf, r, p), r->kernel ? 'k' : p->role == TAUT_VECTOR ? 'v' : 'm');
         if (!s) s = check_plus(hf, &plus, r, p);
+        if (!s && r->folds) s = taut_hf_fold_check(hf, r, number);
         if (s) return s;
         taut_hf_leave(hf, t, NULL);
         if (plus) taut_hf_leave(hf, plus, NULL);
         wide = wide || strcmp(t->tensor->dtype, "F64") == 0;
+        folded = folded || r->folds;
     }
+    if (folded) taut_hf_note(hf, "BatchNorm is folded into the linear maps behind it, rounded to float");
     if (wide) taut_hf_note(hf, "F64 weights are rounded to float");
     return s;
 }
@@ -109,8 +118,8 @@ taut_status taut_hf_equal(bool *same, const taut_hf *hf, const taut_shard_tensor
     taut_status s = left ? TAUT_OK : taut_no_memory(hf->folder);
     for (int64_t i = 0; !s && *same && i < x->count; i += CHUNK) {
         const int64_t count = x->count - i < CHUNK ? x->count - i : CHUNK;
-        s = taut_safetensors_read(a->file, x, left, i, count);
-        if (!s) s = taut_safetensors_read(b->file, y, right, i, count);
+        s = taut_shards_read(a, left, i, count);
+        if (!s) s = taut_shards_read(b, right, i, count);
         if (!s) *same = memcmp(left, right, (size_t)count * sizeof *left) == 0;
     }
     free(left);
@@ -124,8 +133,7 @@ static taut_status load_transposed(const taut_model *m, const taut_hf_rule *r, c
     const int64_t all = t->tensor->shape[1], first = r->part * p->rows;
     double *whole = taut_malloc((size_t)t->tensor->count * sizeof *whole);
     double *row = taut_malloc((size_t)p->cols * sizeof *row);
-    taut_status s = whole && row ? taut_safetensors_read(t->file, t->tensor, whole, 0, t->tensor->count)
-                                 : taut_no_memory(t->tensor->name);
+    taut_status s = whole && row ? taut_shards_read(t, whole, 0, t->tensor->count) : taut_no_memory(t->tensor->name);
     for (int64_t i = 0; !s && i < p->rows; i++) {
         for (int64_t j = 0; j < p->cols; j++) row[j] = whole[j * all + first + i];
         m->k->put(taut_at(m->k, p->value, i * p->cols), row, p->cols);
@@ -142,7 +150,7 @@ static taut_status load_kernel(const taut_model *m, const taut_shard_tensor *t, 
     double *from = taut_malloc((size_t)p->cols * sizeof *from), *to = taut_malloc((size_t)p->cols * sizeof *to);
     taut_status s = from && to ? TAUT_OK : taut_no_memory(t->tensor->name);
     for (int64_t i = 0; !s && i < p->rows; i++) {
-        s = taut_safetensors_read(t->file, t->tensor, from, i * p->cols, p->cols);
+        s = taut_shards_read(t, from, i * p->cols, p->cols);
         for (int64_t j = 0; !s && j < p->cols; j++) to[j % area * channels + j / area] = from[j];
         if (!s) m->k->put(taut_at(m->k, p->value, i * p->cols), to, p->cols);
     }
@@ -158,10 +166,10 @@ static taut_status load_rows(const taut_model *m, int64_t first, const taut_shar
     const int64_t cols = p->cols, some = CHUNK / cols > 0 ? CHUNK / cols : 1;
     double *rows = taut_malloc((size_t)(some * cols) * sizeof *rows), *add = taut_calloc((size_t)cols, sizeof *add);
     taut_status s = rows && add ? TAUT_OK : taut_no_memory(t->tensor->name);
-    if (!s && plus) s = taut_safetensors_read(plus->file, plus->tensor, add, 0, cols);
+    if (!s && plus) s = taut_shards_read(plus, add, 0, cols);
     for (int64_t i = 0; !s && i < p->rows; i += some) {
         const int64_t count = p->rows - i < some ? p->rows - i : some;
-        s = taut_safetensors_read(t->file, t->tensor, rows, (first + i) * cols, count * cols);
+        s = taut_shards_read(t, rows, (first + i) * cols, count * cols);
         for (int64_t j = 0; !s && plus && j < count * cols; j++) rows[j] += add[j % cols];
         if (!s) m->k->put(taut_at(m->k, p->value, i * cols), rows, count * cols);
     }
@@ -174,9 +182,11 @@ static taut_status load_weight(const taut_model *m, const taut_hf *hf, const tau
 {
     const taut_hf_rule *r = NULL;
     const taut_shard_tensor *t = NULL, *plus = NULL;
-    taut_status s = taut_hf_source(&r, &t, hf, w);
+    int number;
+    taut_status s = taut_hf_source(&r, &t, &number, hf, w);
     if (!s) s = check_plus(hf, &plus, r, w->param);
     if (s) return s;
+    if (r->folds) return taut_hf_fold_load(m, hf, r, t, number, w->param);
     if (r->transposed) return load_transposed(m, r, t, w->param);
     if (r->kernel) return load_kernel(m, t, w->param);
     return load_rows(m, r->part * w->param->rows + (r->skips ? hf->skip : 0), t, plus, w->param);

@@ -32,6 +32,8 @@ static const taut_hf_rule rules[] = {
 
 static const taut_hf_idle idle[] = { { NULL, NULL } };
 
-const taut_hf_family_rules taut_hf_torch = {
-    "|torch|", { "transformer." }, "~layers.0.linear1.weight", { rules, NULL }, idle, NULL
-};
+const taut_hf_family_rules taut_hf_torch = { .types = "|torch|",
+                                             .prefixes = { "transformer." },
+                                             .key = "~layers.0.linear1.weight",
+                                             .rules = { rules, NULL },
+                                             .idle = idle };

@@ -93,7 +93,15 @@ static taut_status recipe(taut_hf *hf, char *dst, size_t room)
     return TAUT_OK;
 }
 
-const taut_hf_family_rules taut_hf_vit = { "|vit|",        { "vit.", "" }, "~embeddings.cls_token",
-                                           { body, NULL }, idle,           recipe };
-const taut_hf_family_rules taut_hf_deit = { "|deit|", { "deit.", "" }, "~embeddings.cls_token", { body, NULL },
-                                            idle,     recipe };
+const taut_hf_family_rules taut_hf_vit = { .types = "|vit|",
+                                           .prefixes = { "vit.", "" },
+                                           .key = "~embeddings.cls_token",
+                                           .rules = { body, NULL },
+                                           .idle = idle,
+                                           .recipe = recipe };
+const taut_hf_family_rules taut_hf_deit = { .types = "|deit|",
+                                            .prefixes = { "deit.", "" },
+                                            .key = "~embeddings.cls_token",
+                                            .rules = { body, NULL },
+                                            .idle = idle,
+                                            .recipe = recipe };

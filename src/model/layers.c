@@ -6,7 +6,7 @@
 
 taut_module *taut_layers(const taut_model_spec *s)
 {
-    char name[2 * TAUT_LAYERS][12];
+    char name[2 * TAUT_LAYERS][16];
     const char *names[2 * TAUT_LAYERS];
     taut_module *row[2 * TAUT_LAYERS];
     int64_t from = s->image.height * s->image.width * s->image.channels;

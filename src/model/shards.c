@@ -15,6 +15,7 @@ struct taut_shards {
     char **name; /* of the files */
     taut_safetensors **file;
     int files;
+    taut_onnx *onnx;         /* instead of files; or NULL */
     taut_shard_tensor *list; /* by name */
     int count;
 };
@@ -54,11 +55,15 @@ static taut_status list_tensors(taut_shards *s, const char *folder)
     int all = 0;
     char show[80];
     for (int f = 0; f < s->files; f++) all += taut_safetensors_count(s->file[f]);
+    if (s->onnx) all = taut_onnx_count(s->onnx);
     s->list = taut_calloc((size_t)all + 1, sizeof *s->list);
     if (!s->list) return taut_no_memory(folder);
     for (int f = 0; f < s->files; f++)
         for (int i = 0; i < taut_safetensors_count(s->file[f]); i++)
-            s->list[s->count++] = (taut_shard_tensor){ taut_safetensors_at(s->file[f], i), s->file[f], s->name[f] };
+            s->list[s->count++] = (taut_shard_tensor){ taut_safetensors_at(s->file[f], i), s->file[f], NULL,
+                                                       s->name[f] };
+    for (int i = 0; s->onnx && i < all; i++)
+        s->list[s->count++] = (taut_shard_tensor){ taut_onnx_at(s->onnx, i), NULL, s->onnx, "the file" };
     qsort(s->list, (size_t)s->count, sizeof *s->list, by_name);
     for (int i = 1; i < s->count; i++)
         if (by_name(&s->list[i - 1], &s->list[i]) == 0)
@@ -135,7 +140,11 @@ taut_status taut_shards_open(taut_shards **out, const char *folder)
     const bool file = stat(folder, &info) == 0 && !S_ISDIR(info.st_mode);
     char *single = join(folder, "model.safetensors"), *index = join(folder, "model.safetensors.index.json");
     taut_status status = s && single && index ? TAUT_OK : taut_no_memory(folder);
-    if (!status && !file && taut_file_exists(index) && !taut_file_exists(single)) {
+    const size_t len = strlen(folder);
+    if (!status && file && len > 5 && strcmp(folder + len - 5, ".onnx") == 0) {
+        status = taut_onnx_open(&s->onnx, folder);
+        if (!status) status = list_tensors(s, folder);
+    } else if (!status && !file && taut_file_exists(index) && !taut_file_exists(single)) {
         status = open_index(s, folder, index);
     } else if (!status) {
         status = add_file(s, file ? NULL : folder, file ? folder : "model.safetensors");
@@ -157,6 +166,7 @@ void taut_shards_close(taut_shards *s)
         taut_safetensors_close(s->file[i]);
         free(s->name[i]);
     }
+    taut_onnx_close(s->onnx);
     free(s->file);
     free(s->name);
     free(s->list);
@@ -165,7 +175,16 @@ void taut_shards_close(taut_shards *s)
 
 int taut_shards_count(const taut_shards *s) { return s->count; }
 
-int taut_shards_files(const taut_shards *s) { return s->files; }
+int taut_shards_files(const taut_shards *s) { return s->onnx ? 1 : s->files; }
+
+const taut_onnx *taut_shards_onnx(const taut_shards *s) { return s->onnx; }
+
+taut_status taut_shards_read(const taut_shard_tensor *t, double *dst, int64_t first, int64_t count)
+{
+    if (t->file) return taut_safetensors_read(t->file, t->tensor, dst, first, count);
+    taut_onnx_read(t->onnx, t->tensor, dst, first, count);
+    return TAUT_OK;
+}
 
 const taut_shard_tensor *taut_shards_at(const taut_shards *s, int index)
 {

@@ -19,6 +19,7 @@ typedef struct {
     int64_t classes;                           /* what the head scores; 0: the tokens of the embedding */
     int64_t hidden[TAUT_LAYERS];               /* widths of an MLP's depth hidden layers */
     bool pool_mean, final_norm; /* of a ViT: the mean of all tokens, or a class token; a norm before it */
+    bool class_token;           /* of a ViT: it has one, also where the mean is read */
     bool distilled;             /* of a ViT: a second token behind the class token, read by no head (DeiT) */
     taut_norm_kind norm;
     taut_place place;

@@ -85,11 +85,16 @@ taut_status taut_spec_read_patches(taut_model_spec *s, taut_config *cfg)
     taut_pixels_spec *i = &s->image;
     i->patch = taut_config_int(cfg, "model.patch", 4, 1, 1 << 12);
     s->pool_mean = taut_config_choice(cfg, "model.pool", "class|mean", 0);
+    s->class_token = !s->pool_mean;
+    if (taut_config_has(cfg, "model.class_token"))
+        s->class_token = taut_config_bool(cfg, "model.class_token", s->class_token);
     if (taut_config_has(cfg, "model.distilled")) s->distilled = taut_config_bool(cfg, "model.distilled", false);
-    s->context = (i->height / i->patch) * (i->width / i->patch) + !s->pool_mean + s->distilled;
+    s->context = (i->height / i->patch) * (i->width / i->patch) + s->class_token + s->distilled;
     if (!image && (i->height % i->patch || i->width % i->patch))
         return taut_fail(TAUT_BAD_CONFIG, "model.patch = %lld does not divide an image of %lld x %lld",
                          (long long)i->patch, (long long)i->height, (long long)i->width);
+    if (!image && !s->class_token && !s->pool_mean)
+        return taut_fail(TAUT_BAD_CONFIG, "model.pool = class reads a token that model.class_token = false leaves out");
     if (!image && s->distilled && s->pool_mean)
         return taut_fail(TAUT_BAD_CONFIG, "model.distilled = true is a second token behind model.pool = class");
     return image;

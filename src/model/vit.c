@@ -1,5 +1,5 @@
 /* ViT: patches of an image as tokens, blocks that see both ways, one token read out.
- *     body(x) = pool(norm(blocks([cls, W patches(x) + b] + pos)))      (norm if final_norm; cls if pool = class)
+ *     body(x) = pool(norm(blocks([cls, W patches(x) + b] + pos)))      (norm if final_norm; cls if class_token)
  * A distilled one (DeiT) has a second token: [cls, dist, W patches(x) + b]. */
 #include "model/tree.h"
 
@@ -11,7 +11,7 @@ taut_module *taut_vit(const taut_model_spec *s)
     taut_list_add(&l, "pixels", taut_pixels_module(i));
     taut_list_add(&l, "patch", taut_linear(s->width, i->patch * i->patch * i->channels, s->bias, s->init, s->init_std));
     if (s->distilled) taut_list_add(&l, "dist", taut_prefix(s->width, small));
-    if (!s->pool_mean) taut_list_add(&l, "cls", taut_prefix(s->width, small));
+    if (s->class_token) taut_list_add(&l, "cls", taut_prefix(s->width, small));
     taut_tree_begin(&l, s);
     taut_list_add(&l, "block", taut_tree_blocks(s, false));
     if (s->final_norm) taut_list_add(&l, "norm", taut_tree_norm(s));

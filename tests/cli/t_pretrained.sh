@@ -18,4 +18,14 @@ check "as accurate as stated" near "$(json_get "$tmp/json" accuracy)" 0.715 0.00
 "$TAUT" measure "$out" --map attention --csv "$tmp/layers.csv" >"$tmp/log" 2>&1
 check "measured" [ -s "$tmp/layers.csv" ]
 check "six layers" [ "$(grep -c "^[0-5],,65," "$tmp/layers.csv")" = 6 ]
+
+# two of VNN-COMP 2023, with BatchNorm: on all images, as their authors state
+for model in pgd_2_3_16:0.5978 ibp_3_3_8:0.6221; do
+    name=${model%:*}
+    onnx=$data/pretrained/vit_vnncomp2023/$name.onnx
+    [ -e "$onnx" ] || continue
+    check "convert $name" "$TAUT" convert "$onnx" --recipe "recipes/vit-vnncomp-$(echo "$name" | tr _ -).ini" --out "$out"
+    "$TAUT" eval "$out" --batch 64 --json >"$tmp/json"
+    check "$name, as accurate as stated" near "$(json_get "$tmp/json" accuracy)" "${model#*:}" 0.0002
+done
 finish "pretrained"
