@@ -108,5 +108,7 @@ ck_range ck_ratio(double curve);                                   /* where f(z)
 
 ck_bound ck_attention(ck_fields *f, ck_node *n, double x); /* attention.c */
 void ck_attend(ck *c, const ck_node *n, ck_mat *x);
+ck_bound ck_posattention(ck_fields *f, ck_node *n, double x); /* posattention.c */
+void ck_look(ck *c, const ck_node *n, ck_mat *x);
 void ck_example(ck *c, const cJSON *json); /* example.c */
 #endif

@@ -234,5 +234,10 @@ const ck_rule ck_rules[] = {
     { "sll", potential, run_potential, { "curve" }, { { "weight", "hd" }, { "bias", "h" }, { "log_q", "h" } } },
     { "attention", ck_attention, ck_attend, { HEADS }, { WEIGHTS, BIASES } },
     { "cosattention", ck_attention, ck_attend, { HEADS, "eps", "values" }, { WEIGHTS, BIASES } },
+    { "posattention",
+      ck_posattention,
+      ck_look,
+      { "heads", "causal", "far" },
+      { { "v.weight", "dd" }, { "o.weight", "dd" }, { "o.bias", "d" }, { "distance.weight", "hs" } } },
     { NULL, NULL, NULL, { 0 }, { { 0 } } },
 };

@@ -144,6 +144,14 @@ static taut_bound posattention_bound(const taut_module *m, taut_region in)
     return (taut_bound){ b.lip, region_after(in, b.growth, up_round_posattention(&w, in.size)) };
 }
 
+static void posattention_describe(const taut_module *m, taut_ledger *l)
+{
+    const taut_posattention_spec *s = &((const posattention *)m)->spec;
+    ledger_exact(l, "heads", (double)s->heads);
+    ledger_exact(l, "causal", s->causal);
+    ledger_exact(l, "far", s->far);
+}
+
 static void posattention_params(taut_module *m, taut_visitor *v)
 {
     posattention *s = (posattention *)m;
@@ -160,6 +168,7 @@ static const taut_module_ops posattention_ops = {
     .jvp = posattention_jvp,
     .vjp = posattention_vjp,
     .bound = posattention_bound,
+    .describe = posattention_describe,
     .params = posattention_params,
     .free = leaf_free,
 };

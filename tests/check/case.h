@@ -64,7 +64,8 @@ static inline taut_model *random_model(double size, const char *more)
 {
     char text[2000];
     const char *norm = one_of("layernorm|rmsnorm|centernorm|none");
-    const int layer = rng_int(0, 2) == 0 ? (int)rng_int(1, 2) : 0, cosine = rng_int(0, 2) == 0;
+    const int layer = rng_int(0, 2) == 0 ? (int)rng_int(1, 2) : 0, kind = (int)rng_int(0, 4);
+    const bool cosine = kind == 0, position = kind == 1, own = kind < 2;
     taut_config *cfg = NULL;
     taut_model_spec spec;
     taut_model *m = NULL;
@@ -73,16 +74,17 @@ static inline taut_model *random_model(double size, const char *more)
              "norm_eps = %s\nembed_norm = %s\npositions = %s\nbias = %s\ntied = %s\nhead_bias = %s\nactivation = %s\n",
              one_of("gpt|encoder"), (int)rng_int(1, 2), one_of("1|2|4"), norm, layer ? "post" : one_of("pre|post"),
              one_of("0.01|1e-5"), strcmp(norm, "none") == 0 ? "false" : one_of("true|false"),
-             one_of("learned|rope|alibi|none"), one_of("true|false"), one_of("true|false"), one_of("true|false"),
-             one_of(layer ? "gelu|relu|tanh" : "gelu|gelu_tanh|relu|silu|tanh|abs|maxmin"));
+             one_of(position ? "learned|none" : "learned|rope|alibi|none"), one_of("true|false"), one_of("true|false"),
+             one_of("true|false"), one_of(layer ? "gelu|relu|tanh" : "gelu|gelu_tanh|relu|silu|tanh|abs|maxmin"));
     snprintf(text + strlen(text), sizeof text - strlen(text),
              "activation_factor = %s\nresidual = %s\nresidual_alpha = %s\ndropout = %s\nattention_factor = %s\n"
              "attention_scale = %s\nattention_out = %s\nlogit_scale = %s\n%s",
              layer ? "1" : one_of("1|0.8858"), one_of("plain|convex|channel"), one_of("0|0.3"), one_of("0|0.1"),
-             cosine ? "1" : one_of("1|0.5"), one_of("inv_sqrt_head|inv_head|inv_width"),
-             cosine ? "1" : one_of("1|0.3333"), one_of("1|0.25"), more);
+             own ? "1" : one_of("1|0.5"), one_of("inv_sqrt_head|inv_head|inv_width"), own ? "1" : one_of("1|0.3333"),
+             one_of("1|0.25"), more);
     if (layer) strcat(text, layer == 1 ? "mlp_block = potential\n" : "mlp_block = sll\n");
     if (rng_int(0, 1)) strcat(text, "droppath = 0.1\n");
+    if (position) strcat(text, "attention = position\n");
     if (cosine)
         snprintf(text + strlen(text), sizeof text - strlen(text),
                  "attention = cosine\ncosine_tau = %s\ncosine_eps = %s\ncosine_nu = 0.5\ncosine_values = %s\n",

@@ -186,6 +186,8 @@ static inline void make_branch(const maker *g, cJSON *of, const char *block, boo
             make_mlp(g, parts, path, lone, &out, &lip);
         else if (g->s->cosine)
             make_cosine(g, parts, path, &out, &lip);
+        else if (g->s->position)
+            make_position(g, parts, path, &out, &lip);
         else
             make_attention(g, parts, path, &out, &lip);
         if (g->s->channel) make_channel(g, parts, block, mlp ? "scale2" : "scale1", &out, &lip);

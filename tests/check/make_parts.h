@@ -295,4 +295,43 @@ static inline void make_channel(const maker *g, cJSON *of, const char *block, co
     most = put(o, "norm", most);
     finish(o, most, most * *x, x, chain);
 }
+
+/* The heaviest column of what head h gives to every key, all of them added up. */
+static inline double heaviest_column(const maker *g, const double *w)
+{
+    const bool causal = g->s->arch == TAUT_ARCH_GPT;
+    double most = 0;
+    for (int64_t j = 0; j < g->t; j++) {
+        double sum = 0;
+        for (int64_t i = causal ? j : 0; i < g->t; i++) {
+            double z = 0;
+            for (int64_t k = 0; k < (causal ? i + 1 : g->t); k++) z += exp(w[i - k] - w[i - j]);
+            sum += 1 / z;
+        }
+        most = fmax(most, sum);
+    }
+    return most;
+}
+
+static inline void make_position(const maker *g, cJSON *of, const char *path, double *x, double *chain)
+{
+    const int64_t d = g->s->width, heads = g->s->heads, dh = d / heads, c = g->s->context;
+    const int64_t zero = g->s->arch == TAUT_ARCH_GPT ? 0 : c - 1;
+    const double *wv = weight_of(g, path, "v.weight"), *b = weight_of(g, path, "o.bias");
+    const double *table = weight_of(g, path, "distance.weight");
+    const bool first = strncmp(path, "block.0.", 8) == 0;
+    cJSON *o = node(of, "posattention", "attn"), *parts = cJSON_AddArrayToObject(o, "of");
+    double all = 0, mean = 0;
+    for (int64_t h = 0; h < heads; h++) {
+        cJSON *part = node(parts, "head", "");
+        const double away = fmin(first || h == 0 ? (double)h : exp2((double)h), (double)(c - 1));
+        put_exact(part, "index", (double)h);
+        const double n = as_f32(1 / sqrt(1 + away)) * put(part, "norm", spectral(wv + h * dh * d, dh, d));
+        mean += n * n;
+        all += n * n * (g->flat ? put(part, "column", heaviest_column(g, table + h * (zero + c) + zero)) : 1);
+    }
+    const double out = put(o, "out_norm", spectral(weight_of(g, path, "o.weight"), d, d));
+    const double bias = put(o, "bias", b ? norm(b, d) : 0);
+    finish(o, out * sqrt(all), out * sqrt(mean) * *x + bias, x, chain);
+}
 #endif

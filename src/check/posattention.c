@@ -1,0 +1,108 @@
+/* The rule of attention by position alone.  The input decides nothing but the values, so the map is affine:
+ *     y_i = W_O [g_h sum_j q^h_ij W_V^h x_j]_h + b_O,     each row of q^h probabilities.
+ * tokens: a mean is no longer than the longest of what it is taken of.  flat: ||q||^2 <= (largest column sum) * 1; with
+ * a_k = exp(w[k]) causal column j has the sum over k of a_k / Z_{k+j}, Z_i = a_0 + ... + a_i, so column 0 is heaviest.
+ * A row's largest logit is taken off before exp: Z >= 1, and what underflows is below 1e-290.  A quotient is good to t +
+ * 32 roundings and to 2 u |w| a logit. */
+#include <fenv.h>
+
+#include "check/ck.h"
+
+enum { HEADS, CAUSAL, FAR };
+enum { V, O, BIAS, TABLE };
+
+static bool causal(const ck_node *n) { return n->k[CAUSAL] != 0; }
+static int64_t zero_of(const ck_node *n) { return causal(n) ? 0 : n->w[TABLE].cols / 2; }
+static int64_t keys_of(const ck_node *n, int64_t i, int64_t t) { return causal(n) ? i + 1 : t; }
+
+/* The logit of query i and key 0 for head h; key j is j places before. */
+static const double *logits(const ck_node *n, int64_t h, int64_t i)
+{
+    return n->w[TABLE].v + h * n->w[TABLE].ld + zero_of(n) + i;
+}
+
+/* fl32(1/sqrt(1 + where the head looks at the start)), to nearest, as the model is built. */
+static double gain(const ck_node *n, int64_t h)
+{
+    const int64_t context = n->w[TABLE].cols - zero_of(n);
+    const int64_t away = n->k[FAR] != 0 && h > 0 ? (int64_t)1 << (h < 40 ? h : 40) : h;
+    fesetround(FE_TONEAREST);
+    const volatile double root = sqrt(1 + (double)(away < context ? away : context - 1));
+    const volatile float g = (float)(1 / root);
+    fesetround(FE_UPWARD);
+    return (double)g;
+}
+
+/* Row i of q: its largest logit, and the sum of exp of the others' distances to it. */
+static double row_sum(const double *w, int64_t keys, double *top)
+{
+    double z = 0;
+    *top = *w;
+    for (int64_t j = 1; j < keys; j++) *top = fmax(*top, w[-j]);
+    for (int64_t j = 0; j < keys; j++) z += exp(w[-j] - *top);
+    return z;
+}
+
+static double wrong(const ck_node *n, int64_t t)
+{
+    double most = 0;
+    for (int64_t i = 0; i < n->w[TABLE].rows * n->w[TABLE].ld; i++) most = fmax(most, fabs(n->w[TABLE].v[i]));
+    return ck_gamma(2 * (double)t + 64 + 8 * most);
+}
+
+static double heaviest(ck *c, const ck_node *n, int64_t h, int64_t t)
+{
+    double *top = ck_room(c, 2 * t, sizeof *top), *z = top + t, most = 0;
+    for (int64_t i = 0; i < t; i++) z[i] = row_sum(logits(n, h, i), keys_of(n, i, t), &top[i]);
+    for (int64_t j = 0; j < (causal(n) ? 1 : t); j++) {
+        double sum = 0;
+        for (int64_t i = 0; i < t; i++) sum += fmin(1, exp(logits(n, h, i)[-j] - top[i]) / z[i] + 1e-290);
+        most = fmax(most, sum);
+    }
+    return most * (1 + wrong(n, t));
+}
+
+ck_bound ck_posattention(ck_fields *f, ck_node *n, double x)
+{
+    ck *c = f->c;
+    const int64_t heads = n->w[TABLE].rows, d = n->w[V].cols, t = (int64_t)c->context;
+    const int64_t context = n->w[TABLE].cols - zero_of(n);
+    const cJSON *of = ck_take(f, "of"), *json = cJSON_IsArray(of) ? of->child : NULL;
+    double all = 0, mean = 0;
+    if ((double)heads != n->k[HEADS] || d % heads || context < t || (!causal(n) && n->w[TABLE].cols % 2 == 0))
+        ck_fail(c, "%s: its heads or its table do not fit", n->path);
+    for (int64_t h = 0; h < heads; h++, json = json->next) {
+        if (!json) ck_fail(c, "%s (posattention): head %d is missing", n->path, (int)h);
+        ck_fields g = ck_open(c, n->path, json, "head", "head");
+        if (ck_stated(&g, "index") != (double)h) ck_fail(c, "%s (head): its index must be %d", n->path, (int)h);
+        const double norm = gain(n, h) * ck_claim_norm(&g, "norm", ck_rows(n->w[V], h * (d / heads), d / heads));
+        mean += norm * norm;
+        all += norm * norm * (c->out->flat ? ck_claim(&g, "column", heaviest(c, n, h, t)) : 1);
+        ck_close(&g);
+    }
+    if (json) ck_fail(c, "%s (posattention): it has more heads than the model", n->path);
+    const double out = ck_claim_norm(f, "out_norm", n->w[O]);
+    return (ck_bound){ out * sqrt(all), out * sqrt(mean) * x + ck_claim(f, "bias", ck_length(n->w[BIAS])) };
+}
+
+void ck_look(ck *c, const ck_node *n, ck_mat *x)
+{
+    const int64_t heads = n->w[TABLE].rows, dh = x->cols / heads, t = x->rows;
+    const ck_mat v = ck_affine(c, *x, 1, n->w[V], (ck_mat){ 0 }), o = ck_new(c, t, x->cols);
+    double most = 0;
+    for (int64_t h = 0; h < heads; h++) {
+        const double g = gain(n, h);
+        most = fmax(most, g);
+        for (int64_t i = 0; i < t; i++) {
+            double top, z = row_sum(logits(n, h, i), keys_of(n, i, t), &top);
+            for (int64_t j = 0; j < keys_of(n, i, t); j++) {
+                const double q = g * (exp(logits(n, h, i)[-j] - top) / z);
+                for (int64_t k = h * dh; k < (h + 1) * dh; k++) o.v[i * o.ld + k] += q * v.v[j * v.ld + k];
+            }
+        }
+    }
+    ck_mat mixed = o;
+    const double off = wrong(n, t);
+    mixed.err = most * sqrt((double)heads) * ((off < 0.01 ? 1.01 * off : INFINITY) * ck_longest(v) + v.err);
+    *x = ck_affine(c, mixed, 1, n->w[O], n->w[BIAS]);
+}
