@@ -11,10 +11,8 @@ static const struct {
     const char *name;
     cJSON *(*measure)(void);
 } figures[] = {
-    { "train", bench_train },
-    { "attention", bench_attention },
-    { "certify", bench_certify },
-    { "plash", bench_plash },
+    { "train", bench_train }, { "attention", bench_attention }, { "certify", bench_certify },
+    { "plash", bench_plash }, { "measure", bench_measure },
 };
 enum { FIGURES = sizeof figures / sizeof *figures };
 
@@ -29,13 +27,13 @@ static int run(const cli_args *a)
         return result ? cli_json(result) : cli_fail(a);
     }
     const char *near = taut_nearest(name, names, FIGURES);
-    return cli_refuse(a, "no figure is called %s (train, attention, certify, plash)%s%s", name,
+    return cli_refuse(a, "no figure is called %s (train, attention, certify, plash, measure)%s%s", name,
                       near ? "; did you mean " : "", near ? near : "");
 }
 
 const cli_command cli_bench = {
     "bench",
-    "train|attention|certify|plash",
+    "train|attention|certify|plash|measure",
     "measures speed, peers beside us in the same run",
     "taut bench train --json",
     1,

@@ -8,13 +8,11 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "bench.h"
+#include "bench_peer.h"
 #include "train/trainer.h"
 
 static const char recipe[] = "[data]\nsource = brackets\nlength = 200000\n"
@@ -70,46 +68,20 @@ static double flops_a_token(const taut_model *m)
     return 6 * entries + 6.0 * (double)(m->spec.depth * m->spec.width * m->spec.context);
 }
 
-/* bench/train_torch.py: says "ready", then for each line it is given does as many steps and answers the
- * seconds. */
-typedef struct {
-    pid_t pid;
-    FILE *to, *from;
-} peer;
-
-static bool peer_start(peer *p, int64_t vocab)
+/* bench/train_torch.py does as many steps as a line says. */
+static bool peer_start(bench_peer *p, int64_t vocab)
 {
-    int down[2], up[2];
-    char threads[16], tokens[16], line[64] = "";
-    if (access("bench/train_torch.py", R_OK) || pipe(down) || pipe(up)) return false;
+    char threads[16], tokens[16];
     snprintf(threads, sizeof threads, "%d", taut_threads());
     snprintf(tokens, sizeof tokens, "%lld", (long long)vocab);
-    p->pid = fork();
-    if (p->pid == 0) {
-        dup2(down[0], 0), dup2(up[1], 1);
-        close(down[1]), close(up[0]);
-        execlp(getenv("TAUT_PYTHON") ? getenv("TAUT_PYTHON") : "python3", "python3", "bench/train_torch.py", threads,
-               tokens, (char *)NULL);
-        _exit(127);
-    }
-    close(down[0]), close(up[1]);
-    p->to = fdopen(down[1], "w"), p->from = fdopen(up[0], "r");
-    return p->pid > 0 && fgets(line, sizeof line, p->from) && strncmp(line, "ready", 5) == 0;
+    return bench_peer_start(p, "bench/train_torch.py", (const char *const[]){ threads, tokens, NULL });
 }
 
-static double peer_steps(peer *p, int steps)
+static double peer_steps(bench_peer *p, int steps)
 {
-    double seconds = NAN;
-    fprintf(p->to, "%d\n", steps);
-    fflush(p->to);
-    return fscanf(p->from, "%lf", &seconds) == 1 ? seconds : NAN;
-}
-
-static void peer_stop(peer *p)
-{
-    if (p->pid <= 0) return;
-    fclose(p->to), fclose(p->from);
-    waitpid(p->pid, NULL, 0);
+    char line[16];
+    snprintf(line, sizeof line, "%d", steps);
+    return bench_peer_ask(p, line);
 }
 
 static double our_steps(taut_trainer *t, int steps)
@@ -125,7 +97,7 @@ static cJSON *measure(taut_trainer *t)
 {
     const double batch = (double)(t->recipe.train.batch * t->recipe.model.context);
     double ours[ROUNDS], theirs[ROUNDS], rate[ROUNDS];
-    peer p = { 0 };
+    bench_peer p;
     const bool torch = peer_start(&p, t->model->embed.rows);
     our_steps(t, 1); /* warm up */
     if (torch) peer_steps(&p, 2);
@@ -134,7 +106,7 @@ static cJSON *measure(taut_trainer *t)
         ours[i] = our_steps(t, STEPS) / STEPS;
         theirs[i] = torch ? peer_steps(&p, STEPS) / STEPS : NAN;
     }
-    peer_stop(&p);
+    bench_peer_stop(&p);
     const double second = median(ours, ROUNDS), gflops = 1e-9 * flops_a_token(t->model) * batch / second;
     const double sgemm = median(rate, ROUNDS);
     cJSON *o = cJSON_CreateObject();

@@ -19,6 +19,8 @@ static const struct {
       paper_plash_deviation },
     { "plash-table2", "latency of PLASH attention beside exact attention", paper_plash_table2 },
     { "plash-fig3", "peak memory of PLASH attention beside exact attention", paper_plash_fig3 },
+    { "castin-fig1", "slopes of attention against the length, on text and on steep inputs", paper_castin_fig1 },
+    { "bounds-table", "published bounds of one head, ours and the truth", paper_bounds_table },
 };
 enum { FIGURES = sizeof figures / sizeof *figures };
 

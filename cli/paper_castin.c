@@ -1,0 +1,130 @@
+/* "How Smooth Is Attention?", figure 1: how the slope of an attention layer grows with the length of the input, on
+ * text and on
+ * tokens made to be steep, with the exponent fitted and its interval.  BERT and GPT-2 shapes with random weights, and
+ * a small GPT
+ * trained here; the pretrained models of the paper are not among our data. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "cli.h"
+#include "data/text.h"
+#include "measure/fit.h"
+#include "measure/scatter.h"
+#include "model.h"
+#include "paper.h"
+#include "train/train.h"
+
+static const char trained_recipe[] = "[data]\nsource = alice/carroll-alice.txt\n"
+                                     "[model]\nwidth = 128\ndepth = 3\nheads = 4\ncontext = 128\n"
+                                     "[train]\nbatch = 16\nlr = 0.002\nwarmup = 50\nweight_decay = 0.1\n";
+
+typedef struct {
+    const char *model, *text; /* model NULL: the trained one */
+    int layer;
+    const char *published;
+} column;
+static const column columns[] = {
+    { "bert-base", "alice/carroll-alice.txt", 0, "1/4, 1/2 (pretrained)" },
+    { "gpt2", "ag_news/test.csv", 6, "1/4, 1/2" },
+    { NULL, "alice/carroll-alice.txt", 2, "1/4, 1/2 (others)" },
+};
+
+static taut_status train(const char *run, bool small)
+{
+    char model[4200], steps[32];
+    taut_config *cfg = NULL;
+    taut_train_summary summary;
+    snprintf(model, sizeof model, "%s/model.safetensors", run);
+    if (taut_file_exists(model)) return TAUT_OK;
+    taut_status s = taut_config_parse(&cfg, trained_recipe, "castin-fig1");
+    snprintf(steps, sizeof steps, "train.steps=%d", small ? 300 : 3000);
+    if (!s) s = taut_config_set(cfg, steps);
+    if (!s)
+        s = taut_train(&summary, cfg, taut_kernels_find("cpu"), &(taut_train_options){ .run = run, .overwrite = true });
+    taut_config_free(cfg);
+    return s;
+}
+
+static void tell(double done) { cli_bar(done, "measuring"); }
+
+static taut_growth fit(const taut_scatter_point *p, int64_t count, double *radius)
+{
+    double *n = taut_malloc((size_t)(2 * count + 1) * sizeof *n), *y = n ? n + count : NULL;
+    taut_growth g = { NAN, NAN, NAN, NAN, 0 };
+    *radius = 0;
+    if (!n) return g;
+    for (int64_t i = 0; i < count; i++)
+        n[i] = (double)p[i].n, y[i] = p[i].value, *radius += p[i].radius / (double)count;
+    g = taut_growth_fit(n, y, count);
+    free(n);
+    return g;
+}
+
+static void add_row(cJSON *rows, const column *c, const char *kind, const taut_growth *g, double radius)
+{
+    cJSON *row = cJSON_CreateArray();
+    cJSON_AddItemToArray(row, cJSON_CreateString(c->model ? c->model : "trained"));
+    cJSON_AddItemToArray(row, cJSON_CreateNumber(c->layer));
+    cJSON_AddItemToArray(row, cJSON_CreateString(kind));
+    const double numbers[] = { (double)g->points, radius, g->factor, g->exponent, g->low, g->high };
+    for (int i = 0; i < 6; i++) cJSON_AddItemToArray(row, cJSON_CreateNumber(numbers[i]));
+    cJSON_AddItemToArray(row, cJSON_CreateString(strcmp(kind, "text") == 0 ? "1/4" : "1/2"));
+    cJSON_AddItemToArray(rows, row);
+}
+
+static taut_status measure(cJSON *rows, const column *c, cli_model *m, const paper_options *o)
+{
+    const taut_slope_options slope = { TAUT_SLOPE_LANCZOS, 40, 1e-3, 1 };
+    taut_scatter_options text = { 2,     100, o->small ? 14 : 2, o->small ? 4 : 10, c->layer, TAUT_MAP_ATTENTION,
+                                  slope, tell };
+    taut_scatter_options made = { 4, 100, o->small ? 12 : 4, 1, c->layer, TAUT_MAP_ATTENTION, slope, tell };
+    const int64_t most = taut_scatter_count(&text, false) + taut_scatter_count(&made, true);
+    taut_scatter_point *p = taut_calloc((size_t)most, sizeof *p);
+    taut_text *ids = NULL;
+    taut_growth g;
+    double radius, gap;
+    taut_status s = p ? taut_text_open(&ids, o->data ? o->data : c->text, "bytes", 0, m->vocab, 0, 1)
+                      : taut_no_memory("points");
+    if (!s) s = taut_scatter_text(p, m->model, ids->ids, ids->len, &text);
+    if (!s) g = fit(p, taut_scatter_count(&text, false), &radius), add_row(rows, c, "text", &g, radius);
+    if (!s) s = taut_scatter_adversarial(p, &gap, m->model, &(taut_scatter_attack){ 0, 100, false, 1 }, &made);
+    if (!s) g = fit(p, taut_scatter_count(&made, true), &radius), add_row(rows, c, "adversarial", &g, radius);
+    taut_text_free(ids);
+    free(p);
+    return s;
+}
+
+cJSON *paper_castin_fig1(const paper_options *o)
+{
+    static const char *const names[] = { "model",  "layer",    "data", "points", "radius",
+                                         "factor", "exponent", "low",  "high",   "published" };
+    cJSON *table = cJSON_CreateObject();
+    char run[4096];
+    cJSON_AddStringToObject(
+        table, "title", "castin figure 1: slope of an attention layer (with W_O) ~ factor n^exponent, 95 % interval");
+    cJSON_AddItemToObject(table, "columns", cJSON_CreateStringArray(names, 10));
+    cJSON *rows = cJSON_AddArrayToObject(table, "rows");
+    cJSON_AddStringToObject(
+        table, "note",
+        "text: sequences of 2 to 100 tokens that do not overlap; adversarial: two clusters of radius 100, general "
+        "construction, head 0; gpt2 and bert-base have random weights (seed 1), trained is a small GPT trained here "
+        "(papers/castin/README.md)");
+    taut_status s = TAUT_OK;
+    snprintf(run, sizeof run, "%s/trained", o->out);
+    for (size_t i = 0; !s && i < sizeof columns / sizeof *columns; i++) {
+        const column *c = &columns[i];
+        cli_model m;
+        if (!c->model) s = train(run, o->small);
+        if (!s) s = cli_model_open(&m, c->model ? c->model : run, taut_kernels_find("cpu"), 1);
+        if (s) break;
+        s = measure(rows, c, &m, o);
+        cli_model_close(&m);
+    }
+    if (!s) return table;
+    cJSON_Delete(table);
+    return NULL;
+}

@@ -1,0 +1,59 @@
+#!/bin/sh
+# taut measure: every map, lower <= upper, growth with the length, tables as CSV, the published bounds; bad input.
+. tests/cli/lib.sh
+run=$tmp/run
+
+refuse() { # WHAT PATTERN COMMAND...
+    what=$1 pattern=$2; shift 2
+    "$@" >"$tmp/out" 2>"$tmp/err"
+    rc=$?
+    check "$what: exit code 1, not $rc" [ $rc = 1 ]
+    check "$what: one line" [ "$(wc -l <"$tmp/err")" = 1 ]
+    check "$what: says '$pattern', not '$(cat "$tmp/err")'" grep -q -e "$pattern" "$tmp/err"
+    check "$what: nothing on stdout" [ ! -s "$tmp/out" ]
+}
+ordered() { # FILE: of every pair of numbers called lower and upper, the first is not the larger
+    awk -F'[:,]' '/"lower"/ { low = $2 } /"upper"/ { n++; if ($2 != "null" && low > $2 * (1 + 1e-6)) bad++ }
+                  END { exit n == 0 || bad > 0 }' "$1"
+}
+
+# shellcheck disable=SC2086 # $small is words
+check "a small run" "$TAUT" train $small --out "$run"
+for map in bare attention branch residual block; do
+    check "map $map" sh -c '"$TAUT" measure "$1" --map "$2" --tokens 8 --ball 0.01 --json >"$3"' - "$run" "$map" "$tmp/$map.json"
+    check "map $map: says which" grep -q "\"map\":.*\"$map\"" "$tmp/$map.json"
+    check "map $map: lower <= upper" ordered "$tmp/$map.json"
+done
+check "one token" "$TAUT" measure "$run" --tokens 1
+check "in words, one layer" sh -c '"$TAUT" measure "$1" --layer 0 --tokens 8 >"$2"' - "$run" "$tmp/words"
+check "in words: the published bounds" grep -q "jasmin_3" "$tmp/words"
+check "in words: the map" grep -q "map: bare" "$tmp/words"
+check "power iteration" "$TAUT" measure "$run" --method power --tokens 4
+check "the reference kernels" sh -c '"$TAUT" measure "$1" --tokens 8 --kernels ref --json >"$2"' - "$run" "$tmp/ref.json"
+first() { awk -F"[:,]" '/"lower"/ { print $2; exit }' "$1"; }
+check "cpu and ref agree" near "$(first "$tmp/ref.json")" "$(first "$tmp/bare.json")" 1e-3
+
+check "lengths" sh -c '"$TAUT" measure "$1" --lengths 2:14:4 --samples 3 --json --csv "$3" >"$2"' - "$run" "$tmp/l.json" "$tmp/l.csv"
+check "lengths: an exponent and its interval" grep -q exponent_low "$tmp/l.json"
+check "lengths: a line a point" [ "$(wc -l <"$tmp/l.csv")" = 13 ]
+check "adversarial" sh -c '"$TAUT" measure "$1" --lengths 4:16:4 --adversarial --radius 50 --json >"$2"' - "$run" "$tmp/a.json"
+check "adversarial: a gap" grep -q '"gap"' "$tmp/a.json"
+check "layers as CSV" "$TAUT" measure "$run" --tokens 4 --csv "$tmp/layers.csv"
+check "layers as CSV: a layer, its heads" [ "$(wc -l <"$tmp/layers.csv")" = 4 ]
+
+refuse "unknown map" "did you mean residual" "$TAUT" measure "$run" --map residul
+refuse "no such layer" "layer 7" "$TAUT" measure "$run" --layer 7
+refuse "too many tokens" "tokens 999" "$TAUT" measure "$run" --tokens 999
+refuse "lengths that are none" "first:last:step" "$TAUT" measure "$run" --lengths 9:2
+refuse "lengths beyond the context" "reads 16" "$TAUT" measure "$run" --lengths 2:40:2
+refuse "unknown method" "lanczos or power" "$TAUT" measure "$run" --method magic
+refuse "adversarial with a residual" "bare or attention" "$TAUT" measure "$run" --adversarial --map residual
+refuse "no such model" "nowhere" "$TAUT" measure "$tmp/nowhere"
+refuse "no such text" "missing.txt" "$TAUT" measure "$run" --text "$tmp/missing.txt"
+printf '([])\n' >"$tmp/short.txt"
+refuse "a text too short" "fewer than 8" "$TAUT" measure "$run" --text "$tmp/short.txt" --tokens 8
+printf '(\303\251)\n' >"$tmp/other.txt"
+refuse "characters outside the vocabulary" "other.txt" "$TAUT" measure "$run" --text "$tmp/other.txt" --tokens 2
+: >"$tmp/empty.txt"
+refuse "an empty text" "empty" "$TAUT" measure "$run" --text "$tmp/empty.txt"
+finish "measure"
