@@ -27,7 +27,8 @@ static taut_status read_examples(attack_scene *s)
     }
     for (int64_t e = 0; e < s->n; e++) {
         double *x = s->x + e * dim;
-        s->data->ops->get(s->data, (taut_slot){ text ? ids : NULL, text ? NULL : x, asked }, TAUT_VALID, e);
+        s->data->ops->get(s->data, (taut_slot){ .ids = text ? ids : NULL, .reals = text ? NULL : x, .target = asked },
+                          TAUT_VALID, e);
         if (text) taut_network_input(&s->target, x, (taut_input){ ids, NULL });
         s->label[e] = asked[k->asked - 1];
     }

@@ -77,7 +77,7 @@ static taut_status read_image(taut_capture **c, const cli_args *a, cli_model *m)
     if (!s) s = taut_capture_create(c, m->model, 1, m->model->in.t);
     if (!s) {
         const int64_t from = cli_int(a, "--from", 0, 0, taut_source_count(images, TAUT_VALID) - 1);
-        images->ops->get(images, (taut_slot){ NULL, reals, &target }, TAUT_VALID, from);
+        images->ops->get(images, (taut_slot){ .reals = reals, .target = &target }, TAUT_VALID, from);
         taut_capture_run_real(*c, reals, 1);
         if ((*c)->layers == 0) s = taut_fail(TAUT_BAD_CONFIG, "%s has no attention to measure", a->operand[0]);
     }

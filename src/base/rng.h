@@ -16,7 +16,8 @@ enum {
     TAUT_RNG_SAMPLE,
     TAUT_RNG_DATA,
     TAUT_RNG_HASH,
-    TAUT_RNG_ATTACK
+    TAUT_RNG_ATTACK,
+    TAUT_RNG_AUGMENT
 };
 
 static inline uint64_t taut_rng_bits(uint64_t key, uint64_t counter)

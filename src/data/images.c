@@ -76,6 +76,14 @@ static taut_status open_shapes(taut_images **out, int64_t length, double val_fra
     return TAUT_OK;
 }
 
+static int64_t classes_in(const taut_images *s)
+{
+    int64_t most = 0;
+    for (int i = 0; i < 2; i++)
+        for (int64_t j = 0; j < s->count[i]; j++) most = s->label[i][j] > most ? s->label[i][j] : most;
+    return most + 1;
+}
+
 static bool holds(const char *folder, const char *file)
 {
     char path[4096];
@@ -100,5 +108,6 @@ taut_status taut_images_open(taut_images **out, const char *source, int64_t leng
         s = taut_fail(TAUT_BAD_DATA, "%s: no images: neither train-images-idx3-ubyte nor data_batch_1.bin is in it",
                       folder);
     free(folder);
+    if (!s && !k) (*out)->classes = classes_in(*out);
     return s;
 }

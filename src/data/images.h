@@ -38,7 +38,15 @@ void taut_images_free(taut_images *);
 taut_status taut_images_create(taut_images **out, taut_frame, int64_t classes, int64_t train,
                                int64_t valid) TAUT_MUST_USE;
 
+/* Training images made different every time (augment.c). */
+typedef struct {
+    bool flip;            /* left and right exchanged, half of the time */
+    int64_t crop;         /* moved by up to so many pixels in each direction; what comes in is 0 */
+    double mixup, cutmix; /* alpha of the share's Beta(alpha, alpha); 0: never.  With both, half of the time each */
+} taut_augment;
+
 /* source_images.c: (1, height * width * channels) pixels in [0, 1], and one class.  The training stream goes through all
- * images in a new order every time.  Owns the images from the call on, even if it fails. */
-taut_status taut_source_images(taut_source **out, taut_images *) TAUT_MUST_USE;
+ * images in a new order every time, augmented as asked; a split is as it is.  Owns the images from the call on, even if
+ * it fails. */
+taut_status taut_source_images(taut_source **out, taut_images *, const taut_augment *) TAUT_MUST_USE;
 #endif

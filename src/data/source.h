@@ -8,6 +8,8 @@
  * source_text.c: next tokens and masked tokens of a text.  source_images.c: images and their classes. */
 #ifndef TAUT_DATA_SOURCE_H
 #define TAUT_DATA_SOURCE_H
+#include <stdbool.h>
+
 #include "data/vocab.h"
 
 typedef enum { TAUT_TRAIN, TAUT_VALID } taut_split;
@@ -18,13 +20,16 @@ typedef struct {
     int64_t t, d;    /* tokens of an input; features of each, 0 where they are ids */
     int64_t asked;   /* questions an example: one a token, or one */
     int64_t answers; /* how many there are to choose from */
+    bool shared;     /* examples that are drawn may have several right answers, each with its share */
 } taut_task;
 
-/* One example's place in a batch: (t) ids or (t, d) reals, and (asked) targets, -1 where nothing is asked. */
+/* One example's place in a batch: (t) ids or (t, d) reals, and (asked) targets, -1 where nothing is asked.  Where the
+ * task is shared, draw also fills (asked, answers) shares, which sum to 1; the target has the largest. */
 typedef struct {
     int32_t *ids;
     double *reals;
     int32_t *target;
+    double *share;
 } taut_slot;
 
 typedef struct taut_source taut_source;

@@ -2,12 +2,14 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/rng.h"
-#include "data/images.h"
+#include "data/augment.h"
 
 typedef struct {
     taut_source base;
     taut_images *images;
+    taut_augment augment;
 } source;
 
 static int64_t images_count(const taut_source *base, taut_split split)
@@ -24,11 +26,36 @@ static void images_get(const taut_source *base, taut_slot to, taut_split split, 
     *to.target = s->label[split][index];
 }
 
+/* Image number `number` of the stream, and the draws that are its own. */
+static int64_t drawn(double *out, const source *s, uint64_t seed, int64_t number)
+{
+    const taut_images *m = s->images;
+    const int64_t all = m->count[TAUT_TRAIN];
+    const uint64_t order = taut_rng_key(seed, TAUT_RNG_BATCH, (uint64_t)(number / all)); /* another one every epoch */
+    const int64_t index = (int64_t)taut_rng_place(order, (uint64_t)(number % all), (uint64_t)all);
+    taut_augment_image(out, m->pixels[TAUT_TRAIN] + index * taut_frame_len(m->frame), m->frame, &s->augment,
+                       taut_rng_key(seed, TAUT_RNG_AUGMENT, (uint64_t)number));
+    return index;
+}
+
+/* Its partner is the image a third of the stream away, augmented by itself. */
 static void images_draw(const taut_source *base, taut_slot to, uint64_t seed, int64_t number)
 {
-    const int64_t all = images_count(base, TAUT_TRAIN);
-    const uint64_t key = taut_rng_key(seed, TAUT_RNG_BATCH, (uint64_t)(number / all)); /* another order every epoch */
-    images_get(base, to, TAUT_TRAIN, (int64_t)taut_rng_place(key, (uint64_t)(number % all), (uint64_t)all));
+    const source *s = (const source *)base;
+    const taut_images *m = s->images;
+    const uint8_t *label = m->label[TAUT_TRAIN];
+    *to.target = label[drawn(to.reals, s, seed, number)];
+    if (!base->task.shared) return;
+    double *other = taut_malloc((size_t)base->task.d * sizeof *other);
+    TAUT_CHECK(other, "no memory for one image");
+    const int32_t second = label[drawn(other, s, seed, number + m->count[TAUT_TRAIN] / 3 + 1)];
+    const double first = taut_augment_mix(to.reals, other, m->frame, &s->augment,
+                                          taut_rng_key(seed, TAUT_RNG_AUGMENT, (uint64_t)number));
+    free(other);
+    for (int64_t c = 0; c < base->task.answers; c++) to.share[c] = 0;
+    to.share[*to.target] += first;
+    to.share[second] += 1 - first;
+    if (to.share[second] > to.share[*to.target]) *to.target = second;
 }
 
 static void images_free(taut_source *base)
@@ -39,14 +66,20 @@ static void images_free(taut_source *base)
 
 static const taut_source_ops images_ops = { images_count, images_get, images_draw, images_free };
 
-taut_status taut_source_images(taut_source **out, taut_images *images)
+taut_status taut_source_images(taut_source **out, taut_images *images, const taut_augment *augment)
 {
     source *s = taut_calloc(1, sizeof *s);
     if (!s) {
         taut_images_free(images);
         return taut_no_memory("images");
     }
-    *s = (source){ { &images_ops, { 0, 1, taut_frame_len(images->frame), 1, images->classes }, NULL }, images };
+    *s = (source){ .images = images, .augment = *augment };
+    s->base.ops = &images_ops;
+    s->base.task = (taut_task){ .t = 1,
+                                .d = taut_frame_len(images->frame),
+                                .asked = 1,
+                                .answers = images->classes,
+                                .shared = taut_augment_mixes(augment) };
     *out = &s->base;
     return TAUT_OK;
 }

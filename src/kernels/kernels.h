@@ -249,6 +249,10 @@ typedef struct taut_kernels {
      * (softmax(x) - onehot), and 0 on rows with target < 0. */
     double (*cross_entropy)(taut_real *g, int64_t *correct, const taut_real *x, const int32_t *target, int64_t rows,
                             int64_t classes, double weight);
+    /* the same when every row has shares q of all classes: -sum_c q_c ln softmax(x)_c, and weight * (sum(q) softmax(x) -
+     * q); correct where the first largest entry of x is that of q */
+    double (*shared_cross_entropy)(taut_real *g, int64_t *correct, const taut_real *x, const taut_real *q, int64_t rows,
+                                   int64_t classes, double weight);
 
     /* optimise.c: m = momentum m + g, w = w (1 - decay) - lr m;  AdamW as above */
     void (*sgd)(taut_real *w, taut_real *m, const taut_real *g, int64_t len, double lr, double momentum, double decay);

@@ -86,6 +86,15 @@ double taut_pass_loss(taut_pass *p, const int32_t *targets, int64_t *correct, do
                                   weight);
 }
 
+double taut_pass_loss_shared(taut_pass *p, const double *shares, int64_t *correct, double weight)
+{
+    const taut_kernels *k = p->m->k;
+    const taut_shape s = p->logits.shape;
+    TAUT_CHECK(p->backward && taut_len(s) <= taut_len(p->in), "pass: no room for shares");
+    k->put(p->gx, shares, taut_len(s)); /* nobody needs gx before the way back */
+    return k->shared_cross_entropy(p->logits.data, correct, p->logits.data, p->gx, taut_rows(s), s.d, weight);
+}
+
 static void backward(taut_pass *p, bool param_grads)
 {
     TAUT_CHECK(p->backward, "pass: made for forward only");

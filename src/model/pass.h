@@ -38,6 +38,9 @@ void taut_pass_read(taut_pass *, taut_input, int64_t n);
 /* Sum of the cross-entropies over targets >= 0; with backward, the logits become weight times its gradient.
  */
 double taut_pass_loss(taut_pass *, const int32_t *targets, int64_t *correct, double weight, bool backward);
+/* The same, backward always, with shares (n, questions, classes) in the place of targets; a model has at most as many
+ * classes as an input has numbers. */
+double taut_pass_loss_shared(taut_pass *, const double *shares, int64_t *correct, double weight);
 /* After a loss with backward, or with any cotangent in pass->logits: adds the gradients of every weight; ids is NULL
  * for reals.  taut_pass_input_grad leaves the weights alone.  Both leave the gradient of the input in pass->gx. */
 void taut_pass_backward(taut_pass *, const int32_t *ids);

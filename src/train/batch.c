@@ -13,7 +13,8 @@ taut_status taut_batch_create(taut_batch *b, const taut_source *source, uint64_t
     else
         b->reals = taut_malloc((size_t)(largest * k->t * k->d) * sizeof *b->reals);
     b->y = taut_malloc((size_t)(largest * k->asked) * sizeof *b->y);
-    if ((b->x || b->reals) && b->y) return TAUT_OK;
+    if (k->shared) b->share = taut_malloc((size_t)(largest * k->asked * k->answers) * sizeof *b->share);
+    if ((b->x || b->reals) && b->y && (b->share || !k->shared)) return TAUT_OK;
     taut_batch_free(b);
     return taut_no_memory("a batch");
 }
@@ -23,6 +24,7 @@ void taut_batch_free(taut_batch *b)
     free(b->x);
     free(b->reals);
     free(b->y);
+    free(b->share);
     *b = (taut_batch){ 0 };
 }
 
@@ -30,7 +32,7 @@ static taut_slot slot_of(const taut_batch *b, int64_t i)
 {
     const taut_task *k = &b->source->task;
     return (taut_slot){ b->x ? b->x + i * k->t : NULL, b->reals ? b->reals + i * k->t * k->d : NULL,
-                        b->y + i * k->asked };
+                        b->y + i * k->asked, b->share ? b->share + i * k->asked * k->answers : NULL };
 }
 
 static int64_t count_targets(const taut_batch *b)
@@ -43,6 +45,7 @@ static int64_t count_targets(const taut_batch *b)
 int64_t taut_batch_train(taut_batch *b, int64_t first, int64_t count)
 {
     b->count = count;
+    b->mixed = b->share != NULL;
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < count; i++) b->source->ops->draw(b->source, slot_of(b, i), b->seed, first + i);
     return count_targets(b);
@@ -51,6 +54,7 @@ int64_t taut_batch_train(taut_batch *b, int64_t first, int64_t count)
 int64_t taut_batch_windows(taut_batch *b, taut_split split, const int64_t *index, int64_t count)
 {
     b->count = count;
+    b->mixed = false;
     for (int64_t i = 0; i < count; i++) b->source->ops->get(b->source, slot_of(b, i), split, index[i]);
     return count_targets(b);
 }
@@ -62,6 +66,7 @@ void taut_batch_forward(const taut_batch *b, taut_pass *p)
 
 double taut_batch_loss(const taut_batch *b, taut_pass *p, int64_t *correct, double weight, bool backward)
 {
+    if (b->mixed && backward) return taut_pass_loss_shared(p, b->share, correct, weight);
     return taut_pass_loss(p, b->y, correct, weight, backward);
 }
 

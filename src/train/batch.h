@@ -10,6 +10,8 @@ typedef struct {
     int32_t *x;    /* (largest, t) token ids; or NULL, and */
     double *reals; /* (largest, t, d) */
     int32_t *y;    /* (largest, asked); -1 where nothing is asked */
+    double *share; /* (largest, asked, answers) where the task is shared, else NULL */
+    bool mixed;    /* what is in it now was drawn with shares */
     int64_t count; /* examples that are in it now */
 } taut_batch;
 

@@ -53,8 +53,12 @@ static taut_status open_images(taut_source **out, const taut_data_spec *d, const
     if (s) return s;
     const taut_frame f = images->frame;
     const int64_t classes = images->classes;
-    if (f.height == i->height && f.width == i->width && f.channels == i->channels && classes <= m->classes)
-        return taut_source_images(out, images);
+    const bool mixes = d->augment.mixup > 0 || d->augment.cutmix > 0;
+    const bool same = f.height == i->height && f.width == i->width && f.channels == i->channels;
+    if (same && classes <= m->classes && (!mixes || m->classes <= taut_frame_len(f))) {
+        images->classes = m->classes;
+        return taut_source_images(out, images, &d->augment);
+    }
     taut_images_free(images);
     return taut_fail(TAUT_BAD_DATA,
                      "%s: images of %lld x %lld x %lld in %lld classes; the model reads %lld x %lld x %lld "

@@ -4,6 +4,16 @@
 
 #include "train/muon.h"
 
+/* Asked for only where a recipe names them. */
+static void read_augment(taut_augment *a, taut_config *cfg)
+{
+    *a = (taut_augment){ 0 };
+    if (taut_config_has(cfg, "data.flip")) a->flip = taut_config_bool(cfg, "data.flip", false);
+    if (taut_config_has(cfg, "data.crop")) a->crop = taut_config_int(cfg, "data.crop", 0, 0, 1 << 12);
+    if (taut_config_has(cfg, "data.mixup")) a->mixup = taut_config_real(cfg, "data.mixup", 0, 0, 4);
+    if (taut_config_has(cfg, "data.cutmix")) a->cutmix = taut_config_real(cfg, "data.cutmix", 0, 0, 4);
+}
+
 void taut_data_spec_read(taut_data_spec *s, taut_config *cfg)
 {
     static const char *const tokens[] = { "chars", "bytes" };
@@ -12,6 +22,7 @@ void taut_data_spec_read(taut_data_spec *s, taut_config *cfg)
     s->val_fraction = taut_config_real(cfg, "data.val_fraction", 0.1, 1e-6, 1);
     s->length = taut_config_int(cfg, "data.length", 1000000, 100, 1000000000);
     s->seed = (uint64_t)taut_config_int(cfg, "data.seed", 1, 0, INT64_MAX);
+    read_augment(&s->augment, cfg);
 }
 
 static void read_optimiser(taut_train_spec *t, taut_config *cfg)

@@ -1,7 +1,7 @@
 /* A whole run in one file: what the [model], [data], [train] and [constrain] sections say. */
 #ifndef TAUT_TRAIN_RECIPE_H
 #define TAUT_TRAIN_RECIPE_H
-#include "data/source.h"
+#include "data/images.h"
 #include "model/spec.h"
 #include "train/constrain/shares.h"
 #include "train/constrain/spec.h"
@@ -33,6 +33,7 @@ typedef struct {
     int64_t length;   /* of a built-in set */
     uint64_t seed;    /* of a built-in set */
     double mask_rate; /* of an encoder's questions */
+    taut_augment augment;
 } taut_data_spec;
 
 typedef struct {

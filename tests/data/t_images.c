@@ -2,6 +2,7 @@
 #include "data/images.h"
 
 #include "base/rng.h"
+#include "data/augment.h"
 #include "data/shapes.h"
 #include "harness.h"
 
@@ -32,7 +33,7 @@ static void source(void)
     taut_source *s = NULL;
     CHECK(taut_images_open(&images, "shapes", ALL, 0.1, seed) == TAUT_OK && images->count[1] == ALL - TRAIN, "opened");
     const taut_images keep = *images;
-    CHECK(taut_source_images(&s, images) == TAUT_OK, taut_last_error());
+    CHECK(taut_source_images(&s, images, &(taut_augment){ 0 }) == TAUT_OK, taut_last_error());
     CHECK(s->task.tokens == 0 && s->task.t == 1 && s->task.d == LEN && s->task.asked == 1, "its task");
     CHECK(s->task.answers == TAUT_SHAPES_CLASSES && !s->vocab, "classes, no words");
     static double x[LEN], y[LEN];
@@ -40,20 +41,96 @@ static void source(void)
     for (int64_t epoch = 0; epoch < 3; epoch++) {
         int times[TRAIN] = { 0 };
         for (int64_t i = 0; i < TRAIN; i++) {
-            s->ops->draw(s, (taut_slot){ NULL, x, &label }, 5, epoch * TRAIN + i);
+            s->ops->draw(s, (taut_slot){ .reals = x, .target = &label }, 5, epoch * TRAIN + i);
             for (int64_t j = 0; j < TRAIN; j++) {
                 int32_t other;
-                s->ops->get(s, (taut_slot){ NULL, y, &other }, TAUT_TRAIN, j);
+                s->ops->get(s, (taut_slot){ .reals = y, .target = &other }, TAUT_TRAIN, j);
                 if (memcmp(x, y, sizeof x) == 0) times[j] += other == label;
             }
         }
         for (int64_t j = 0; j < TRAIN; j++) CHECK(times[j] == 1, "every image once an epoch, with its class");
     }
-    s->ops->get(s, (taut_slot){ NULL, x, &label }, TAUT_VALID, 2);
+    s->ops->get(s, (taut_slot){ .reals = x, .target = &label }, TAUT_VALID, 2);
     CHECK(label == keep.label[1][2] && x[7] == keep.pixels[1][2 * LEN + 7] / 255.0, "bytes become numbers in [0, 1]");
     taut_source_free(s);
     CHECK(taut_images_open(&images, "shapes", 1, 0.1, 1) == TAUT_BAD_DATA, "a split without images");
     CHECK(taut_images_open(&images, "brackets", 10, 0.1, 1) == TAUT_BAD_DATA, "no images of that name");
+}
+
+/* Flips and moves against a loop of our own over the four ways a flip and a move can be told apart. */
+static void moved(void)
+{
+    const taut_frame f = { 3, 4, 2 };
+    const taut_augment a = { .flip = true, .crop = 1 };
+    uint8_t p[24];
+    double x[24];
+    int seen[2][3][3] = { 0 };
+    for (int i = 0; i < 24; i++) p[i] = (uint8_t)(1 + i);
+    for (uint64_t key = 0; key < 400; key++) {
+        taut_augment_image(x, p, f, &a, taut_rng_key(seed, 1, key));
+        int ways = 0;
+        for (int way = 0; way < 18; way++) {
+            const int flip = way / 9, down = way / 3 % 3 - 1, right = way % 3 - 1;
+            bool same = true;
+            for (int i = 0; i < 24 && same; i++) {
+                const int row = i / 8 + down, col = i / 2 % 4 + right, from = flip ? 3 - col : col;
+                const bool in = row >= 0 && row < 3 && from >= 0 && from < 4;
+                same = x[i] == (in ? p[(row * 4 + from) * 2 + i % 2] / 255.0 : 0);
+            }
+            if (same) ways++, seen[flip][down + 1][right + 1]++;
+        }
+        CHECK(ways == 1, "one of the eighteen ways");
+    }
+    for (int way = 0; way < 18; way++) CHECK(seen[way / 9][way / 3 % 3][way % 3] > 4, "all of them happen");
+}
+
+static void mixed(void)
+{
+    const taut_frame f = { 8, 6, 1 };
+    double mean = 0;
+    for (uint64_t i = 0; i < 600; i++) {
+        const uint64_t key = taut_rng_key(seed, 2, i);
+        double a[48], b[48];
+        for (int j = 0; j < 48; j++) a[j] = 1, b[j] = 0;
+        const taut_augment up = { .mixup = 0.5 + (double)(i % 3) }, cut = { .cutmix = 1 },
+                           both = { .mixup = 1, .cutmix = 1 };
+        const double share = taut_augment_mix(a, b, f, &up, key);
+        for (int j = 0; j < 48; j++) CHECK_NEAR(a[j], share, 1e-15, "MixUp: the share of the first, everywhere");
+        mean += share / 600;
+        for (int j = 0; j < 48; j++) a[j] = 1;
+        const double left = taut_augment_mix(a, b, f, i % 2 ? &cut : &both, key);
+        double sum = 0;
+        for (int j = 0; j < 48; j++) sum += a[j];
+        CHECK_NEAR(sum / 48, left, 1e-12, "CutMix: what is left of the first");
+        CHECK(left >= 0 && left <= 1 && share >= 0 && share <= 1, "shares");
+    }
+    CHECK_NEAR(mean, 0.5, 0.06, "Beta(alpha, alpha) is even");
+}
+
+/* The drawn example and its shares, the same for any way of cutting the stream. */
+static void shared(void)
+{
+    taut_images *images = NULL;
+    taut_source *s = NULL;
+    static double x[LEN], y[LEN];
+    double q[TAUT_SHAPES_CLASSES], r[TAUT_SHAPES_CLASSES];
+    int32_t a, b;
+    CHECK(!taut_images_open(&images, "shapes", 60, 0.1, seed) &&
+              !taut_source_images(&s, images, &(taut_augment){ .flip = true, .mixup = 1, .cutmix = 1 }),
+          taut_last_error());
+    CHECK(s->task.shared, "shares are drawn");
+    for (int64_t i = 0; i < 100; i++) {
+        double sum = 0;
+        s->ops->draw(s, (taut_slot){ .reals = x, .target = &a, .share = q }, 3, i);
+        s->ops->draw(s, (taut_slot){ .reals = y, .target = &b, .share = r }, 3, i);
+        CHECK(a == b && memcmp(x, y, sizeof x) == 0 && memcmp(q, r, sizeof q) == 0, "a pure function of its number");
+        for (int c = 0; c < TAUT_SHAPES_CLASSES; c++) {
+            sum += q[c];
+            CHECK(q[c] <= q[a], "the target has the largest share");
+        }
+        CHECK_NEAR(sum, 1, 1e-12, "shares sum to 1");
+    }
+    taut_source_free(s);
 }
 
 static void places(void)
@@ -75,5 +152,8 @@ int main(void)
     places();
     shapes();
     source();
-    return test_end("images", "shapes and their stream");
+    moved();
+    mixed();
+    shared();
+    return test_end("images", "shapes, their stream, augmentation");
 }

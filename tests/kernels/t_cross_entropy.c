@@ -43,6 +43,41 @@ static void both(int64_t rows, int64_t classes, double spread)
     free(t);
 }
 
+/* Shares: with all of it in one class the loss is the plain one; else cpu against ref, and the derivative. */
+static void shares(int64_t rows, int64_t classes)
+{
+    pair x = pair_new(rows * classes, 5), q = pair_new(x.len, 1), g = pair_new(x.len, 1);
+    int32_t *t = calloc((size_t)rows + 1, sizeof *t);
+    int64_t right = 0, found = 0;
+    const double weight = 0.5 + rng_unit();
+    for (int64_t i = 0; i < x.len; i++) q.d[i] = rng_int(0, 2) ? fabs(q.d[i]) / (double)classes : 0;
+    pair_sync(&q);
+    const double loss = ref->shared_cross_entropy(R(&g), &right, R(&x), R(&q), rows, classes, weight);
+    const double got = cpu->shared_cross_entropy(g.f, &found, x.f, q.f, rows, classes, weight);
+    near(got, loss, (double)rows * 8 * UNIT + 1e-300, "shared loss");
+    CHECK(found == right, "correct");
+    pair_near(&g, NULL, 8 * UNIT * weight, 2 * UNIT, "shared gradient");
+    for (int i = 0; i < 5; i++) {
+        const int64_t at = rng_int(0, x.len - 1);
+        const double h = 1e-4, here = x.d[at];
+        x.d[at] = here + h;
+        const double up = ref->shared_cross_entropy(NULL, &right, R(&x), R(&q), rows, classes, 1);
+        x.d[at] = here - h;
+        const double down = ref->shared_cross_entropy(NULL, &right, R(&x), R(&q), rows, classes, 1);
+        x.d[at] = here;
+        CHECK_NEAR(g.d[at] / weight, (up - down) / (2 * h), 1e-7 + 1e-11 * loss, "shared gradient is the derivative");
+    }
+    for (int64_t r = 0; r < rows; r++) {
+        t[r] = (int32_t)rng_int(0, classes - 1);
+        for (int64_t c = 0; c < classes; c++) q.d[r * classes + c] = c == t[r];
+    }
+    CHECK_NEAR(ref->shared_cross_entropy(NULL, &right, R(&x), R(&q), rows, classes, 1),
+               ref->cross_entropy(NULL, &found, R(&x), t, rows, classes, 1), 1e-11 * (1 + loss),
+               "one share is a target");
+    pair_free(&x), pair_free(&q), pair_free(&g);
+    free(t);
+}
+
 static void corners(const taut_kernels *k)
 {
     const double rows[][3] = { { 2, 2, 1 }, { 1, NAN, 0 }, { INFINITY, 1, 1 }, { -INFINITY, 1, 1 }, { NAN, NAN, NAN } };
@@ -68,6 +103,7 @@ int main(void)
     pair_begin();
     for (case_no = 0; case_no < effort(80); case_no++)
         both(rng_int(0, case_no % 8 ? 12 : 700), rng_int(1, case_no % 8 ? 70 : 300), pow(10, 1 + 2 * rng_pm()));
+    for (case_no = 0; case_no < effort(30); case_no++) shares(rng_int(1, 20), rng_int(1, 30));
     corners(ref);
     corners(cpu);
     return test_end("cross_entropy", "worst error / promised = %.3f", worst);

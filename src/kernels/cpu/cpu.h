@@ -80,6 +80,7 @@ CPU_SLOT(dropout);
 CPU_SLOT(gather);
 CPU_SLOT(scatter);
 CPU_SLOT(cross_entropy);
+CPU_SLOT(shared_cross_entropy);
 CPU_SLOT(sgd);
 CPU_SLOT(adamw);
 #endif

@@ -6,7 +6,8 @@
  * Aliasing  g may be x.
  * Error     with u = 2^-24 and s = the spread max x - min x of a row: the loss of a row is off by 4 u plus
  *           2^-48 (|loss| + |max|), since exp is good to 2 u and its argument to u times itself, which
- *           p |ln p| <= 1/e keeps small; g: 8 u weight. */
+ *           p |ln p| <= 1/e keeps small; g: 8 u weight.  Shared: the same times the sum of a row's shares, and the
+ *           shares' terms of the loss to 2^-50 of each; one thread, since it is for a handful of classes. */
 #include <math.h>
 
 #include "kernels/cpu/cpu.h"
@@ -72,5 +73,31 @@ double CPU(cross_entropy)(taut_real *g_, int64_t *correct, const taut_real *x, c
     double loss = 0;
     for (int chunk = 0; chunk < CHUNKS; chunk++) loss += part[chunk];
     *correct += right;
+    return loss;
+}
+
+static double shared_loss(float *g, int64_t *correct, const float *x, const float *q, int64_t classes, double weight)
+{
+    const float max = vm_max(x, classes), top = vm_max(q, classes);
+    const bool first = first_at(x, max, classes) == first_at(q, top, classes);
+    double all = 0, loss = 0, share = 0;
+    for (int64_t c = 0; c < classes; c++) {
+        all += (double)q[c];
+        if (q[c] != 0) share += (double)q[c] * ((double)x[c] - (double)max);
+    }
+    const double sum = exp_sum(g, x, max, classes);
+    loss = all * log(sum) - share;
+    if (first && !isnan(loss)) ++*correct;
+    for (int64_t c = 0; g && c < classes; c++) g[c] = (float)(weight * (all * (double)g[c] / sum - (double)q[c]));
+    return loss;
+}
+
+double CPU(shared_cross_entropy)(taut_real *g, int64_t *correct, const taut_real *x, const taut_real *q, int64_t rows,
+                                 int64_t classes, double weight)
+{
+    double loss = 0;
+    for (int64_t r = 0; r < rows; r++)
+        loss += shared_loss(g ? (float *)g + r * classes : NULL, correct, (const float *)x + r * classes,
+                            (const float *)q + r * classes, classes, weight);
     return loss;
 }

@@ -63,6 +63,7 @@ const taut_kernels CPU(table) = {
     .gather = CPU(gather),
     .scatter = CPU(scatter),
     .cross_entropy = CPU(cross_entropy),
+    .shared_cross_entropy = CPU(shared_cross_entropy),
     .sgd = CPU(sgd),
     .adamw = CPU(adamw),
 };

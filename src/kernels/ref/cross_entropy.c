@@ -2,6 +2,9 @@
  * g, when asked for, is weight (softmax(x) - onehot); rows with target < 0 add no loss and get g = 0.
  * A row is correct when its first largest entry is the target.
  *
+ * Shared: loss = sum over rows of sum_c q_c (ln sum exp(x - max) - (x_c - max)), a class without a share not looked at;
+ * g = weight (sum_c q_c softmax(x) - q); correct when the first largest entries of x and q are the same.
+ *
  * Poison: NaN or +inf in a counted row makes the loss NaN, that row of g NaN, and the row not correct.
  * Aliasing: g may be x. */
 #include <math.h>
@@ -40,5 +43,28 @@ double taut_ref_cross_entropy(taut_real *g_, int64_t *correct, const taut_real *
         else if (g)
             for (int64_t c = 0; c < classes; c++) g[c] = 0;
     }
+    return loss;
+}
+
+static double shared_loss(double *g, int64_t *correct, const double *x, const double *q, int64_t classes, double weight)
+{
+    const int64_t best = first_largest(x, classes);
+    const double max = x[best];
+    double sum = 0, all = 0, loss = 0;
+    for (int64_t c = 0; c < classes; c++) sum += exp(x[c] - max), all += q[c];
+    for (int64_t c = 0; c < classes; c++) loss += q[c] == 0 ? 0 : q[c] * (log(sum) - (x[c] - max));
+    if (best == first_largest(q, classes) && !isnan(loss)) ++*correct;
+    if (g)
+        for (int64_t c = 0; c < classes; c++) g[c] = weight * (all * exp(x[c] - max) / sum - q[c]);
+    return isnan(sum) ? sum : loss;
+}
+
+double taut_ref_shared_cross_entropy(taut_real *g, int64_t *correct, const taut_real *x, const taut_real *q,
+                                     int64_t rows, int64_t classes, double weight)
+{
+    double loss = 0;
+    for (int64_t r = 0; r < rows; r++)
+        loss += shared_loss(g ? (double *)g + r * classes : NULL, correct, (const double *)x + r * classes,
+                            (const double *)q + r * classes, classes, weight);
     return loss;
 }

@@ -63,6 +63,7 @@ const taut_kernels taut_ref_table = {
     .gather = taut_ref_gather,
     .scatter = taut_ref_scatter,
     .cross_entropy = taut_ref_cross_entropy,
+    .shared_cross_entropy = taut_ref_shared_cross_entropy,
     .sgd = taut_ref_sgd,
     .adamw = taut_ref_adamw,
 };
