@@ -44,8 +44,8 @@ void taut_report_up(char word[24], double v)
 {
     double more = v;
     snprintf(word, 24, "%.6g", v);
-    for (int i = 0; isfinite(v) && strtod(word, NULL) < v && i < 8; i++) {
-        more *= 1 + 4e-6; /* one unit of the sixth digit is at least a millionth of the number */
+    for (int i = 0; isfinite(v) && strtod(word, NULL) < v && i < 12; i++) {
+        more *= 1 + 1e-6; /* a unit of the sixth digit is a millionth to a hundred-thousandth of the number */
         snprintf(word, 24, "%.6g", more);
     }
 }
