@@ -21,7 +21,7 @@ static const char style[] =
     "h1{font-size:1.6rem}h2{margin-top:2.5rem;border-bottom:1px solid var(--grid)}h3{margin:0}\n"
     "figure{margin:1.5rem 0}figcaption{color:var(--soft)}\n"
     ".wide{overflow-x:auto;max-width:100%}table{border-collapse:collapse;font-variant-numeric:tabular-nums}\n"
-    "td,th{padding:.15rem .6rem;border-bottom:1px solid var(--grid);text-align:left;overflow-wrap:anywhere}"
+    "td,th{padding:.15rem .6rem;border-bottom:1px solid var(--grid);text-align:left;white-space:nowrap}"
     "td+td,th+th{text-align:right}\n"
     "details{margin:.3rem 0;color:var(--soft)}code{overflow-wrap:anywhere}\n"
     ".chart{width:100%;height:auto;display:block;font:12px system-ui,sans-serif}.chart text{fill:var(--ink)}\n"

@@ -95,6 +95,13 @@ static void settings(taut_page *p, const char *folder)
 
 void taut_report_run(taut_page *p, const char *folder)
 {
+    static const struct {
+        const char *file;
+        void (*draw)(taut_page *, const cJSON *, const char *run);
+    } parts[] = { { "certificate.json", taut_report_certificate },
+                  { "measure.json", taut_report_measured },
+                  { "growth.json", taut_report_measured },
+                  { "attack.json", taut_report_attacked } };
     const char *run = base_name(folder);
     bool broken = false;
     taut_page_section(p, run);
@@ -104,13 +111,15 @@ void taut_report_run(taut_page *p, const char *folder)
     else
         taut_page_say(p, broken ? "summary.json is damaged." : "This run has not finished: there is no summary.json.");
     taut_report_curves(p, folder, run);
-    broken = false;
-    cJSON *cert = taut_report_json(folder, "certificate.json", &broken);
-    if (cert) taut_report_certificate(p, cert, run);
-    if (broken) taut_page_say(p, "certificate.json is damaged.");
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        broken = false;
+        cJSON *o = taut_report_json(folder, parts[i].file, &broken);
+        if (o) parts[i].draw(p, o, run);
+        if (broken) taut_page_say(p, "%s is damaged.", parts[i].file);
+        cJSON_Delete(o);
+    }
     settings(p, folder);
     cJSON_Delete(summary);
-    cJSON_Delete(cert);
 }
 
 void taut_report_frontier(taut_page *p, int runs, char *const *folder)

@@ -2,7 +2,8 @@
  * is, a file that cannot be read is named.
  *
  *     summary.json, log.jsonl, recipe.ini     from taut train
- *     certificate.json                        taut certify RUN --out RUN/certificate.json */
+ *     certificate.json                        taut certify RUN --out RUN/certificate.json
+ *     measure.json, growth.json, attack.json  taut measure RUN --json, with --lengths, taut attack RUN --json */
 #ifndef TAUT_REPORT_RUN_H
 #define TAUT_REPORT_RUN_H
 #include <cjson/cJSON.h>
@@ -22,4 +23,6 @@ void taut_report_up(char word[24], double);
 
 void taut_report_curves(taut_page *, const char *folder, const char *run);     /* curves.c */
 void taut_report_certificate(taut_page *, const cJSON *cert, const char *run); /* proof.c */
+void taut_report_measured(taut_page *, const cJSON *measure, const char *run); /* sandwich.c */
+void taut_report_attacked(taut_page *, const cJSON *attack, const char *run);  /* attacked.c */
 #endif
