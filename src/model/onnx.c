@@ -78,6 +78,15 @@ static char *text_of(bytes b)
     return s;
 }
 
+/* The list with room for one more; NULL: no memory, and the list is as it was. */
+static void *grow(void *list, int count, int *room, size_t size)
+{
+    if (count < *room) return list;
+    void *more = taut_realloc(list, (size_t)(2 * *room + 16) * size);
+    if (more) *room = 2 * *room + 16;
+    return more;
+}
+
 static bool equal(bytes b, const char *s)
 {
     return (size_t)(b.end - b.at) == strlen(s) && memcmp(b.at, s, strlen(s)) == 0;
@@ -109,32 +118,32 @@ static const char *type_name(uint64_t type)
 static taut_status read_tensor(taut_onnx *o, bytes b, const char *path)
 {
     taut_st_tensor t = { .count = 1 };
-    bytes raw = { NULL, NULL };
-    char *name = NULL;
+    bytes raw = { NULL, NULL }, label = { NULL, NULL };
+    int64_t size;
     bool good = true;
     for (field f; good && b.at < b.end;) {
         good = next(&b, &f);
         if (good && f.number == 1) good = dimensions(&t, f);
         if (good && f.number == 2) t.dtype = type_name(f.value);
-        if (good && f.number == 8 && !name) name = text_of(f.in);
-        if (good && f.number == 9) raw = f.in;
+        if (good && f.number == 8 && f.message) label = f.in;
+        if (good && f.number == 9 && f.message) raw = f.in;
     }
     const taut_st_dtype *dtype = good && t.dtype ? taut_st_dtype_find(t.dtype) : NULL;
-    if (dtype) good = (int64_t)(raw.end - raw.at) == t.count * (dtype->bits / 8);
-    taut_st_tensor *list = good && dtype && o->count == o->room
-                               ? taut_realloc(o->list, (size_t)(o->room = 2 * o->room + 16) * sizeof *list)
-                               : o->list;
-    if (good && dtype && name && list) {
+    if (!dtype || !label.at || !raw.at || __builtin_mul_overflow(t.count, dtype->bits / 8, &size) ||
+        raw.end - raw.at != size)
+        return taut_fail(TAUT_BAD_FILE, "%s: tensor %d is damaged, or of a type that taut does not read", path,
+                         o->count);
+    taut_st_tensor *list = grow(o->list, o->count, &o->room, sizeof *list);
+    if (list) o->list = list;
+    char *name = list ? text_of(label) : NULL;
+    if (name) {
         t.name = name;
         t.begin = (uint64_t)(raw.at - (const unsigned char *)o->file);
         t.end = t.begin + (uint64_t)(raw.end - raw.at);
-        o->list = list;
         o->list[o->count++] = t;
         return TAUT_OK;
     }
-    free(name);
-    if (good && dtype && (!name || !list)) return taut_no_memory(path);
-    return taut_fail(TAUT_BAD_FILE, "%s: tensor %d is damaged, or of a type that taut does not read", path, o->count);
+    return taut_no_memory(path);
 }
 
 /* Gives a nameless matrix the name of the node's output. */
@@ -159,22 +168,18 @@ static taut_status read_node(taut_onnx *o, bytes b, const char *path)
 {
     bytes input[8] = { { NULL, NULL } }, output = { NULL, NULL };
     int inputs = 0;
-    char *kind = NULL;
+    bytes kind = { NULL, NULL };
     for (field f; b.at < b.end;) {
         if (!next(&b, &f)) return taut_fail(TAUT_BAD_FILE, "%s: a damaged node", path);
+        if (!f.message) continue;
         if (f.number == 1 && inputs < 8) input[inputs++] = f.in;
         if (f.number == 2 && !output.at) output = f.in;
-        if (f.number == 4 && !kind) kind = text_of(f.in);
+        if (f.number == 4) kind = f.in;
     }
-    char **kinds = o->kinds < o->kind_room
-                       ? o->kind
-                       : taut_realloc(o->kind, (size_t)(o->kind_room = 2 * o->kind_room + 16) * sizeof *kinds);
-    if (!kind || !kinds) {
-        free(kind);
-        return taut_no_memory(path);
-    }
-    o->kind = kinds;
-    o->kind[o->kinds++] = kind;
+    char **kinds = grow(o->kind, o->kinds, &o->kind_room, sizeof *kinds);
+    if (kinds) o->kind = kinds;
+    if (!kinds || !(o->kind[o->kinds] = kind.at ? text_of(kind) : taut_strdup(""))) return taut_no_memory(path);
+    o->kinds++;
     taut_status s = TAUT_OK;
     for (int i = 0; !s && i < inputs && output.at; i++) s = rename_input(o, input[i], output, path);
     return s;

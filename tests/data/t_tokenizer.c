@@ -164,6 +164,31 @@ static void damaged(void)
     for (int i = 0; i < 6; i++) CHECK(taut_vocab_parse(&v, bad[i]) == TAUT_BAD_DATA && !v, bad[i]);
 }
 
+/* Printed vocabularies with bytes changed: refused, or another vocabulary that works within its memory (ASan watches). */
+static void changed_bytes(void)
+{
+    static const char *const folders[] = { "tests/golden/tokens/bpe", "tests/golden/tokens/wordpiece" };
+    for (case_no = 0; case_no < effort(600); case_no++) {
+        taut_vocab *v = NULL, *w = NULL;
+        int32_t *ids = NULL;
+        int64_t count = 0;
+        size_t len = 0;
+        char *back = NULL;
+        must(taut_vocab_open(&v, folders[case_no % 2]));
+        char *printed = taut_vocab_print(v);
+        for (int64_t i = rng_int(1, 4); i > 0; i--)
+            printed[rng_int(0, (int64_t)strlen(printed) - 1)] = (char)(rng_int(0, 3) ? rng_int(9, 127)
+                                                                                     : rng_int(1, 255));
+        if (taut_vocab_parse(&w, printed) == TAUT_OK && !taut_vocab_encode(&ids, &count, w, "Hello, 1 world", 14)) {
+            for (int64_t i = 0; i < count; i++) CHECK(ids[i] >= 0 && ids[i] < taut_vocab_size(w), "ids in range");
+            must(taut_vocab_decode(&back, &len, w, ids, count));
+        }
+        free(back), free(ids), free(printed);
+        taut_vocab_free(v);
+        taut_vocab_free(w);
+    }
+}
+
 /* Each allocation fails once: a status, and (under ASan) nothing leaks. */
 static void out_of_memory(void)
 {
@@ -195,6 +220,7 @@ int main(void)
     long_word();
     words_back();
     damaged();
+    changed_bytes();
     out_of_memory();
     static const char *const published[] = { "gpt2", "bert-base-uncased" };
     int found = 0;

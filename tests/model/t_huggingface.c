@@ -3,6 +3,7 @@
  *
  * Errors are relative to the largest logit.  ref: both sides are double and weights are exact, but taut rounds eps and the
  * scale to float: 1e-7.  cpu: 1e-5, some twenty float kernels in a row with sums of at most 24 products. */
+#include "base/alloc.h"
 #include "base/file.h"
 #include "harness.h"
 #include "model/hf.h"
@@ -281,6 +282,26 @@ static void extra_tensors(void)
     }
 }
 
+/* Each allocation fails once: a status, and (under ASan) nothing leaks. */
+static void out_of_memory(const char *folder, const char *recipe)
+{
+    bool done = false;
+    long n = 1;
+    for (; n < 4000 && !done; n += 1 + n / 64) { /* all of the first, then some */
+        taut_hf *hf = NULL;
+        taut_model *m = NULL;
+        taut_alloc_fail_at(n);
+        taut_status s = taut_hf_open(&hf, folder, recipe);
+        if (!s) s = taut_hf_load(&m, hf, "bytes", false, taut_kernels_find("ref"));
+        taut_alloc_fail_at(0);
+        CHECK(s == TAUT_OK || s == TAUT_NO_MEMORY, taut_last_error());
+        done = s == TAUT_OK;
+        taut_model_free(m);
+        taut_hf_close(hf);
+    }
+    CHECK(done && n > 100, "every allocation was tried");
+}
+
 int main(void)
 {
     test_begin();
@@ -296,5 +317,8 @@ int main(void)
     bad_shards();
     bad_tensors();
     extra_tensors();
+    out_of_memory("tests/golden/hf_bert", NULL);
+    out_of_memory("tests/golden/hf_gpt2_shards", NULL);
+    out_of_memory("tests/golden/onnx/vit.onnx", "tests/golden/onnx/recipe.ini");
     return test_end("huggingface", "against transformers: ref %.1e, cpu %.1e", worst[0], worst[1]);
 }
