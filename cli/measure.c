@@ -91,7 +91,11 @@ static taut_status measure_layers(const cli_args *a, cli_model *m, const taut_te
                                   taut_layer_measure *out, int *count)
 {
     const int64_t layer = cli_int(a, "--layer", -1, 0, m->model->spec.depth - 1);
-    const taut_layer_options o = { .slope = slope_options(a), .heads = true, .published = true, .ball = about->ball };
+    const taut_layer_options o = { .slope = slope_options(a),
+                                   .heads = true,
+                                   .published = true,
+                                   .exact = cli_flag(a, "--exact"),
+                                   .ball = about->ball };
     taut_capture *c = NULL;
     taut_status s = text ? read_text(&c, a, m, text, about) : read_image(&c, a, m);
     for (int l = layer < 0 ? 0 : (int)layer; !s && l < c->layers && (layer < 0 || l == layer); l++) {
@@ -201,6 +205,7 @@ static const cli_option options[] = {
     { "--layer", "L", "one layer instead of all; with --lengths the one that is measured" },
     { "--map", "M", "bare (heads alone, the default), attention (with W_O), branch (and norm), residual, block" },
     { "--ball", "R", "prove it also for inputs whose tokens move by up to R" },
+    { "--exact", NULL, "prove each head's norm to nine digits, where it is small enough to be written out" },
     { "--lengths", "A:B:C", "slopes against the length, from A to B in steps of C, and the exponent of their growth" },
     { "--samples", "N", "sequences of each length (default 10)" },
     { "--adversarial", NULL, "inputs made to be steep instead of text" },

@@ -24,6 +24,7 @@ static cJSON *head_json(const taut_head_measure *h)
     cJSON *o = cJSON_CreateObject(), *p = NULL;
     cJSON_AddNumberToObject(o, "lower", h->lower);
     cJSON_AddNumberToObject(o, "upper", h->upper);
+    if (h->exact < INFINITY) cJSON_AddNumberToObject(o, "exact", h->exact);
     for (int i = 0; i < TAUT_PUBLISHED; i++) {
         if (!h->published[i].name || isnan(h->published[i].value)) continue;
         if (!p) p = cJSON_AddObjectToObject(o, "published");

@@ -1,7 +1,5 @@
-/* "How Smooth Is Attention?", figure 1: how the slope of an attention layer grows with the length of the input, on
- * text and on
- * tokens made to be steep, with the exponent fitted and its interval.  BERT and GPT-2 shapes with random weights, and
- * a small GPT
+/* "How Smooth Is Attention?", figure 1: how the slope of an attention layer grows with the length of the input, on text and on
+ * tokens made to be steep, with the exponent fitted and its interval.  BERT and GPT-2 shapes with random weights, and a small GPT
  * trained here; the pretrained models of the paper are not among our data. */
 #include <math.h>
 #include <stdio.h>
@@ -19,7 +17,7 @@
 #include "train/train.h"
 
 static const char trained_recipe[] = "[data]\nsource = alice/carroll-alice.txt\n"
-                                     "[model]\nwidth = 128\ndepth = 3\nheads = 4\ncontext = 128\n"
+                                     "[model]\ndepth = 3\nheads = 4\ncontext = 128\n"
                                      "[train]\nbatch = 16\nlr = 0.002\nwarmup = 50\nweight_decay = 0.1\n";
 
 typedef struct {
@@ -35,14 +33,14 @@ static const column columns[] = {
 
 static taut_status train(const char *run, bool small)
 {
-    char model[4200], steps[32];
+    char model[4200];
     taut_config *cfg = NULL;
     taut_train_summary summary;
     snprintf(model, sizeof model, "%s/model.safetensors", run);
     if (taut_file_exists(model)) return TAUT_OK;
     taut_status s = taut_config_parse(&cfg, trained_recipe, "castin-fig1");
-    snprintf(steps, sizeof steps, "train.steps=%d", small ? 300 : 3000);
-    if (!s) s = taut_config_set(cfg, steps);
+    if (!s) s = taut_config_set(cfg, small ? "model.width=64" : "model.width=128");
+    if (!s) s = taut_config_set(cfg, small ? "train.steps=300" : "train.steps=3000");
     if (!s)
         s = taut_train(&summary, cfg, taut_kernels_find("cpu"), &(taut_train_options){ .run = run, .overwrite = true });
     taut_config_free(cfg);

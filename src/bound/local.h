@@ -25,4 +25,11 @@ typedef struct {
 /* The whole layer, W_O and `out` included (wo NULL: the heads' outputs side by side, out not used); and in heads[h],
  * where heads is not NULL, each head by itself without W_O. */
 taut_local_bound up_attention_local(const taut_attention_weights *, const taut_local_at *, taut_local_bound *heads);
+
+/* One head by itself, at the input and no further, as exactly as a certificate can be: the Jacobian is written out,
+ * its distance
+ * to the real one bounded, and its norm proved by a Cholesky factor.  Self-attention without RoPE, radii 0, and at
+ * most 2^24
+ * entries; else +inf.  About 1e-9 above the truth. */
+taut_up up_attention_exact(const taut_attention_weights *, const taut_local_at *, int64_t head);
 #endif

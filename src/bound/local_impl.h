@@ -28,12 +28,18 @@ typedef struct {
     double *p, *dev;             /* (tq, tk): P' <= p; |P' - computed P| <= dev */
     double *block;               /* (tq, tk): norms of the Jacobian's blocks but for the diagonal's tau */
     double *beta, *tau, *u, *vm; /* one a query; u = |u_i|, vm = ||(v - o_i)^T diag(P_i)|| */
+    double *jacobian,
+        *err; /* (tq dh, tk width) computed, and one a query: how far the real rows are; NULL: not asked for */
 } local_head;
 
 bool local_head_begin(local_head *, const taut_attention_weights *, const taut_local_at *, int64_t index);
 void local_head_end(local_head *);
 bool local_rows(local_head *); /* local_row.c: all answers; false: no bound */
 int64_t local_visible(const local_head *, int64_t i);
+
+/* local_exact.c: query i's rows of the Jacobian; answers what forming them may have rounded, in norm. */
+double local_jacobian_rows(const local_head *, int64_t i, int64_t m, const double *hat, const double *zv,
+                           const double *zk, const double *a, const double *z);
 
 /* local_concave.c: ||J||^2 <= max over tokens, for K = P beta (tq, tk) with the columns already scaled; self: tau_i
  * belongs to

@@ -294,6 +294,22 @@ static double key_spread(const local_head *f, row *r)
     return more_sum(sqrt(top + f->lost_q * z2) + up_gamma(f->dh + 2).v * f->frob_q * sqrt(z2) + r->spread_k, r->m);
 }
 
+/* How far the real rows of the Jacobian can be from the computed ones, in norm: block by block, and the query's own. */
+static double row_error(const local_head *f, const row *r)
+{
+    const double *p = f->p + r->i * f->tk, *dev = f->dev + r->i * f->tk;
+    double blocks = 0, own = 0;
+    for (int64_t j = 0; j < r->m; j++) {
+        const double shift = (r->alpha[j] + r->omega) * r->u + r->a[j] * (r->u - r->uhat);
+        const double e = dev[j] * (f->nv + r->a[j] * r->uhat) + p[j] * shift;
+        blocks += e * e;
+        own += dev[j] * r->a[j] * r->b[j];
+        own += p[j] * (r->a[j] * r->kappa[j] + r->alpha[j] * r->b[j] + r->alpha[j] * r->kappa[j]);
+    }
+    const double formed = local_jacobian_rows(f, r->i, r->m, r->hat, r->zv, r->zk, r->a, r->z);
+    return more_sum(sqrt(blocks) + f->s * (own + r->omega * r->chi) + formed, r->m);
+}
+
 /* beta, tau, vm and the blocks' norms. */
 static bool one_row(const local_head *f, row *r)
 {
@@ -319,6 +335,7 @@ static bool one_row(const local_head *f, row *r)
     f->beta[r->i] = beta_of(f, r, trace, lam);
     f->vm[r->i] = spread_of(f, r);
     blocks(f, r);
+    if (f->jacobian) f->err[r->i] = row_error(f, r);
     return f->tau[r->i] < INFINITY && f->beta[r->i] < INFINITY;
 }
 

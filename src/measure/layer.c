@@ -194,7 +194,10 @@ static taut_status measure_heads(taut_layer_measure *m, const taut_local_bound *
     m->head = taut_calloc((size_t)m->heads, sizeof *m->head);
     if (!m->head) return taut_no_memory("heads");
     for (int64_t h = 0; !s && h < m->heads; h++) {
+        const taut_local_at at = { .xk = z, .keys = e->w.tk };
         m->head[h].upper = bound[h].flat.v;
+        m->head[h].exact = o->exact ? up_attention_exact(&e->w, &at, h).v : INFINITY;
+        m->head[h].upper = fmin(m->head[h].upper, m->head[h].exact);
         if (!e->w.alibi) s = one_head(&m->head[h], c, m->layer, h, z, m->tokens, &o->slope);
         if (!s && o->published) s = publish(&m->head[h], &e->w, h, z);
     }

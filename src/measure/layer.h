@@ -12,11 +12,12 @@ typedef struct {
     taut_slope_options slope;
     bool heads;     /* each head by itself, too */
     bool published; /* and the published bounds for each head */
+    bool exact;     /* and its norm proved to nine digits, where up_attention_exact can */
     double ball;    /* the upper bounds on this radius around every token, as well as at the input */
 } taut_layer_options;
 
 typedef struct {
-    double lower, upper;                      /* of the bare head */
+    double lower, upper, exact;               /* of the bare head; exact: proved, +inf where not asked for */
     taut_published published[TAUT_PUBLISHED]; /* if asked for; NaN where a formula does not apply */
 } taut_head_measure;
 

@@ -24,6 +24,9 @@ for map in bare attention branch residual block; do
     check "map $map: says which" grep -q "\"map\":.*\"$map\"" "$tmp/$map.json"
     check "map $map: lower <= upper" ordered "$tmp/$map.json"
 done
+check "exact mode" sh -c '"$TAUT" measure "$1" --exact --tokens 6 --json >"$2"' - "$run" "$tmp/exact.json"
+check "exact mode: says so" grep -q '"exact"' "$tmp/exact.json"
+check "exact mode: lower <= upper" ordered "$tmp/exact.json"
 check "one token" "$TAUT" measure "$run" --tokens 1
 check "in words, one layer" sh -c '"$TAUT" measure "$1" --layer 0 --tokens 8 >"$2"' - "$run" "$tmp/words"
 check "in words: the published bounds" grep -q "jasmin_3" "$tmp/words"
