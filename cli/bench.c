@@ -12,7 +12,7 @@ static const struct {
     cJSON *(*measure)(void);
 } figures[] = {
     { "train", bench_train }, { "attention", bench_attention }, { "certify", bench_certify },
-    { "plash", bench_plash }, { "measure", bench_measure },
+    { "plash", bench_plash }, { "measure", bench_measure },     { "attack", bench_attack },
 };
 enum { FIGURES = sizeof figures / sizeof *figures };
 
@@ -27,13 +27,13 @@ static int run(const cli_args *a)
         return result ? cli_json(result) : cli_fail(a);
     }
     const char *near = taut_nearest(name, names, FIGURES);
-    return cli_refuse(a, "no figure is called %s (train, attention, certify, plash, measure)%s%s", name,
+    return cli_refuse(a, "no figure is called %s (train, attention, certify, plash, measure, attack)%s%s", name,
                       near ? "; did you mean " : "", near ? near : "");
 }
 
 const cli_command cli_bench = {
     "bench",
-    "train|attention|certify|plash|measure",
+    "train|attention|certify|plash|measure|attack",
     "measures speed, peers beside us in the same run",
     "taut bench train --json",
     1,

@@ -10,6 +10,7 @@ cJSON *bench_attention(void);
 cJSON *bench_certify(void);
 cJSON *bench_plash(void);
 cJSON *bench_measure(void);
+cJSON *bench_attack(void);
 
 /* Parts of two figures: they add their fields. */
 taut_status bench_enforce(cJSON *); /* enforce_share: Muon and soft cap, of a step; in train */
