@@ -13,6 +13,12 @@ static const struct {
 } figures[] = {
     { "enforced-fig2", "loss against the proved bound, every weight constraint with AdamW and Muon",
       paper_enforced_fig2 },
+    { "enforced-fig3", "a constrained and a free CIFAR-10 MLP under l2 attacks", paper_enforced_fig3 },
+    { "enforced-fig4", "CIFAR-10 MLP: accuracy against the proved bound, the paper's constraints",
+      paper_enforced_fig4 },
+    { "jasmin-table1", "ViTs with JaSMin and Specformer under attack, three seeds", paper_jasmin_table1 },
+    { "jasmin-fig3", "the bound g_1 over the softmax Jacobian's norm", paper_jasmin_fig3 },
+    { "jasmin-fig4", "the slope of a whole ViT over test images, with and without penalties", paper_jasmin_fig4 },
     { "plash-fig4", "how often PLASH's deviation is certified: the paper's certificate as printed, mended, and ours",
       paper_plash_fig4 },
     { "plash-deviation", "the bound on the deviation beside the truth, where clusters approximate attention",

@@ -1,0 +1,141 @@
+#include "paper_net.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "bound/ledger.h"
+#include "certify/certify.h"
+#include "measure/slope.h"
+#include "train/train.h"
+
+taut_status paper_net_train(const char *run, const char *recipe, const char *const *overrides, int count)
+{
+    char path[4200];
+    taut_config *cfg = NULL;
+    taut_train_summary summary;
+    snprintf(path, sizeof path, "%s/summary.json", run);
+    if (taut_file_exists(path)) return TAUT_OK;
+    taut_status s = taut_config_parse(&cfg, recipe, run);
+    for (int i = 0; !s && i < count; i++) s = taut_config_set(cfg, overrides[i]);
+    if (!s)
+        s = taut_train(&summary, cfg, taut_kernels_find("cpu"), &(taut_train_options){ .run = run, .overwrite = true });
+    taut_config_free(cfg);
+    return s;
+}
+
+static taut_status read_images(paper_net *p)
+{
+    const int64_t dim = p->target.dim, all = taut_source_count(p->data, TAUT_VALID);
+    if (p->n > all) p->n = all;
+    p->x = taut_malloc((size_t)(p->n * dim) * sizeof *p->x);
+    p->z = taut_malloc((size_t)(p->n * p->target.classes) * sizeof *p->z);
+    p->label = taut_malloc((size_t)p->n * sizeof *p->label);
+    if (!p->x || !p->z || !p->label) return taut_no_memory("images");
+    for (int64_t e = 0; e < p->n; e++)
+        p->data->ops->get(p->data, (taut_slot){ .reals = p->x + e * dim, .target = p->label + e }, TAUT_VALID, e);
+    taut_target_logits(&p->target, p->z, p->x, NULL, NULL, p->n);
+    return TAUT_OK;
+}
+
+taut_status paper_net_open(paper_net *p, const char *run, int64_t n)
+{
+    *p = (paper_net){ .n = n };
+    taut_status s = cli_model_open(&p->m, run, taut_kernels_find("cpu"), 0);
+    if (!s) s = taut_network_open(&p->target, p->m.model);
+    if (!s) s = cli_model_source(&p->data, &p->m, NULL);
+    return s ? s : read_images(p);
+}
+
+void paper_net_close(paper_net *p)
+{
+    taut_network_close(&p->target);
+    taut_source_free(p->data);
+    cli_model_close(&p->m);
+    free(p->x);
+    free(p->z);
+    free(p->label);
+    *p = (paper_net){ 0 };
+}
+
+double paper_net_clean(const paper_net *p)
+{
+    int64_t right = 0;
+    const int64_t classes = p->target.classes;
+    for (int64_t e = 0; e < p->n; e++) right += taut_argmax(p->z + e * classes, classes) == p->label[e];
+    return (double)right / (double)p->n;
+}
+
+taut_status paper_net_attack(double *left, paper_net *p, const char *attacks, taut_ball_kind kind, const char *eps,
+                             taut_profile_options o)
+{
+    taut_campaign c = { 0 };
+    taut_status s = taut_campaign_open(&c, attacks, kind, eps, true, o, 0, p->n);
+    if (!s) s = taut_campaign_run(&c, &p->target, p->x, p->z, p->label, 256, NULL, NULL);
+    for (int i = 0; !s && i < c.profiles; i++)
+        left[i] = (double)taut_campaign_left(&c, 0, i, c.profile[i].attacks - 1) / (double)p->n;
+    taut_campaign_close(&c);
+    return s;
+}
+
+taut_status paper_net_slopes(double *slope, paper_net *p, int64_t count)
+{
+    const taut_slope_options o = { .steps = 24, .tolerance = 1e-4, .seed = 1 };
+    const taut_model *m = p->m.model;
+    taut_status s = TAUT_OK;
+    for (int64_t e = 0; !s && e < count && e < p->n; e++) {
+        taut_probe probe;
+        taut_slope found;
+        s = taut_probe_create(&probe, m->root, m->k, p->x + e * p->target.dim, m->in, NULL);
+        if (s) return s;
+        s = taut_slope_find(&found, NULL, &probe, &o);
+        taut_probe_free(&probe);
+        slope[e] = found.value;
+    }
+    return s;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double paper_quantile(double *x, int64_t count, double q)
+{
+    qsort(x, (size_t)count, sizeof *x, by_size);
+    return x[(int64_t)(q * (double)(count - 1) + 0.5)];
+}
+
+taut_status paper_net_bound(double *bound, const char *run)
+{
+    char *path = cli_model_path(run);
+    taut_certificate c;
+    const taut_status s = path ? taut_certify(&c, path, TAUT_NORM_FLAT, 0) : taut_no_memory("a path");
+    free(path);
+    if (s) return s;
+    *bound = up_model_rms(c.model, c.lip).v;
+    taut_certificate_free(&c);
+    return TAUT_OK;
+}
+
+cJSON *paper_table(const char *title, const char *const *columns, int count, const char *note)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "title", title);
+    cJSON_AddItemToObject(o, "columns", cJSON_CreateStringArray(columns, count));
+    cJSON_AddArrayToObject(o, "rows");
+    cJSON_AddStringToObject(o, "note", note);
+    return o;
+}
+
+void paper_row(cJSON *table, const char *name, const double *number, int count)
+{
+    cJSON *row = cJSON_CreateArray();
+    cJSON_AddItemToArray(row, cJSON_CreateString(name));
+    for (int i = 0; i < count; i++)
+        cJSON_AddItemToArray(row, isfinite(number[i]) ? cJSON_CreateNumber(number[i]) : up_json(UP_NONE));
+    cJSON_AddItemToArray(cJSON_GetObjectItem(table, "rows"), row);
+}

@@ -1,0 +1,35 @@
+/* Image networks for figures: trained once into a folder, opened with some test images, attacked, measured. */
+#ifndef TAUT_CLI_PAPER_NET_H
+#define TAUT_CLI_PAPER_NET_H
+#include "attack/campaign.h"
+#include "attack/network.h"
+#include "model.h"
+
+typedef struct {
+    cli_model m;
+    taut_source *data;
+    taut_target target;
+    int64_t n;
+    double *x, *z; /* (n, pixels), (n, classes) */
+    int32_t *label;
+} paper_net;
+
+/* Trains recipe and overrides ("section.key=value") into run, unless that is finished. */
+taut_status paper_net_train(const char *run, const char *recipe, const char *const *overrides, int count) TAUT_MUST_USE;
+taut_status paper_net_open(paper_net *, const char *run, int64_t n) TAUT_MUST_USE; /* the first n test images */
+void paper_net_close(paper_net *);                                                 /* fine after a failed open */
+
+double paper_net_clean(const paper_net *); /* accuracy on its images */
+/* The share that stands against each profile of a list ("fgsm,pgd") at one radius. */
+taut_status paper_net_attack(double *left, paper_net *, const char *attacks, taut_ball_kind, const char *eps,
+                             taut_profile_options) TAUT_MUST_USE;
+/* The largest singular value of the derivative, pixels to logits, at the first `count` images: attained, by Lanczos. */
+taut_status paper_net_slopes(double *slope, paper_net *, int64_t count) TAUT_MUST_USE;
+double paper_quantile(double *x, int64_t count, double q); /* sorts x */
+/* Its proved constant, flat, in RMS units; +inf: none. */
+taut_status paper_net_bound(double *bound, const char *run) TAUT_MUST_USE;
+
+/* A table as figures answer it; rows are made of texts and numbers. */
+cJSON *paper_table(const char *title, const char *const *columns, int count, const char *note);
+void paper_row(cJSON *table, const char *name, const double *number, int count);
+#endif
