@@ -132,7 +132,7 @@ static void bounds(taut_deviation_stats *s, const taut_deviation *c)
         s->cop[j] = sqrt(trace_k * trace_v) * more;
         s->r[j] += ek;
         s->big[j] += ev;
-        if (!c->mode != TAUT_DEVIATION_FAST) continue;
+        if (c->mode == TAUT_DEVIATION_FAST) continue;
         s->wrong[j] = ek * ev + deviation_gamma(n + 8) * s->r[j] * s->big[j];
         const double norm = up_norm(s->cross + j * c->dk * c->dv, c->dk, c->dv).v + s->wrong[j];
         const double cov = up_norm(s->cov + j * c->dk * c->dk, c->dk, c->dk).v * more +
