@@ -13,11 +13,14 @@
 #include "base/number.h"
 #include "bound/print.h"
 #include "certify/example.h"
+#include "certify/local.h"
+#include "certify/units.h"
 #include "cli.h"
 #include "model.h"
 
 typedef struct {
     taut_example *example;
+    taut_local *local; /* with --local */
     int64_t count;
     double pair; /* the largest ratio seen over pairs of inputs */
 } sample;
@@ -30,17 +33,19 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double margin_of(const taut_example *e) { return e->margin; }
-static double radius_of(const taut_example *e) { return e->radius.v; }
+static double margin_of(const sample *s, int64_t i) { return s->example[i].margin; }
+static double radius_of(const sample *s, int64_t i) { return s->example[i].radius.v; }
+static double local_lip(const sample *s, int64_t i) { return s->local[i].lip.v; }
+static double local_radius(const sample *s, int64_t i) { return s->local[i].radius.v; }
 
-static double median_of(const sample *s, double (*number)(const taut_example *))
+static double median_of(const sample *s, double (*number)(const sample *, int64_t))
 {
     double *m = malloc((size_t)(s->count + 1) * sizeof *m);
     if (!m || s->count == 0) {
         free(m);
         return NAN;
     }
-    for (int64_t i = 0; i < s->count; i++) m[i] = number(&s->example[i]);
+    for (int64_t i = 0; i < s->count; i++) m[i] = number(s, i);
     qsort(m, (size_t)s->count, sizeof *m, by_size);
     const double middle = m[s->count / 2];
     free(m);
@@ -92,7 +97,7 @@ static void drop_inputs(inputs *in)
 }
 
 /* Examples spread over the validation split, each judged by its last question; the first two dozen make the pairs. */
-static taut_status try_examples(taut_certificate *c, const taut_source *data, int64_t wanted, sample *out)
+static taut_status try_examples(taut_certificate *c, const taut_source *data, int64_t wanted, bool local, sample *out)
 {
     const taut_task *k = &data->task;
     const int64_t all = taut_source_count(data, TAUT_VALID) - (k->tokens > 0); /* the last window may be partial */
@@ -102,8 +107,11 @@ static taut_status try_examples(taut_certificate *c, const taut_source *data, in
         return taut_fail(TAUT_BAD_DATA, "the validation split has no sequence of %lld tokens", (long long)k->t);
     if (wanted > all) wanted = all;
     out->example = taut_calloc((size_t)wanted, sizeof *out->example);
+    out->local = local ? taut_calloc((size_t)wanted, sizeof *out->local) : NULL;
     taut_status s = take_inputs(&in, k, c->model->classes);
-    if (!s) s = out->example ? taut_pass_create(&pass, c->model, 1, k->t, false) : taut_no_memory("examples");
+    if (!s)
+        s = out->example && (out->local || !local) ? taut_pass_create(&pass, c->model, 1, k->t, false)
+                                                   : taut_no_memory("examples");
     cJSON *list = s ? NULL : cJSON_AddArrayToObject(c->json, "examples");
     for (int64_t i = 0; !s && i < wanted; i++) {
         const int64_t index = i * all / wanted;
@@ -111,6 +119,7 @@ static taut_status try_examples(taut_certificate *c, const taut_source *data, in
         const taut_input x = { now->ids, now->reals }, old = { before->ids, before->reals };
         data->ops->get(data, *now, TAUT_VALID, index);
         out->example[out->count++] = taut_example_certify(c, pass, x, now->target[k->asked - 1], in.logits);
+        if (local) out->local[i] = taut_local_certify(c, pass, &out->example[i], in.logits);
         cJSON_AddItemToArray(list, taut_example_json(&out->example[i], now->ids, k->t, index));
         if (i > 0 && i < 24) out->pair = fmax(out->pair, taut_pair_ratio(c, pass, old, x));
         cli_bar((double)(i + 1) / (double)wanted, "certifying examples");
@@ -146,7 +155,41 @@ static void print_vacuity(const taut_certificate *c, const sample *s)
            median_margin(s), median_radius(s), taut_model_reach(c->model).v);
 }
 
-static void print_human(const taut_certificate *c, const sample *s, const double *radii, int count)
+static void print_why_not(const taut_certificate *c)
+{
+    const taut_model_spec *s = &c->model->spec;
+    if (isfinite(c->lip.v)) return;
+    if (!taut_model_finite(c->model))
+        printf("  no finite constant: a weight is NaN or infinite\n");
+    else if (s->norm_eps == 0 && (s->norm == TAUT_NORM_LAYER || s->norm == TAUT_NORM_RMS))
+        printf("  no finite constant: model.norm_eps = 0, and such a norm layer is arbitrarily steep near a constant "
+               "token\n");
+    else
+        printf("  no finite constant: the rows with inf above say where\n");
+}
+
+static void print_units(const taut_certificate *c)
+{
+    taut_unit unit[TAUT_UNITS];
+    char lip[32], factor[32];
+    taut_units(unit, c);
+    printf("the same constant in other units (--norm proves its own, usually smaller):\n");
+    for (int i = 0; i < TAUT_UNITS; i++)
+        printf("  norm %-6s %-4s %12s  times %-10s %s\n", unit[i].norm == TAUT_NORM_FLAT ? "flat" : "tokens",
+               unit[i].rms ? "RMS" : "l2", up_text(lip, unit[i].lip), up_text(factor, unit[i].factor), unit[i].reason);
+}
+
+/* What holds near each example. */
+static void print_local(const taut_certificate *c, const sample *s)
+{
+    char lip[32], all[32];
+    printf("around each example, moved by up to %g: %s-Lipschitz in the median (everywhere: %s), median certified "
+           "radius %.3g\n",
+           c->room.v, up_text(lip, (taut_up){ median_of(s, local_lip) }), up_text(all, c->lip),
+           median_of(s, local_radius));
+}
+
+static void print_human(const taut_certificate *c, const sample *s, const double *radii, int count, bool units)
 {
     char lip[32], rms[32], reach[32];
     print_falls(c);
@@ -154,9 +197,11 @@ static void print_human(const taut_certificate *c, const sample *s, const double
            c->model->embed.rows ? "embeddings" : "pixels", c->norm == TAUT_NORM_FLAT ? "flat" : "tokens",
            up_text(rms, up_model_rms(c->model, c->lip)));
     printf("  for %lld tokens, each within %s of the origin\n", (long long)c->tokens, up_text(reach, c->reach));
-    if (!isfinite(c->lip.v)) printf("  no finite constant: the rows with inf above say where\n");
+    if (units) print_units(c);
+    print_why_not(c);
     if (s->count == 0) return;
     print_vacuity(c, s);
+    if (s->local) print_local(c, s);
     for (int i = 0; i < (c->room.v > 0 ? count : 1); i++)
         printf("%s %-10g %6.2f %%  of %lld examples\n",
                radii[i] == 0 ? "accuracy, nothing moved  " : "certified, moved less than", radii[i],
@@ -172,6 +217,24 @@ static int print_json(const taut_certificate *c, const sample *s, const double *
         cJSON_AddNumberToObject(row, "radius", radii[i]);
         cJSON_AddNumberToObject(row, "accuracy", certified_accuracy(s, radii[i]));
         cJSON_AddItemToArray(list, row);
+    }
+    taut_unit unit[TAUT_UNITS];
+    cJSON *units = cJSON_AddArrayToObject(o, "units");
+    taut_units(unit, c);
+    for (int i = 0; i < TAUT_UNITS; i++) {
+        cJSON *row = cJSON_CreateObject();
+        cJSON_AddStringToObject(row, "norm", unit[i].norm == TAUT_NORM_FLAT ? "flat" : "tokens");
+        cJSON_AddStringToObject(row, "unit", unit[i].rms ? "rms" : "l2");
+        cJSON_AddItemToObject(row, "factor", up_json(unit[i].factor));
+        cJSON_AddItemToObject(row, "lip", up_json(unit[i].lip));
+        cJSON_AddItemToArray(units, row);
+    }
+    cJSON *near = s->local ? cJSON_AddArrayToObject(o, "local") : NULL;
+    for (int64_t i = 0; near && i < s->count; i++) {
+        cJSON *row = cJSON_CreateObject();
+        cJSON_AddItemToObject(row, "lip", up_json(s->local[i].lip));
+        cJSON_AddNumberToObject(row, "radius", s->local[i].radius.v);
+        cJSON_AddItemToArray(near, row);
     }
     if (s->count) {
         cJSON_AddNumberToObject(o, "pair_ratio", s->pair);
@@ -227,7 +290,7 @@ static int run(const cli_args *a)
     if (!status && wanted && c.model->spec.arch == TAUT_ARCH_ENCODER)
         status = taut_fail(TAUT_BAD_CONFIG, "examples are next-token predictions; %s is an encoder", a->operand[0]);
     if (!status && wanted) status = open_data(&data, a, path);
-    if (!status && wanted) status = try_examples(&c, data, wanted, &s);
+    if (!status && wanted) status = try_examples(&c, data, wanted, cli_flag(a, "--local"), &s);
     if (!status && out) status = save(&c, out);
     int code = EXIT_DONE;
     if (status)
@@ -235,9 +298,10 @@ static int run(const cli_args *a)
     else if (cli_flag(a, "--json"))
         code = print_json(&c, &s, radii, 5);
     else
-        print_human(&c, &s, radii, 5);
+        print_human(&c, &s, radii, 5, cli_flag(a, "--units"));
     taut_source_free(data);
     free(s.example);
+    free(s.local);
     taut_certificate_free(&c);
     free(path);
     return code;
@@ -248,6 +312,9 @@ static const cli_option options[] = {
     { "--radius", "R", "prove it also for inputs moved by up to R (default 1 with examples, else 0)" },
     { "--data", "NAME", "another text, or other images, than it was trained on" },
     { "--n-ex", "N", "certify N predictions on the validation split" },
+    { "--units", NULL, "the constant also in RMS units and in the other norm, with the factors between them" },
+    { "--local", NULL,
+      "also around each example: its constant on the ball of radius R, and a radius by such constants" },
     { "--out", "FILE", "write the certificate, for taut check" },
     { NULL, NULL, NULL },
 };

@@ -96,6 +96,25 @@ taut_up up_mlp_lip(const taut_mlp_weights *w, const taut_mlp_numbers *n)
     return up_either(w, n, n->joint, slopes_mid(w->slopes), up_slopes_half(w->slopes), up_slopes_lip(w->slopes));
 }
 
+taut_up up_mlp_near(const taut_mlp_weights *w, const taut_slopes *unit)
+{
+    double *middle = taut_malloc((size_t)(2 * w->hidden + 1) * sizeof *middle), *root = middle + w->hidden;
+    if (!middle) return UP_NONE;
+    for (int64_t k = 0; k < w->hidden; k++) {
+        middle[k] = slopes_mid(unit[k]);
+        root[k] = up_sqrt(up_slopes_half(unit[k])).v;
+    }
+    taut_ball in = ball_of(w->w_in, w->hidden, w->width), out = ball_of(w->w_out, w->out, w->hidden);
+    taut_ball bent = ball_scale_rows(&in, middle), product = ball_mul(&out, false, &bent, false);
+    taut_ball a = ball_scale_rows(&in, root), b = ball_scale_cols(&out, root);
+    const double slope = w->mix * w->factor; /* two float numbers: exact */
+    const taut_up joint = up_joint(&product, w->keep, slope, w->out);
+    const taut_up lip = up_add(joint, up_mul(up_exact(slope), up_mul(up_ball_norm(&a), up_ball_norm(&b))));
+    ball_free(&in), ball_free(&out), ball_free(&bent), ball_free(&product), ball_free(&a), ball_free(&b);
+    free(middle);
+    return lip;
+}
+
 taut_up up_mlp_growth(const taut_mlp_weights *w, const taut_mlp_numbers *n, taut_up size)
 {
     const taut_up linear = up_either(w, n, n->joint_half, slopes_mid(w->ratio), up_slopes_half(w->ratio),

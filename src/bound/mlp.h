@@ -24,5 +24,8 @@ typedef struct {
 
 taut_mlp_numbers up_mlp_numbers(const taut_mlp_weights *);
 taut_up up_mlp_lip(const taut_mlp_weights *, const taut_mlp_numbers *);
+/* Where unit k has slopes unit[k] of its own: ||keep I + mix c W_out M W_in|| + |mix c| ||W_out R^1/2|| ||R^1/2 W_in||,
+ * M and R the diagonals of middles and half widths. */
+taut_up up_mlp_near(const taut_mlp_weights *, const taut_slopes *unit);
 taut_up up_mlp_growth(const taut_mlp_weights *, const taut_mlp_numbers *, taut_up size); /* for |x| <= size */
 #endif

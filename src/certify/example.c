@@ -23,7 +23,7 @@ static taut_up up_row_distance(const taut_param *w, int64_t p, int64_t j)
     return up_sqrt(sum);
 }
 
-static taut_lo radius_of(const taut_certificate *c, const double *logits, int64_t classes, int64_t p)
+taut_lo taut_margin_radius(const taut_certificate *c, const double *logits, int64_t classes, int64_t p)
 {
     const taut_param *w = taut_linear_weight(c->model->head);
     const taut_up scale = up_exact((double)(float)c->model->spec.logit_scale), twice = up_mul((taut_up){ 2 }, c->round);
@@ -56,7 +56,8 @@ taut_example taut_example_certify(const taut_certificate *c, taut_pass *pass, ta
     for (int64_t i = 0; i < classes; i++)
         if (i != e.predicted && logits[i] > second) second = logits[i];
     e.margin = logits[e.predicted] - second;
-    e.radius = isfinite(c->body.v) && classes > 1 ? radius_of(c, logits, classes, e.predicted) : (taut_lo){ 0 };
+    e.radius = isfinite(c->body.v) && classes > 1 ? taut_margin_radius(c, logits, classes, e.predicted)
+                                                  : (taut_lo){ 0 };
     return e;
 }
 

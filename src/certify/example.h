@@ -14,6 +14,8 @@ typedef struct {
  * logits has room for one question's. */
 taut_example taut_example_certify(const taut_certificate *c, taut_pass *pass, taut_input x, int32_t target,
                                   double *logits);
+/* How far the prediction p of these logits is certain by c's body, round and room. */
+taut_lo taut_margin_radius(const taut_certificate *c, const double *logits, int64_t classes, int64_t p);
 /* With the ids of a text; for images ids is NULL and index is the image's number. */
 cJSON *taut_example_json(const taut_example *, const int32_t *ids, int64_t count, int64_t index);
 

@@ -11,6 +11,7 @@
  * Bound  joint matrices over all heads, bound/attention.c (global: every token within the region's size)
  * Trace  q, k, v, o, the rows' log-sum-exp; in cross-attention also the input split in two.
  * run->lengths masks keys in self-attention; in cross-attention it is not read. */
+#include "bound/local.h"
 #include "bound/rounding.h"
 #include "module/leaf.h"
 
@@ -212,6 +213,20 @@ static double *identity(const attention *s)
     return w;
 }
 
+/* Around a centre: every token within the radius of its place. */
+static taut_up up_near(const taut_attention_weights *w, taut_region in)
+{
+    const int64_t t = in.centre.x.shape.t;
+    if (!in.centre.x.data || w->cross || in.padded || in.centre.x.shape.n != 1) return UP_NONE;
+    double *far = taut_malloc((size_t)t * sizeof *far);
+    if (!far) return UP_NONE;
+    for (int64_t i = 0; i < t; i++) far[i] = in.radius.v;
+    const taut_local_at at = { .xk = (const double *)in.centre.x.data, .dk = far, .keys = t };
+    const taut_local_bound b = up_attention_local(w, &at, NULL);
+    free(far);
+    return in.norm == TAUT_NORM_FLAT ? b.flat : b.tokens;
+}
+
 static taut_bound attention_bound(const taut_module *m, taut_region in)
 {
     const attention *s = (const attention *)m;
@@ -243,9 +258,10 @@ static taut_bound attention_bound(const taut_module *m, taut_region in)
     };
     const taut_attention_bound b = up_attention(&w, in.size, in.size, in.ledger);
     const taut_up round = up_round_attention(&w, in.size);
+    const taut_up lip = up_min(in.norm == TAUT_NORM_FLAT ? b.flat : b.tokens, up_near(&w, in));
     free(one);
     in.tokens = tq;
-    return (taut_bound){ in.norm == TAUT_NORM_FLAT ? b.flat : b.tokens, region_after(in, b.growth, round) };
+    return (taut_bound){ lip, region_after(in, b.growth, round) };
 }
 
 static void attention_params(taut_module *m, taut_visitor *v)

@@ -1,15 +1,19 @@
 /* Asking a module for its bound, and writing the answer down. */
+#include "bound/norm.h"
 #include "bound/rounding.h"
 #include "module/module.h"
 
 /* The module was asked about exact inputs; what was wrong before grows by its constant. */
 static taut_bound answer(taut_bound b, taut_region in)
 {
+    const taut_up own = b.out.round;
     b.lip = ledger_note(in.ledger, "lip", b.lip);
     b.out.size = ledger_note(in.ledger, "out", b.out.size);
     b.out.round = up_add(b.out.round, in.round.v == 0 ? UP_ZERO : up_mul(b.lip, in.round));
     b.out.ledger = in.ledger;
     b.out.unit = false; /* known of the input only */
+    b.out.radius = up_add(in.radius.v == 0 ? UP_ZERO : up_mul(b.lip, in.radius), own);
+    b.out.centre = (taut_point){ 0 }; /* what follows knows where it stands */
     ledger_close(in.ledger);
     return b;
 }
@@ -25,6 +29,17 @@ taut_bound taut_bound_named(const taut_module *m, const char *name, taut_region 
     ledger_name(in.ledger, name);
     ledger_open(in.ledger, m->ops->kind);
     return answer(m->ops->bound(m, exact_input(in)), in);
+}
+
+taut_region taut_region_at(taut_region r, taut_point centre)
+{
+    const taut_shape s = centre.x.shape;
+    taut_up most = UP_ZERO;
+    for (int64_t t = 0; t < taut_rows(s); t++)
+        most = up_max(most, up_norm_frobenius((const double *)centre.x.data + t * s.d, s.d));
+    r.size = up_min(r.size, up_add(most, r.radius));
+    r.centre = centre;
+    return r;
 }
 
 taut_bound taut_bound_of(const taut_module *m, taut_region in) { return taut_bound_named(m, "", in); }

@@ -5,6 +5,7 @@
  * Bound  joint over both layers, and over the residual around it when there is one: bound/mlp.c
  * Trace  h and c f(h). */
 #include "bound/mlp.h"
+#include "bound/norm.h"
 #include "bound/rounding.h"
 #include "module/curves.h"
 #include "module/leaf.h"
@@ -89,6 +90,35 @@ static void mlp_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_te
     run->scratch = mark;
 }
 
+/* The slopes of the hidden units near token x: unit k moves by at most |row k| r, and is computed with width + 2 roundings. */
+static void unit_slopes(const mlp *s, taut_slopes *unit, const double *x, double r)
+{
+    const int64_t width = s->w_in.cols;
+    const taut_up size = up_norm_frobenius(x, width);
+    for (int64_t k = 0; k < s->w_in.rows; k++) {
+        const double *w = taut_ref_values(&s->w_in) + k * width, b = s->bias ? taut_ref_values(&s->b_in)[k] : 0;
+        const taut_up row = up_norm_frobenius(w, width), mass = up_add(up_mul(row, size), up_exact(b));
+        double z = b;
+        for (int64_t i = 0; i < width; i++) z += w[i] * x[i];
+        unit[k] = taut_curve_near(s->curve, z,
+                                  up_add(up_mul(row, (taut_up){ r }), up_mul(up_gamma(width + 2), mass)).v);
+    }
+}
+
+/* Around a centre: the steepest of its tokens; no more than `most`, which holds everywhere. */
+static taut_up up_near(const mlp *s, const taut_mlp_weights *w, taut_region in, taut_up most)
+{
+    const taut_shape x = in.centre.x.shape;
+    taut_slopes *unit = taut_malloc((size_t)(w->hidden + 1) * sizeof *unit);
+    taut_up lip = unit ? UP_ZERO : most;
+    for (int64_t t = 0; t < taut_rows(x) && lip.v < most.v; t++) {
+        unit_slopes(s, unit, (const double *)in.centre.x.data + t * x.d, in.radius.v);
+        lip = up_max(lip, up_mlp_near(w, unit));
+    }
+    free(unit);
+    return up_min(lip, most);
+}
+
 static taut_bound mlp_bound_mixed(const taut_module *m, taut_region in, double keep, double mix)
 {
     const mlp *s = (const mlp *)m;
@@ -117,7 +147,8 @@ static taut_bound mlp_bound_mixed(const taut_module *m, taut_region in, double k
     n.bias_out = ledger_note(in.ledger, "bias_out", n.bias_out);
     const taut_up size = up_mlp_growth(&w, &n, in.size), kept = up_mul(up_exact(keep), in.size);
     const taut_up round = up_mul(up_exact(mix), up_round_mlp(&w, in.size)); /* |mix f(x)| <= |y| + |keep x| */
-    return (taut_bound){ up_mlp_lip(&w, &n),
+    const taut_up lip = up_mlp_lip(&w, &n);
+    return (taut_bound){ in.centre.x.data ? up_near(s, &w, in, lip) : lip,
                          region_after(in, size, up_add(round, up_round_sum(kept, up_add(size, kept)))) };
 }
 

@@ -49,7 +49,9 @@ typedef struct {
 } taut_run;
 
 /* A region of inputs and the norm in which Lipschitz constants are meant.  Always a ball per token:
- * every token's l2 norm is at most `size`.  TOKENS measures a change by its largest token, FLAT by the
+ * every token's l2 norm is at most `size`; and where there is a centre (a point that forward has been through, x and trace),
+ * no further than `radius` from it in `norm`.  size holds by itself, so a module that knows nothing sharper about a centre
+ * need not look at it.  TOKENS measures a change by its largest token, FLAT by the
  * l2 norm over everything; `tokens` is how many tokens an example has.  `padded` says that examples may be
  * shorter (run->lengths will be given), so that any number of keys may be masked.  A module's own bound is
  * asked with round 0 and answers in out.round what it adds itself; bound.c carries the rest. */
@@ -61,6 +63,8 @@ typedef struct {
     bool padded;
     bool unit; /* before they were moved by at most `moved` (l2 over everything), all entries were in [0, 1] */
     taut_up moved;
+    taut_point centre;   /* x.data NULL: the origin, and radius says nothing */
+    taut_up radius;      /* of real inputs around the computed centre */
     taut_up round;       /* in `norm`: how far what the ref kernels computed is from the real thing */
     taut_ledger *ledger; /* who writes the proof down; NULL: nobody */
 } taut_region;
@@ -154,6 +158,7 @@ static inline taut_up taut_round_of(taut_region r, taut_up token)
 
 /* bound.c: what a module answers, with its node in the ledger; `name` is what its parent calls it. */
 taut_bound taut_bound_of(const taut_module *, taut_region in);
+taut_region taut_region_at(taut_region, taut_point centre); /* no token is longer than the centre's and the radius */
 taut_bound taut_bound_named(const taut_module *, const char *name, taut_region in);
 /* Of keep x + mix f(x): what f knows of it, else Lip <= |keep| + |mix| Lip(f), |y| <= |keep| |x| + |mix|
  * |f(x)|. */

@@ -104,8 +104,12 @@ static taut_bound sequence_bound(const taut_module *m, taut_region in)
 {
     const taut_children *c = &((const sequence *)m)->of;
     taut_bound whole = { { 1 }, in };
+    taut_point point[128];
+    const bool centred = in.centre.x.data != NULL;
+    if (centred) sequence_points(c, in.centre, point);
     for (int i = 0; i < c->count; i++) {
         if (c->module[i]->ops->trains_only) continue;
+        if (centred) whole.out = taut_region_at(whole.out, point[i]);
         const taut_bound b = taut_bound_named(c->module[i], c->name[i], whole.out);
         whole = (taut_bound){ whole.lip.v == 1 ? b.lip : up_mul(whole.lip, b.lip), b.out };
     }
@@ -124,8 +128,11 @@ static taut_bound sequence_bound_mixed(const taut_module *m, taut_region in, dou
             real++;
             at = i;
         }
-    if (real == 1 && c->module[at]->ops != &sequence_ops)
+    if (real == 1 && c->module[at]->ops != &sequence_ops) {
+        taut_point point[128];
+        if (in.centre.x.data) sequence_points(c, in.centre, point), in.centre = point[at];
         return taut_bound_mixed(c->module[at], c->name[at], in, keep, mix);
+    }
     return taut_bound_triangle(sequence_bound(m, in), in, keep, mix);
 }
 

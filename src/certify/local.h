@@ -1,0 +1,14 @@
+/* What holds near one example, and not everywhere: a Lipschitz constant on the ball of a radius around it, and how far
+ * its prediction is certain by such constants.  Never worse than the certificate's own numbers. */
+#ifndef TAUT_CERTIFY_LOCAL_H
+#define TAUT_CERTIFY_LOCAL_H
+#include "certify/example.h"
+
+typedef struct {
+    taut_up lip;    /* input to logits, on the ball of radius c->room */
+    taut_lo radius; /* as in taut_example */
+} taut_local;
+
+/* Of the example that is in the pass; e is what the certificate says of it, logits its logits. */
+taut_local taut_local_certify(const taut_certificate *c, taut_pass *pass, const taut_example *e, const double *logits);
+#endif

@@ -1,0 +1,60 @@
+#!/bin/sh
+# taut certify: units, constants around examples, and input that has no answer or a degenerate one.  What is proved is
+# confirmed by taut check each time; what cannot be proved is said in one line.
+. tests/cli/lib.sh
+run=$tmp/run cert=$tmp/cert.json
+says() { "$TAUT" certify "$@" >"$tmp/out" 2>"$tmp/err" && grep -q -- "$pattern" "$tmp/out"; }
+refused() { "$TAUT" certify "$@" >"$tmp/out" 2>"$tmp/err"; [ $? = 1 ] && [ "$(wc -l <"$tmp/err")" = 1 ] && grep -q -- "$pattern" "$tmp/err"; }
+confirmed() { "$TAUT" certify "$@" --out "$cert" >"$tmp/out" 2>&1 && "$TAUT" check "$cert" "$1" >"$tmp/out" 2>&1; }
+# shellcheck disable=SC2086
+train() { rm -rf "$run"; "$TAUT" train $small "$@" --out "$run" >"$tmp/log" 2>&1; }
+
+check "train" train
+# ---- units: RMS is sqrt(16 / 27) or so times l2; flat is sqrt(16) times tokens
+"$TAUT" certify "$run" --json >"$tmp/json"
+check "four units" [ "$(grep -o '"factor"' "$tmp/json" | wc -l)" = 4 ]
+pattern="norm flat   RMS"
+check "units in words" says "$run" --units
+# ---- around examples
+pattern="around each example, moved by up to 0.001"
+check "around examples" says "$run" --n-ex 3 --radius 0.001 --local
+pattern="around each example, moved by up to 0:"
+check "radius 0" says "$run" --n-ex 2 --radius 0 --local
+check "radius 0, confirmed" confirmed "$run" --n-ex 2 --radius 0
+pattern="radius"
+for r in -1 nan inf 1e400 x; do check "radius $r" refused "$run" --n-ex 2 --radius $r --local; done
+check "a huge radius" confirmed "$run" --n-ex 2 --radius 1e300
+# ---- weights that are not finite: the last one of the file
+for bits in '\000\000\300\177' '\000\000\200\377'; do
+    cp "$run/model.safetensors" "$tmp/bad"
+    size=$(wc -c <"$tmp/bad")
+    # shellcheck disable=SC2059
+    printf "$bits" | dd of="$tmp/bad" bs=1 seek=$((size - 4)) conv=notrunc 2>/dev/null
+    pattern="no finite constant: a weight is NaN or infinite"
+    check "not finite" says "$tmp/bad"
+    check "not finite, confirmed" confirmed "$tmp/bad"
+    check "it promises nothing" grep -q 'an infinite constant promises nothing' "$tmp/out"
+    pattern="median certified radius 0"
+    check "no radius" says "$tmp/bad" --n-ex 2 --radius 0.1 --local --data "$(sed -n 's/^source = //p' "$run/recipe.ini")"
+done
+# ---- degenerate shapes
+check "zero matrices" train --set model.init_std=0 --set model.norm=none --set train.steps=1 --set train.lr=0
+check "zero matrices, confirmed" confirmed "$run"
+check "zero matrices, flat" confirmed "$run" --norm flat
+check "1 by 1 matrices" train --set model.width=1 --set model.heads=1 --set model.mlp=1 --set model.norm=none
+check "1 by 1 matrices, confirmed" confirmed "$run" --n-ex 2
+check "1 by N matrices" train --set model.mlp=1
+check "1 by N matrices, confirmed" confirmed "$run" --norm flat
+# ---- no global bound
+check "eps 0" train --set model.norm_eps=0
+pattern="no finite constant: model.norm_eps = 0"
+check "eps 0 is said" says "$run"
+check "eps 0, confirmed" confirmed "$run"
+# ---- no model
+: >"$tmp/empty"
+printf '\002\000\000\000\000\000\000\000{}' >"$tmp/header"
+pattern="empty"
+check "an empty file" refused "$tmp/empty"
+pattern="header"
+check "a file without tensors" refused "$tmp/header"
+finish "certify      units, local constants, degenerate input, $checks checks"
