@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 #include "model.h"
@@ -60,11 +61,22 @@ static taut_status build(taut_model **out, cJSON **report, const cli_args *a, co
     return s;
 }
 
+/* Would the model take the place of the checkpoint? */
+static bool same_file(const char *checkpoint, const char *out)
+{
+    char *path = cli_model_path(checkpoint);
+    struct stat x, y;
+    const bool same = path && stat(path, &x) == 0 && stat(out, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    free(path);
+    return same;
+}
+
 static int run(const cli_args *a)
 {
     const char *from = a->operand[0], *out = cli_text(a, "--out", NULL);
     (void)cli_kernels(a);
     if (!out) return cli_refuse(a, "--out FILE is missing: where the model goes");
+    if (same_file(from, out)) return cli_refuse(a, "--out %s is the checkpoint itself", out);
     taut_model *m = NULL;
     cJSON *report = NULL;
     const taut_kernels *k = taut_kernels_find("cpu"); /* floats, as the file has */

@@ -87,7 +87,7 @@ static int32_t lines_of(const char *text)
 {
     int32_t lines = 0;
     size_t len = 0;
-    for (; text[len] && len < UINT32_MAX - 1 && lines < INT32_MAX / 8; len++) lines += text[len] == '\n';
+    for (; len < UINT32_MAX - 1 && lines < INT32_MAX / 8 && text[len]; len++) lines += text[len] == '\n';
     return lines + (len > 0 && text[len - 1] != '\n');
 }
 

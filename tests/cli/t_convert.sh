@@ -19,6 +19,7 @@ printf '#version: 0.2\nt h\n' >"$hf/merges.txt"
 awk 'BEGIN { for (i = 0; i < 60; i++) printf "the quick brown fox jumps over the lazy dog " }' >"$tmp/text"
 printf 'Loud' >"$tmp/loud"
 check "no place to go" refused "--out FILE is missing" convert "$hf"
+check "the checkpoint itself" refused "is the checkpoint itself" convert "$hf" --out "$hf/model.safetensors"
 check "info" "$TAUT" info "$hf"
 "$TAUT" info "$hf" --json >"$tmp/json"
 check "28 tensors" [ "$(json_get "$tmp/json" used)" = 28 ]
@@ -42,7 +43,8 @@ check "bounds need a model" refused "first taut convert" info "$hf" --bound
 sed 's/"n_embd": 16/"n_embd": 32/' tests/golden/hf_gpt2/config.json >"$hf/config.json"
 check "a wrong shape" refused "wte.weight is 29 x 16, config.json asks for 29 x 32" convert "$hf" --out "$out"
 check "info says so too" refused "asks for 29 x 32" info "$hf"
-check "no checkpoint" refused "config.json" convert "$tmp" --out "$out"
+mkdir "$tmp/empty"
+check "no checkpoint" refused "config.json" convert "$tmp/empty" --out "$out"
 
 # an encoder: its mask is the tokenizer's
 mkdir "$tmp/bert"
