@@ -186,7 +186,10 @@ static int run(const cli_args *a)
                                   (taut_map)map, cli_real(a, "--ball", 0, 0, 1e30) };
     const bool lengths = cli_flag(a, "--lengths") || cli_flag(a, "--adversarial");
     int code;
-    if (lengths && !m.vocab)
+    if (cli_flag(a, "--network")) {
+        const taut_slope_options o = slope_options(a);
+        code = measure_network(a, &m, &o);
+    } else if (lengths && !m.vocab)
         code = cli_refuse(a, "%s reads images, which have one length", a->operand[0]);
     else if (!cli_flag(a, "--adversarial") && m.vocab && open_text(&text, a, &m))
         code = cli_fail(a);
@@ -202,6 +205,7 @@ static const cli_option options[] = {
     { "--data", "NAME", "the same, by the name of a data set; or a set of images" },
     { "--tokens", "N", "how many of them (default 32)" },
     { "--from", "N", "the first token; of images: which one of the validation split" },
+    { "--network", "N", "the whole network at N validation examples instead: the distribution of its slopes" },
     { "--layer", "L", "one layer instead of all; with --lengths the one that is measured" },
     { "--map", "M", "bare (heads alone, the default), attention (with W_O), branch (and norm), residual, block" },
     { "--ball", "R", "prove it also for inputs whose tokens move by up to R" },

@@ -6,6 +6,7 @@
 #include "measure/fit.h"
 #include "measure/layer.h"
 #include "measure/scatter.h"
+#include "model.h"
 
 typedef struct {
     const char *model, *source;
@@ -29,4 +30,7 @@ typedef struct {
 void measure_print_scatter(const measure_about *, const measure_scatter *);
 cJSON *measure_scatter_json(const measure_about *, const measure_scatter *);
 taut_status measure_scatter_csv(const char *path, const measure_scatter *);
+
+/* measure_network.c: the whole network at many examples */
+int measure_network(const cli_args *, cli_model *, const taut_slope_options *);
 #endif

@@ -38,6 +38,16 @@ check "more images than there are" attack --n-ex 100000 --attack fgsm --no-certi
 check "without certificates it says so" sh -c '"$1" attack "$2" --n-ex 4 --attack fgsm --no-certify | grep -q "no certified"' - "$TAUT" "$mlp"
 check "a gpt's embeddings" "$TAUT" attack "$gpt" --n-ex 3 --attack apgd-ce --steps 5 --norm L2 --eps 0.01
 
+# the whole network's slopes stay below what is proved
+for model in "$mlp" "$gpt"; do
+    "$TAUT" measure "$model" --network 5 --json --csv "$tmp/slopes.csv" >"$tmp/slopes.json"
+    check "slopes of the network" [ $? = 0 ]
+    check "below the proved constant" less "$(json_get "$tmp/slopes.json" max)" "$(json_get "$tmp/slopes.json" proved)"
+    check "the smallest is below the largest" less "$(json_get "$tmp/slopes.json" min)" "$(json_get "$tmp/slopes.json" max)"
+    check "a line each" [ "$(wc -l <"$tmp/slopes.csv")" = 6 ]
+done
+refuse "no examples" "network 0" "$TAUT" measure "$mlp" --network 0
+
 # a model without a finite bound: no certified column, said so
 check "a vit without a bound" "$TAUT" train recipes/vit-shapes-small.ini --out "$tmp/free" --set train.steps=2 \
     --set data.length=200 --set model.norm=rmsnorm --set model.norm_eps=0
