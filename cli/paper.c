@@ -19,6 +19,7 @@ static const struct {
     { "jasmin-table1", "ViTs with JaSMin and Specformer under attack, three seeds", paper_jasmin_table1 },
     { "jasmin-fig3", "the bound g_1 over the softmax Jacobian's norm", paper_jasmin_fig3 },
     { "jasmin-fig4", "the slope of a whole ViT over test images, with and without penalties", paper_jasmin_fig4 },
+    { "jasmin-fig6", "bounds of every head of a ViT, without and with JaSMin", paper_jasmin_fig6 },
     { "plash-fig4", "how often PLASH's deviation is certified: the paper's certificate as printed, mended, and ours",
       paper_plash_fig4 },
     { "plash-deviation", "the bound on the deviation beside the truth, where clusters approximate attention",
