@@ -1,9 +1,11 @@
 /* A saved contradiction looked at again: the certificate is proved anew, both inputs go through the ref kernels. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "attack.h"
+#include "base/alloc.h"
 
 static void tell(const attack_scene *s, const taut_reproducer *r, double radius, double distance, int32_t before,
                  int32_t after, bool rings)
@@ -40,18 +42,20 @@ int attack_replay(attack_scene *s, const char *file)
         memcpy(s->x, r.x, (size_t)r.dim * sizeof *s->x);
         status = attack_certify(s, r.distance * (1 + 1e-6));
     }
-    double z[2][4096];
-    if (!status && s->target.classes > 4096) status = taut_fail(TAUT_BAD_CONFIG, "more than 4096 classes");
+    double *before = taut_malloc((size_t)s->target.classes * sizeof *before),
+           *after = taut_malloc((size_t)s->target.classes * sizeof *after);
+    if (!status && (!before || !after)) status = taut_no_memory("logits");
     bool rings = false;
     if (!status) {
         taut_target *judge = s->radius ? &s->ref : &s->target;
         const double radius = s->radius ? s->radius[0] : 0;
-        taut_target_logits(judge, z[0], r.x, NULL, NULL, 1);
-        taut_target_logits(judge, z[1], r.adv, NULL, NULL, 1);
+        taut_target_logits(judge, before, r.x, NULL, NULL, 1);
+        taut_target_logits(judge, after, r.adv, NULL, NULL, 1);
         rings = s->radius && taut_alarm_check(&s->ref, r.x, r.adv, s->predicted[0], radius) == TAUT_ALARM_RINGS;
-        tell(s, &r, radius, taut_alarm_distance(r.x, r.adv, r.dim), taut_argmax(z[0], s->target.classes),
-             taut_argmax(z[1], s->target.classes), rings);
+        tell(s, &r, radius, taut_alarm_distance(r.x, r.adv, r.dim), taut_argmax(before, s->target.classes),
+             taut_argmax(after, s->target.classes), rings);
     }
+    free(before), free(after);
     taut_reproducer_free(&r);
     return status ? cli_fail(s->args) : rings ? EXIT_CONTRADICTION : EXIT_DONE;
 }

@@ -43,19 +43,20 @@ void taut_chase_settle(taut_chase *c, const double *y)
     c->lives = left;
 }
 
-/* The rank-th wrong class of each example's clean logits, the most likely first; equal logits by index. */
-static void rank_wrong(int32_t *wrong, const taut_hunt *h, int64_t rank)
+/* From the rank-th wrong class of each example's clean logits to the next, the most likely first; equal logits by index.
+ * rank 0: the first, whatever was in wrong. */
+static void next_wrong(int32_t *wrong, const taut_hunt *h, int64_t rank)
 {
     const int64_t classes = h->target->classes;
     for (int64_t e = 0; e < h->n; e++) {
         const double *z = h->z + e * classes;
+        const int32_t last = rank ? wrong[e] : 0;
+        int32_t best = -1;
         for (int32_t c = 0; c < classes; c++) {
-            int64_t above = 0;
-            if (c == h->label[e]) continue;
-            for (int32_t o = 0; o < classes; o++)
-                above += o != h->label[e] && o != c && (z[o] > z[c] || (z[o] == z[c] && o < c));
-            if (above == rank) wrong[e] = c;
+            const bool below = rank == 0 || z[c] < z[last] || (c > last && z[c] == z[last]);
+            if (c != h->label[e] && below && (best < 0 || z[c] > z[best])) best = c;
         }
+        wrong[e] = best < 0 ? last : best; /* logits that are NaN have no order */
     }
 }
 
@@ -108,7 +109,7 @@ taut_status taut_attack_run(taut_hunt *h, const taut_attack *spec)
     int32_t *wrong = (int32_t *)(c.pass_key + h->n);
     for (c.restart = 0; c.restart < a.restarts; c.restart++)
         for (int64_t target = 0; target < (a.targets ? a.targets : 1); target++) {
-            if (a.targets) rank_wrong(wrong, h, target);
+            if (a.targets) next_wrong(wrong, h, target);
             c.wrong = a.targets ? wrong : NULL;
             one_run(&c, target);
         }
