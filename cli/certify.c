@@ -21,6 +21,7 @@
 typedef struct {
     taut_example *example;
     taut_local *local; /* with --local */
+    cJSON *images;     /* what is said of each image; texts are in the certificate, which can be checked */
     int64_t count;
     double pair; /* the largest ratio seen over pairs of inputs */
 } sample;
@@ -112,7 +113,8 @@ static taut_status try_examples(taut_certificate *c, const taut_source *data, in
     if (!s)
         s = out->example && (out->local || !local) ? taut_pass_create(&pass, c->model, 1, k->t, false)
                                                    : taut_no_memory("examples");
-    cJSON *list = s ? NULL : cJSON_AddArrayToObject(c->json, "examples");
+    cJSON *list = s || !k->tokens ? NULL : cJSON_AddArrayToObject(c->json, "examples");
+    if (!k->tokens) list = out->images = cJSON_CreateArray();
     for (int64_t i = 0; !s && i < wanted; i++) {
         const int64_t index = i * all / wanted;
         const taut_slot *now = &in.slot[i % 2], *before = &in.slot[(i + 1) % 2];
@@ -210,7 +212,9 @@ static void print_human(const taut_certificate *c, const sample *s, const double
 
 static int print_json(const taut_certificate *c, const sample *s, const double *radii, int count)
 {
-    cJSON *o = cJSON_Duplicate(c->json, true), *list = cJSON_AddArrayToObject(o, "certified_accuracy");
+    cJSON *o = cJSON_Duplicate(c->json, true);
+    if (s->images) cJSON_AddItemToObject(o, "examples", cJSON_Duplicate(s->images, true));
+    cJSON *list = cJSON_AddArrayToObject(o, "certified_accuracy");
     cJSON_AddItemToObject(o, "lip_rms", up_json(up_model_rms(c->model, c->lip)));
     for (int i = 0; s->count && i < count; i++) {
         cJSON *row = cJSON_CreateObject();
@@ -302,6 +306,7 @@ static int run(const cli_args *a)
     taut_source_free(data);
     free(s.example);
     free(s.local);
+    cJSON_Delete(s.images);
     taut_certificate_free(&c);
     free(path);
     return code;

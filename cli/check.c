@@ -29,7 +29,7 @@ static int print(const cli_args *a, const taut_checked *r)
     char lip[32], reach[32];
     if (cli_flag(a, "--json")) return print_json(r);
     if (!r->holds) return cli_refuse(a, "does not check: %s", r->why), EXIT_CONTRADICTION;
-    printf("confirmed: %s-Lipschitz from embeddings to logits, norm %s, l2\n", up_text(lip, (taut_up){ r->lip }),
+    printf("confirmed: %s-Lipschitz from inputs to logits, norm %s, l2\n", up_text(lip, (taut_up){ r->lip }),
            r->flat ? "flat" : "tokens");
     printf("  for %lld tokens, each within %s of the origin; %lld numbers of the proof", (long long)r->tokens,
            up_text(reach, (taut_up){ r->reach }), (long long)r->numbers);

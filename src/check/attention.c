@@ -136,9 +136,9 @@ static double count_most(attention *a, bool causal, bool alibi)
 {
     double total = 0, *sum = ck_room(a->c, 2 * a->count, sizeof *sum), *power = sum + a->count;
     for (int64_t i = 0; i < a->count; i++) power[i] = 1;
-    for (int64_t row = 0, seen = 1; row < a->c->out->tokens && a->count; row++) {
+    for (int64_t row = 0, seen = 1; row < a->n->tokens && a->count; row++) {
         double least = INFINITY;
-        for (; seen < (causal ? row + 1 : a->c->out->tokens); seen++)
+        for (; seen < (causal ? row + 1 : a->n->tokens); seen++)
             for (int64_t i = 0; i < a->count; i++) {
                 const double slope = exp2(-8 * (double)(a->head[i].index + 1) / a->n->k[HEADS]) * (1 + 4e-15);
                 power[i] = ck_below(power[i] * (alibi ? exp(-slope) * (1 - 4e-15) : 1));

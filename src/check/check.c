@@ -140,10 +140,8 @@ static void confirm(ck *c)
     out->flat = strcmp(norm, "flat") == 0;
     if (ck_stated(&f, "version") != 2) ck_fail(c, "the certificate's version is not 2");
     if (!out->flat && strcmp(norm, "tokens") != 0) ck_fail(c, "the certificate's norm is neither tokens nor flat");
-    if (!(tokens >= 1 && tokens <= c->context) || tokens != floor(tokens))
-        ck_fail(c, "the certificate's tokens must be a whole number from 1 to the context, %.0f", c->context);
-    out->tokens = (int64_t)tokens;
-    out->reach = ck_claim(&f, "reach", out->room + ck_longest(c->embed));
+    if (tokens != (double)out->tokens) ck_fail(c, "the certificate must be for %lld tokens", (long long)out->tokens);
+    out->reach = ck_claim(&f, "reach", out->room + (c->unit ? sqrt((double)c->width) : ck_longest(c->embed)));
     ck_confirm(c, c->nodes, proof, out->reach);
     out->lip = ck_claim(&f, "lip", c->nodes->lip);
     if (*c->bad && isfinite(out->lip)) ck_fail(c, "%s is not finite: no finite lip is true", c->bad);

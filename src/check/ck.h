@@ -27,6 +27,7 @@ typedef struct ck_node {
     const char *name;
     char path[64];            /* of names: where its tensors are, and what messages call it */
     struct ck_node *up, *end; /* its parts are the nodes from the one behind it up to end */
+    int64_t tokens;           /* that come in */
     ck_mat w[8];
     double k[8];
     bool mixed;          /* lip and out are about keep x + mix f(x) of the mix around it */
@@ -42,8 +43,9 @@ typedef struct {
     size_t size; /* of the file; once read, of the weights at its start */
     cJSON *cert, *header, *tree;
     ck_node *nodes, *top;
-    int count, used; /* nodes, tensors */
-    double context;
+    int count, used;       /* nodes, tensors */
+    int64_t tokens, width; /* of an input; while the tree is built, of what comes next */
+    bool unit;             /* inputs are numbers in [0, 1], not embeddings */
     ck_mat embed;
     char bad[64]; /* a weight of f that is not finite */
 } ck;
@@ -57,7 +59,8 @@ typedef struct {
 } ck_fields;
 
 /* prove: what the rule makes of the stated numbers, once they are confirmed, if every token has size <= x.  run: the
- * forward pass.  A shape's letters: d is the width that comes in, o what goes out, t the context, others as they are. */
+ * forward pass.  A shape's letters: d is the width that comes in, o what goes out, t the tokens, others as they are; a name
+ * with = is a list in the tree, one with ? may be absent. */
 typedef struct ck_rule {
     const char *name;
     ck_bound (*prove)(ck_fields *f, ck_node *n, double x);

@@ -45,21 +45,46 @@ static double constant(ck_fields *f, const char *key)
     return v;
 }
 
-/* Tensor i of a node; size has the widths of the letters so far, 0 if not known yet. */
-static void load(ck *c, ck_node *n, int i, int64_t *size)
+/* A list of constants as a row. */
+static ck_mat listed(ck_fields *f, const char *key)
+{
+    const cJSON *list = ck_take(f, key), *j = cJSON_IsArray(list) ? list->child : NULL;
+    const ck_mat m = ck_new(f->c, 1, cJSON_GetArraySize(list));
+    for (int64_t i = 0; j; i++, j = j->next) m.v[i] = cJSON_GetNumberValue(j);
+    if (m.cols == 0 || !isfinite(ck_length(m)))
+        ck_fail(f->c, "%s (%s): %s is no list of numbers", f->path, f->part, key);
+    return m;
+}
+
+/* Tensor or list i of a node; size has the widths of the letters so far, 0 if not known yet. */
+static void load(ck_fields *f, ck_node *n, int i, int64_t *size)
 {
     char full[96];
+    ck *c = f->c;
     const char *name = n->rule->tensors[i].name, *shape = n->rule->tensors[i].shape;
-    const bool tied = i == 0 && n->rule->constants[0] && strcmp(n->rule->constants[0], "tied") == 0 && n->k[0] != 0;
-    snprintf(full, sizeof full, "%s.%s", n->path, name);
-    n->w[i] = tied ? c->embed : tensor(c, full);
-    if (!n->w[i].v && strstr(name, "bias")) return;
+    const bool tied = ck_is(n, "linear") && i == 0 && n->k[0] != 0;
+    snprintf(full, sizeof full, "%s.%s", n->path, name + (*name == '?'));
+    n->w[i] = tied ? c->embed : *name == '=' ? listed(f, name + 1) : tensor(c, full);
+    if (!n->w[i].v && *name == '?') return;
     const int64_t sides[] = { n->w[i].rows, n->w[i].cols };
     for (int s = 0; s < 2; s++) {
         int64_t *want = size + (shape[1] ? shape[s] : s ? shape[0] : '1') - '0';
         if (*want == 0) *want = sides[s];
         if (!n->w[i].v || *want != sides[s]) ck_fail(c, "model file: %s is missing or of another shape", full);
     }
+}
+
+/* What leaves a node, where that is not as many tokens of the same width. */
+static int64_t leave(ck *c, const ck_node *n, int64_t d)
+{
+    if (ck_is(n, "prefix")) c->tokens++;
+    if (ck_is(n, "pool")) c->tokens = 1;
+    if (!ck_is(n, "pixels")) return d;
+    const double *k = n->k, patch = k[2] * k[3] * (double)n->w[0].cols, patches = k[0] / k[2] * (k[1] / k[3]);
+    if (c->tokens != 1 || patch * patches != (double)d || fmod(k[0], k[2]) != 0 || fmod(k[1], k[3]) != 0)
+        ck_fail(c, "%s: its image does not fit", n->path);
+    c->tokens = (int64_t)patches;
+    return (int64_t)patch;
 }
 
 /* The node that the model's tree has here, with its parts; d is the width that comes in, the answer what goes out. */
@@ -72,10 +97,11 @@ static int64_t build(ck *c, const cJSON *json, ck_node *up, int64_t d)
     while (n->rule->name && strcmp(n->rule->name, rule) != 0) n->rule++;
     snprintf(n->path, sizeof n->path, "%.31s%s%.31s", up ? up->path : "", up && *up->path && *name ? "." : "", name);
     if (!n->rule->name) ck_fail(c, "%s: the checker does not know the rule %.30s", n->path, rule);
-    int64_t size['z'] = { ['1' - '0'] = 1, ['d' - '0'] = d, ['t' - '0'] = (int64_t)c->context };
+    int64_t size['z'] = { ['1' - '0'] = 1, ['d' - '0'] = d, ['t' - '0'] = c->tokens };
+    n->tokens = c->tokens;
     for (int i = 0; i < 8 && n->rule->constants[i]; i++) n->k[i] = constant(&f, n->rule->constants[i]);
-    for (int i = 0; i < 8 && n->rule->tensors[i].name; i++) load(c, n, i, size);
-    if (size['o' - '0']) d = size['o' - '0'];
+    for (int i = 0; i < 8 && n->rule->tensors[i].name; i++) load(&f, n, i, size);
+    d = leave(c, n, size['o' - '0'] ? size['o' - '0'] : d);
     const cJSON *of = n->rule->run ? NULL : ck_take(&f, "of");
     for (const cJSON *k = of ? of->child : NULL; k; k = k->next) d = build(c, k, n, d);
     ck_close(&f);
@@ -113,11 +139,16 @@ void ck_model_read(ck *c)
     c->size -= 8 + (size_t)len;
     memmove(c->file, c->file + 8 + len, c->size); /* the weights, now aligned */
     ck_fields f = { c, "the model's tree", "taut.tree", c->tree, 0 };
-    c->context = constant(&f, "tokens");
+    if (constant(&f, "version") != 1)
+        ck_fail(c, "model file: the checker reads version 1 of taut.tree; save the model again");
+    c->out->tokens = c->tokens = (int64_t)constant(&f, "tokens");
+    c->width = (int64_t)constant(&f, "width");
+    c->unit = constant(&f, "unit") != 0;
     c->embed = tensor(c, "embed.weight");
     c->nodes = ck_room(c, objects(c->tree), sizeof *c->nodes);
-    if (!(c->context >= 1 && c->embed.v)) ck_fail(c, "model file: no tokens, or no embed.weight");
-    build(c, ck_take(&f, "root"), NULL, c->embed.cols);
+    if (c->tokens < 1 || c->width < 1 || (c->unit ? c->embed.v != NULL : c->embed.cols != c->width))
+        ck_fail(c, "model file: its inputs do not fit its embedding");
+    build(c, ck_take(&f, "root"), NULL, c->width);
     ck_close(&f);
     if (c->used + 1 != cJSON_GetArraySize(c->header))
         ck_fail(c, "model file: it has tensors that its tree does not name");

@@ -65,7 +65,7 @@ static double heaviest(ck *c, const ck_node *n, int64_t h, int64_t t)
 ck_bound ck_posattention(ck_fields *f, ck_node *n, double x)
 {
     ck *c = f->c;
-    const int64_t heads = n->w[TABLE].rows, d = n->w[V].cols, t = (int64_t)c->context;
+    const int64_t heads = n->w[TABLE].rows, d = n->w[V].cols, t = n->tokens;
     const int64_t context = n->w[TABLE].cols - zero_of(n);
     const cJSON *of = ck_take(f, "of"), *json = cJSON_IsArray(of) ? of->child : NULL;
     double all = 0, mean = 0;

@@ -187,6 +187,38 @@ static void run_potential(ck *c, const ck_node *n, ck_mat *x)
     *x = y;
 }
 
+/* (pixel - mean) / std for every channel, cut into patches: a diagonal map and a permutation.  Pixels are in [0, 1] before
+ * they are moved by at most room, so a patch lies within the farthest corner of that cube and what the move adds. */
+static ck_bound pixels(ck_fields *f, ck_node *n, double x)
+{
+    const double each = n->k[2] * n->k[3];
+    double most = 0, shifts = 0, corners = 0;
+    for (int64_t i = 0; i < n->w[0].cols; i++) {
+        const double s = n->w[0].v[i], b = n->w[1].v[i], far = fmax(fabs(b), fmax(fabs(s + b), fabs(-s - b)));
+        most = fmax(most, fabs(s)), shifts += each * (b * b), corners += each * (far * far);
+    }
+    const double norm = ck_claim(f, "norm", most), plain = norm * x + ck_claim(f, "shift", sqrt(shifts));
+    if (!f->c->unit || n != f->c->nodes + 2) return (ck_bound){ norm, plain };
+    return (ck_bound){ norm, fmin(plain, ck_claim(f, "corner", sqrt(corners)) + norm * f->c->out->room) };
+}
+
+static ck_bound prefix(ck_fields *f, ck_node *n, double x)
+{
+    return (ck_bound){ 1, fmax(x, ck_claim(f, "longest", ck_length(n->w[0]))) };
+}
+
+/* The first token; or the mean of T, which is 1/sqrt(T) times as long as they are together, at most. */
+static ck_bound pool(ck_fields *f, ck_node *n, double x)
+{
+    return (ck_bound){ f->c->out->flat && n->k[0] != 0 ? ck_over(1, ck_below(sqrt((double)n->tokens))) : 1, x };
+}
+
+static void cannot_run(ck *c, const ck_node *n, ck_mat *x)
+{
+    (void)x;
+    ck_fail(c, "%s: the checker does not run the rule %s, so it cannot confirm examples", n->path, n->rule->name);
+}
+
 /* The parts in order. */
 static ck_bound sequence(ck_fields *f, ck_node *n, double x)
 {
@@ -213,31 +245,38 @@ static ck_bound mix(ck_fields *f, ck_node *n, double x)
 #define WEIGHTS \
     { "q.weight", "dd" }, { "k.weight", "dd" }, { "v.weight", "dd" }, { "o.weight", "dd" }
 #define BIASES \
-    { "q.bias", "d" }, { "k.bias", "d" }, { "v.bias", "d" }, { "o.bias", "d" }
+    { "?q.bias", "d" }, { "?k.bias", "d" }, { "?v.bias", "d" }, { "?o.bias", "d" }
 const ck_rule ck_rules[] = {
     { "sequence", sequence, NULL, { 0 }, { { 0 } } },
     { "mix", mix, NULL, { "keep", "mix" }, { { 0 } } },
-    { "linear", simple, run_simple, { "tied" }, { { "weight", "od" }, { "bias", "o" } } },
+    { "linear", simple, run_simple, { "tied" }, { { "weight", "od" }, { "?bias", "o" } } },
     { "position", simple, run_simple, { 0 }, { { "weight", "td" } } },
     { "scale", simple, run_simple, { "factor" }, { { 0 } } },
     { "maxmin", simple, run_simple, { "group" }, { { 0 } } },
     { "channel", simple, run_simple, { 0 }, { { "weight", "d" } } },
-    { "centernorm", simple, run_simple, { "factor" }, { { "weight", "d" }, { "bias", "d" } } },
-    { "layernorm", norm_layer, run_simple, { "eps", "centred" }, { { "weight", "d" }, { "bias", "d" } } },
+    { "centernorm", simple, run_simple, { "factor" }, { { "weight", "d" }, { "?bias", "d" } } },
+    { "layernorm", norm_layer, run_simple, { "eps", "centred" }, { { "weight", "d" }, { "?bias", "d" } } },
     { "pointwise", pointwise, run_simple, { "curve", "factor" }, { { 0 } } },
     { "mlp",
       mlp,
       run_mlp,
       { "curve", "factor" },
-      { { "in.weight", "hd" }, { "in.bias", "h" }, { "out.weight", "oh" }, { "out.bias", "o" } } },
-    { "potential", potential, run_potential, { "curve" }, { { "weight", "hd" }, { "bias", "h" }, { "scale", "1" } } },
-    { "sll", potential, run_potential, { "curve" }, { { "weight", "hd" }, { "bias", "h" }, { "log_q", "h" } } },
+      { { "in.weight", "hd" }, { "?in.bias", "h" }, { "out.weight", "oh" }, { "?out.bias", "o" } } },
+    { "potential", potential, run_potential, { "curve" }, { { "weight", "hd" }, { "?bias", "h" }, { "scale", "1" } } },
+    { "sll", potential, run_potential, { "curve" }, { { "weight", "hd" }, { "?bias", "h" }, { "log_q", "h" } } },
     { "attention", ck_attention, ck_attend, { HEADS }, { WEIGHTS, BIASES } },
     { "cosattention", ck_attention, ck_attend, { HEADS, "eps", "values" }, { WEIGHTS, BIASES } },
     { "posattention",
       ck_posattention,
       ck_look,
       { "heads", "causal", "far" },
-      { { "v.weight", "dd" }, { "o.weight", "dd" }, { "o.bias", "d" }, { "distance.weight", "hs" } } },
+      { { "v.weight", "dd" }, { "o.weight", "dd" }, { "?o.bias", "d" }, { "distance.weight", "hs" } } },
+    { "pixels",
+      pixels,
+      cannot_run,
+      { "height", "width", "patch_height", "patch_width" },
+      { { "=scale", "c" }, { "=shift", "c" } } },
+    { "prefix", prefix, cannot_run, { 0 }, { { "weight", "d" } } },
+    { "pool", pool, cannot_run, { "mean" }, { { 0 } } },
     { NULL, NULL, NULL, { 0 }, { { 0 } } },
 };

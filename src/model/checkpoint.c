@@ -1,5 +1,6 @@
 /* model.safetensors: every weight as float32, and in the metadata the recipe it was made from and the
  * vocabulary, so that the file alone is the model; and the tree, so that it says which function it is without us. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,11 +113,12 @@ static taut_status read_spec(taut_model_spec *spec, const char *recipe, const ch
     return s;
 }
 
-/* A file from before trees were stored has none. */
+/* A file from before has no tree, or one of another version; nobody can check a certificate of it. */
 static taut_status check_tree(const taut_model *m, const taut_safetensors *st, const char *path)
 {
     const char *stored = taut_safetensors_meta(st, "taut.tree");
-    if (!stored) return TAUT_OK;
+    int version;
+    if (!stored || sscanf(stored, "{\"version\":%d,", &version) != 1 || version != TAUT_TREE_VERSION) return TAUT_OK;
     char *tree = taut_model_tree(m);
     if (!tree) return taut_no_memory("the model's tree");
     const bool same = strcmp(stored, tree) == 0;

@@ -1,0 +1,119 @@
+/* Certificates as taut certify writes them, of every architecture: confirmed as they are; refused when any one of their
+ * numbers is lowered by a thousandth or by half, when any node loses its rule, and for a file of which one bit was
+ * flipped. */
+#include "base/json.h"
+#include "certify/build.h"
+#include "certify/certify.h"
+#include "check/check.h"
+#include "temp.h"
+
+#define TEXT "[model]\nwidth = 8\ndepth = 2\nheads = 2\ncontext = 5\nmlp = 6\n"
+#define VIT                                                                                                       \
+    "[model]\narch = vit\nimage_height = 4\nimage_width = 4\nimage_channels = 1\nclasses = 4\npixel_mean = 0.5\n" \
+    "pixel_std = 0.25\npatch = 2\nwidth = 8\ndepth = 1\nheads = 2\nmlp = 12\n"
+static const char *const kinds[] = {
+    TEXT "norm = layernorm\n",
+    TEXT "norm = rmsnorm\nnorm_place = post\npositions = rope\nactivation = silu\ntied = false\n",
+    TEXT "norm = none\nactivation = abs\nresidual = convex\npositions = alibi\nlogit_scale = 0.5\n",
+    TEXT "arch = encoder\nnorm = centernorm\nactivation = maxmin\nattention = cosine\ncosine_eps = 0.1\n",
+    TEXT
+    "norm = none\nattention = cosine\ncosine_values = true\ncosine_eps = 0.1\nresidual = channel\ndroppath = 0.1\n",
+    TEXT "norm = none\nactivation = relu\nmlp_block = potential\n",
+    TEXT "norm = none\nactivation = relu\nmlp_block = sll\n",
+    TEXT "norm = none\nattention = position\nactivation = relu\n",
+    VIT "norm = none\n",
+    VIT "norm = layernorm\npool = mean\npositions = none\n",
+    "[model]\narch = mlp\nimage_height = 3\nimage_width = 2\nimage_channels = 2\nclasses = 4\npixel_mean = 0.5 0.25\n"
+    "pixel_std = 0.5\nhidden = 6 4\nactivation = relu\n",
+};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+static char *model_path, *cert_path;
+static int tried, refused, held;
+
+static bool confirmed(const cJSON *cert)
+{
+    taut_checked r;
+    char *text = taut_json_text(cert, false);
+    temp_put("cert.json", text, strlen(text));
+    free(text);
+    must(taut_check_files(&r, cert_path, model_path));
+    if (!r.holds && held < 0) fprintf(stderr, "%s\n", r.why);
+    return r.holds;
+}
+
+static void must_refuse(const cJSON *cert, const char *what)
+{
+    const bool bad = confirmed(cert);
+    tried++, refused += !bad;
+    CHECK(!bad, what);
+}
+
+/* Choices, not bounds: any of them is as true. */
+static bool is_choice(const char *key)
+{
+    return strcmp(key, "weights") == 0 || strcmp(key, "units") == 0 || strcmp(key, "room") == 0;
+}
+
+static void bend(const cJSON *cert, cJSON *j, const char *key)
+{
+    for (cJSON *k = j->child; k; k = k->next) bend(cert, k, k->string ? k->string : key);
+    if (cJSON_IsNumber(j) && j->valuedouble != 0 && !is_choice(key)) {
+        const double v = j->valuedouble, less[] = { v * (1 - 1e-3), v / 2 };
+        for (int i = 0; i < 2; i++) {
+            j->valuedouble = less[i];
+            must_refuse(cert, key);
+        }
+        j->valuedouble = v;
+    }
+    if (strcmp(key, "rule") == 0 && cJSON_IsString(j)) {
+        char *word = j->valuestring;
+        j->valuestring = strdup(strcmp(word, "scale") == 0 ? "linear" : "scale");
+        must_refuse(cert, "rule");
+        free(j->valuestring);
+        j->valuestring = word;
+    }
+}
+
+static void flip(const cJSON *cert)
+{
+    static char bytes[1 << 17];
+    FILE *f = fopen(model_path, "rb");
+    const size_t len = f ? fread(bytes, 1, sizeof bytes, f) : 0;
+    if (!f || len == 0 || len == sizeof bytes) abort();
+    fclose(f);
+    for (int i = 0; i < 3; i++) {
+        const size_t at = len - 1 - (size_t)rng_int(0, 400);
+        bytes[at] = (char)(bytes[at] ^ (1 << rng_int(0, 7)));
+        temp_put("model.safetensors", bytes, len);
+        must_refuse(cert, "a flipped bit");
+    }
+}
+
+int main(void)
+{
+    test_begin();
+    temp_begin();
+    model_path = strdup(temp_path("model.safetensors"));
+    cert_path = strdup(temp_path("cert.json"));
+    for (case_no = 0; case_no < KINDS * (effort(2) < 2 ? 1 : 2); case_no++) {
+        const char *text = kinds[case_no % KINDS];
+        const bool images = strstr(text, "image_height") != NULL;
+        taut_certificate c;
+        taut_model *m = blank_model(text, images ? 0 : 11, false);
+        for (int64_t i = 0; i < m->slab; i++) ((double *)m->values)[i] = (double)(float)(0.6 * rng_pm());
+        for (int i = 0; i < m->weights; i++)
+            if (strstr(m->weight[i].path, "mlp.scale")) ((double *)m->values)[m->weight[i].offset] = 3;
+        must(taut_model_save(m, model_path));
+        taut_model_free(m);
+        must(taut_certify(&c, model_path, case_no / KINDS ? TAUT_NORM_FLAT : TAUT_NORM_TOKENS, 0.25));
+        held = -1;
+        CHECK(isfinite(c.lip.v) && confirmed(c.json), text);
+        held = 0;
+        bend(c.json, c.json, "");
+        flip(c.json);
+        taut_certificate_free(&c);
+    }
+    free(model_path), free(cert_path);
+    return test_end("bend", "%d architectures, %d mutations, %d refused", KINDS, tried, refused);
+}
