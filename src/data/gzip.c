@@ -7,32 +7,37 @@
 #include "base/alloc.h"
 #include "base/file.h"
 
-/* zlib reads a file that is not compressed as it is. */
-static taut_status unpack(uint8_t **data, size_t *len, gzFile f, const char *path, size_t most)
+/* Everything that is left in f, in *bytes; how much.  NULL: memory is out.  zlib reads a file that is not compressed as it
+ * is. */
+static size_t read_all(uint8_t **bytes, gzFile f, size_t most)
 {
     size_t room = 1 << 20, used = 0;
-    uint8_t *bytes = taut_malloc(room);
-    while (bytes && used <= most) {
+    int got = 1;
+    *bytes = taut_malloc(room);
+    while (*bytes && got > 0 && used <= most) {
         if (used == room) {
-            uint8_t *more = taut_realloc(bytes, room *= 2);
-            if (!more) free(bytes);
-            if (!(bytes = more)) break;
+            uint8_t *more = taut_realloc(*bytes, room *= 2);
+            if (!more) free(*bytes);
+            if (!(*bytes = more)) return 0;
         }
-        const size_t ask = room - used < (1 << 30) ? room - used : 1 << 30;
-        const int got = gzread(f, bytes + used, (unsigned)ask);
-        if (got <= 0) break;
-        used += (size_t)got;
+        const size_t left = room - used;
+        got = gzread(f, *bytes + used, (unsigned)(left < (1 << 30) ? left : 1 << 30));
+        used += got > 0 ? (size_t)got : 0;
     }
-    if (!bytes) return taut_no_memory(path);
+    return used;
+}
+
+static taut_status unpack(uint8_t **data, size_t *len, gzFile f, const char *path, size_t most)
+{
     int code;
+    *len = read_all(data, f, most);
+    if (!*data) return taut_no_memory(path);
     const char *why = gzerror(f, &code);
-    *data = bytes;
-    *len = used;
     taut_status s = TAUT_OK;
     if (code != Z_OK && code != Z_STREAM_END) s = taut_fail(TAUT_BAD_DATA, "%s: damaged or truncated (%s)", path, why);
-    if (used > most) s = taut_fail(TAUT_BAD_DATA, "%s: more than %zu bytes", path, most);
+    if (*len > most) s = taut_fail(TAUT_BAD_DATA, "%s: more than %zu bytes", path, most);
     if (!s) return s;
-    free(bytes);
+    free(*data);
     *data = NULL;
     return s;
 }

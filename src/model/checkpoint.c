@@ -131,7 +131,7 @@ taut_status taut_model_open(taut_model **out, const char *path, const taut_kerne
 {
     taut_safetensors *st = NULL;
     taut_model *m = NULL;
-    taut_model_spec spec;
+    taut_model_spec spec = { 0 };
     taut_status s = taut_safetensors_open(&st, path);
     if (s) return s;
     const char *recipe = taut_safetensors_meta(st, "taut.recipe"), *vocab = taut_safetensors_meta(st, "taut.vocab");
