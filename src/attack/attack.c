@@ -86,11 +86,11 @@ static taut_status make_room(taut_chase *c, char **memory)
     for (int i = 0; i < TAUT_CHASE_ARRAYS; i++) c->array[i] = d + (size_t)i * n * dim;
     c->z = d + TAUT_CHASE_ARRAYS * n * dim;
     c->loss = c->z + n * classes;
-    c->live = (int64_t *)(c->loss + n);
+    c->live = (void *)(c->loss + n);
     c->key = (uint64_t *)(c->live + n);
     c->pass_key = c->key + n;
     c->state = c->pass_key + 2 * n; /* one n of them: the classes pulled to, as int32 */
-    c->work = (double *)((char *)c->state + n * TAUT_CHASE_STATE);
+    c->work = (void *)((char *)c->state + n * TAUT_CHASE_STATE);
     return TAUT_OK;
 }
 

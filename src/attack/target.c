@@ -22,7 +22,7 @@ static packed carve(const taut_target *t)
                      .best = m + 2 * inputs,
                      .z = m + 3 * inputs,
                      .w = m + 3 * inputs + outputs,
-                     .key = (uint64_t *)(m + 3 * inputs + 2 * outputs) };
+                     .key = (void *)(m + 3 * inputs + 2 * outputs) };
 }
 
 taut_status taut_target_ready(taut_target *t)

@@ -96,7 +96,7 @@ taut_status taut_warn_before(taut_warnings *w, taut_target *t, const taut_profil
     double *z = taut_malloc((2 * outputs + (size_t)(n * t->dim)) * sizeof *z + (size_t)n * sizeof(uint64_t));
     if (!z) return taut_no_memory("a look at the model");
     double *loss = z + outputs, *g = loss + outputs;
-    if (n > 0) look(w, t, z, loss, g, (uint64_t *)(g + n * t->dim), x, label, n, seed);
+    if (n > 0) look(w, t, z, loss, g, (void *)(g + n * t->dim), x, label, n, seed);
     few_classes(w, t, p);
     free(z);
     return TAUT_OK;
