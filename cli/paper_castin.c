@@ -89,7 +89,7 @@ static taut_status measure(cJSON *rows, const column *c, cli_model *m, const pap
                       : taut_no_memory("points");
     if (!s) s = taut_scatter_text(p, m->model, ids->ids, ids->len, &text);
     if (!s) g = fit(p, taut_scatter_count(&text, false), &radius), add_row(rows, c, "text", &g, radius);
-    if (!s) s = taut_scatter_adversarial(p, &gap, m->model, &(taut_scatter_attack){ 0, 100, false, 1 }, &made);
+    if (!s) s = taut_scatter_adversarial(p, &gap, m->model, &(taut_scatter_attack){ 0, 1000, false, 1 }, &made);
     if (!s) g = fit(p, taut_scatter_count(&made, true), &radius), add_row(rows, c, "adversarial", &g, radius);
     taut_text_free(ids);
     free(p);
@@ -108,7 +108,7 @@ cJSON *paper_castin_fig1(const paper_options *o)
     cJSON *rows = cJSON_AddArrayToObject(table, "rows");
     cJSON_AddStringToObject(
         table, "note",
-        "text: sequences of 2 to 100 tokens that do not overlap; adversarial: two clusters of radius 100, general "
+        "text: sequences of 2 to 100 tokens that do not overlap; adversarial: two clusters of radius 1000, general "
         "construction, head 0; gpt2 and bert-base have random weights (seed 1), trained is a small GPT trained here "
         "(papers/castin/README.md)");
     taut_status s = TAUT_OK;
