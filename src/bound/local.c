@@ -61,8 +61,9 @@ static taut_up join(const layer *l, taut_up keys, taut_up queries)
 static void root_bounds(const layer *l, taut_local_bound *b, const double *k, const double *tau)
 {
     const int64_t tq = l->w->tq, tk = l->w->tk;
-    double *scaled = taut_malloc((size_t)(tq * tk + tq + 1) * sizeof *scaled), *t = scaled + tq * tk, most = 0;
+    double *scaled = taut_malloc((size_t)(tq * tk + tq + 1) * sizeof *scaled), most = 0;
     if (!scaled) return;
+    double *t = scaled + tq * tk;
     for (int64_t j = 0; j < tk; j++) {
         double col = 0;
         for (int64_t i = 0; i < tq; i++) {
@@ -207,9 +208,10 @@ static taut_up up_value_norm(const taut_attention_weights *w)
 static taut_up up_apart(const layer *l, taut_up *mean_norm)
 {
     const int64_t heads = l->w->heads, tq = l->w->tq, tk = l->w->tk, len = tq * tk;
-    double *mean = taut_calloc((size_t)(3 * len + 1), sizeof *mean), *dev = mean + len, *diff = dev + len;
+    double *mean = taut_calloc((size_t)(3 * len + 1), sizeof *mean);
     taut_up all = UP_ZERO;
     if (!mean) return *mean_norm = UP_NONE;
+    double *dev = mean + len, *diff = dev + len;
     for (int64_t i = 0; i < len; i++) {
         for (int64_t h = 0; h < heads; h++) mean[i] += l->p[h * len + i], dev[i] += l->dev[h * len + i];
         mean[i] /= (double)heads, dev[i] /= (double)heads;

@@ -20,8 +20,9 @@ double local_jacobian_rows(const local_head *f, int64_t i, int64_t m, const doub
     const taut_attention_weights *w = f->w;
     const int64_t dh = f->dh, d = w->width, cols = f->tk * d, from = f->index * dh * d;
     const double *q = f->q + i * dh, *wk = w->wk + from, *wv = w->wv + from, *wq = w->wq + from;
-    double *rows = f->jacobian + i * dh * cols, *u = taut_calloc((size_t)(d + dh * dh), sizeof *u), *c = u + d;
+    double *rows = f->jacobian + i * dh * cols, *u = taut_calloc((size_t)(d + dh * dh), sizeof *u);
     if (!u) return INFINITY;
+    double *c = u + d;
     cblas_dgemv(CblasRowMajor, CblasTrans, (blasint)dh, (blasint)d, w->scale, wk, (blasint)d, q, 1, 0, u, 1);
     double size_k = 0, size_c = 0;
     for (int64_t j = 0; j < m; j++) {

@@ -134,12 +134,13 @@ static double ascend(const taut_logits *a, double *w, double *aw, double *work)
 taut_status taut_clusters_general(taut_clusters *c, const taut_logits *a, int starts, uint64_t seed)
 {
     const int64_t d = a->width;
-    double *w = taut_malloc((size_t)(4 * d + a->dh + 1) * sizeof *w), *aw = w + d, *work = aw + d;
+    double *w = taut_malloc((size_t)(4 * d + a->dh + 1) * sizeof *w);
     if (begin(c, d) || !w) {
         free(w);
         taut_clusters_free(c);
         return taut_no_memory("adversarial tokens");
     }
+    double *aw = w + d, *work = aw + d;
     for (int s = 0; s < starts; s++) {
         const uint64_t key = taut_rng_key(seed, TAUT_RNG_SAMPLE, (uint64_t)s);
         for (int64_t k = 0; k < d; k++) w[k] = taut_rng_normal(key, (uint64_t)k);
