@@ -48,6 +48,9 @@ taut_status attack_open(attack_scene *s)
     if (!status && s->m.model->embed.rows > 0 && s->m.model->spec.arch != TAUT_ARCH_GPT)
         status = taut_fail(TAUT_BAD_CONFIG, "%s is an encoder: attacked are classes of images and next tokens",
                            s->path);
+    if (!status && s->m.model->spec.arch == TAUT_ARCH_FORECASTER)
+        status = taut_fail(TAUT_BAD_CONFIG, "%s is a forecaster: attacked are classes of images and next tokens",
+                           s->path);
     if (!status) status = taut_network_open(&s->target, s->m.model);
     if (!status) status = cli_model_source(&s->data, &s->m, cli_text(a, "--data", NULL));
     if (!status && s->data->task.answers > s->target.classes)

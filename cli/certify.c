@@ -267,7 +267,10 @@ static taut_status open_data(taut_source **data, const cli_args *a, const char *
     cli_model m;
     taut_status s = cli_model_open(&m, path, taut_kernels_find("ref"), 0);
     if (s) return s;
-    s = cli_model_source(data, &m, cli_text(a, "--data", NULL));
+    if (m.model->spec.arch == TAUT_ARCH_FORECASTER)
+        s = taut_fail(TAUT_BAD_CONFIG, "%s is a forecaster: certified are predictions of classes and next tokens",
+                      path);
+    if (!s) s = cli_model_source(data, &m, cli_text(a, "--data", NULL));
     cli_model_close(&m);
     return s;
 }

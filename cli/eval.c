@@ -12,12 +12,22 @@ static int print(const cli_args *a, const taut_evaluation *e, const char *source
         cJSON *o = cJSON_CreateObject();
         cJSON_AddStringToObject(o, "data", source);
         cJSON_AddStringToObject(o, "split", split);
-        cJSON_AddNumberToObject(o, "loss", e->loss);
-        cJSON_AddNumberToObject(o, "accuracy", e->accuracy);
-        cJSON_AddNumberToObject(o, "perplexity", exp(e->loss));
+        if (isnan(e->mae)) {
+            cJSON_AddNumberToObject(o, "loss", e->loss);
+            cJSON_AddNumberToObject(o, "accuracy", e->accuracy);
+            cJSON_AddNumberToObject(o, "perplexity", exp(e->loss));
+        } else {
+            cJSON_AddNumberToObject(o, "mse", e->loss);
+            cJSON_AddNumberToObject(o, "mae", e->mae);
+        }
         cJSON_AddNumberToObject(o, "targets", (double)e->targets);
         cJSON_AddNumberToObject(o, "windows", (double)e->windows);
         return cli_json(o);
+    }
+    if (!isnan(e->mae)) {
+        printf("%s, %s split: MSE %.4f  MAE %.4f   (%lld windows, standardised)\n", source, split, e->loss, e->mae,
+               (long long)e->windows);
+        return EXIT_DONE;
     }
     printf("%s, %s split: loss %.4f  perplexity %.3f  accuracy %.2f %%   (%lld targets in %lld windows)\n", source,
            split, e->loss, exp(e->loss), 100 * e->accuracy, (long long)e->targets, (long long)e->windows);
@@ -29,7 +39,8 @@ static int run(const cli_args *a)
     const taut_kernels *k = cli_kernels(a);
     const int64_t rows = cli_int(a, "--batch", 16, 1, 64), windows = cli_int(a, "--windows", 0, 0, 1 << 30);
     const int64_t slide = cli_int(a, "--slide", 0, 0, 1 << 30);
-    const bool train = cli_flag(a, "--train");
+    const bool train = cli_flag(a, "--train"), test = cli_flag(a, "--test");
+    const char *const name = train ? "training" : test ? "test" : "validation";
     cli_model m;
     taut_source *data = NULL;
     taut_pass *pass = NULL;
@@ -38,18 +49,19 @@ static int run(const cli_args *a)
     taut_status s = cli_model_open(&m, a->operand[0], k, (uint64_t)cli_int(a, "--seed", 1, 0, INT64_MAX));
     if (s) return cli_fail(a);
     const char *source = cli_text(a, "--data", m.data.source);
-    const taut_split split = train ? TAUT_TRAIN : TAUT_VALID;
+    const taut_split split = train ? TAUT_TRAIN : test ? TAUT_TEST : TAUT_VALID;
     s = cli_model_source(&data, &m, source);
     if (!s && slide && !taut_source_slide(data, slide))
         s = taut_fail(TAUT_BAD_DATA, "--slide is for models that predict the next token of a text");
+    if (!s && test && !data->task.reals)
+        s = taut_fail(TAUT_BAD_DATA, "--test is for forecasters: %s has no third split", source);
     if (!s && taut_source_count(data, split) == 0)
-        s = taut_fail(TAUT_BAD_DATA, "%s: nothing to predict in its %s split", source,
-                      train ? "training" : "validation");
+        s = taut_fail(TAUT_BAD_DATA, "%s: nothing to predict in its %s split", source, name);
     if (!s) s = taut_pass_create(&pass, m.model, rows, m.model->in.t, false);
     if (!s) s = taut_batch_create(&batch, data, 0, rows);
     if (!s) e = taut_evaluate(pass, &batch, split, windows, rows);
     if (!s && !isfinite(e.loss)) s = taut_fail(TAUT_NOT_FINITE, "%s: the loss is not finite", a->operand[0]);
-    const int code = s ? cli_fail(a) : print(a, &e, source, train ? "training" : "validation");
+    const int code = s ? cli_fail(a) : print(a, &e, source, name);
     taut_batch_free(&batch);
     taut_pass_free(pass);
     taut_source_free(data);
@@ -60,6 +72,7 @@ static int run(const cli_args *a)
 static const cli_option options[] = {
     { "--data", "NAME", "another text, or other images, than it was trained on" },
     { "--train", NULL, "the training split instead of the validation split" },
+    { "--test", NULL, "the test split of a series" },
     { "--windows", "N", "only N windows, or images, spread over the split (default: the whole split)" },
     { "--slide", "N", "the first N windows, one at every token; 1280: what the enforced paper validates on" },
     { "--batch", "N", "windows at a time" },

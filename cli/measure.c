@@ -186,7 +186,9 @@ static int run(const cli_args *a)
                                   (taut_map)map, cli_real(a, "--ball", 0, 0, 1e30) };
     const bool lengths = cli_flag(a, "--lengths") || cli_flag(a, "--adversarial");
     int code;
-    if (cli_flag(a, "--network")) {
+    if (m.model->spec.arch == TAUT_ARCH_FORECASTER)
+        code = cli_refuse(a, "%s is a forecaster: measured are models of texts and images", a->operand[0]);
+    else if (cli_flag(a, "--network")) {
         const taut_slope_options o = slope_options(a);
         code = measure_network(a, &m, &o);
     } else if (lengths && !m.vocab)

@@ -1,5 +1,6 @@
 #include "train/train.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,7 +49,11 @@ static int print_summary(const cli_args *a, const taut_train_summary *r, const c
     printf("%s after %lld steps, %lld tokens, %.1f s (%.0f tokens/s)\n", r->stopped ? "stopped" : "done",
            (long long)r->steps, (long long)r->tokens, r->seconds, r->tokens_per_s);
     printf("  training loss    %.4f   (mean of the last 32 steps)\n", r->train_loss);
-    printf("  validation loss  %.4f   accuracy %.2f %%   (whole split)\n", r->val_loss, 100 * r->val_acc);
+    if (!isnan(r->val_mae))
+        printf("  validation MSE   %.4f   MAE %.4f\n  test MSE         %.4f   MAE %.4f\n", r->val_loss, r->val_mae,
+               r->test_loss, r->test_mae);
+    else
+        printf("  validation loss  %.4f   accuracy %.2f %%   (whole split)\n", r->val_loss, 100 * r->val_acc);
     printf("  %lld weights in %s/model.safetensors\n", (long long)r->weights, run);
     if (r->stopped) printf("  go on with --resume\n");
     return EXIT_DONE;

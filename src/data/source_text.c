@@ -65,7 +65,7 @@ taut_status taut_source_text(taut_source **out, taut_text *text, int64_t context
     }
     const int64_t vocab = taut_vocab_size(text->vocab),
                   tokens = vocab + (mask_rate > 0 && taut_vocab_mask(text->vocab) < 0);
-    *s = (source){ { &text_ops, { tokens, context, 0, context, tokens, false }, text->vocab }, text, mask_rate, 0 };
+    *s = (source){ { &text_ops, { tokens, context, 0, context, tokens, false, 0 }, text->vocab }, text, mask_rate, 0 };
     *out = &s->base;
     return TAUT_OK;
 }

@@ -254,6 +254,11 @@ typedef struct taut_kernels {
     double (*shared_cross_entropy)(taut_real *g, int64_t *correct, const taut_real *x, const taut_real *q, int64_t rows,
                                    int64_t classes, double weight);
 
+    /* squared_error.c: returns sum (x_i - y_i)^2 and adds sum |x_i - y_i| to *absolute; g (may be NULL, may be x) becomes 2
+     * weight (x - y). */
+    double (*squared_error)(taut_real *g, double *absolute, const taut_real *x, const taut_real *y, int64_t len,
+                            double weight);
+
     /* optimise.c: m = momentum m + g, w = w (1 - decay) - lr m;  AdamW as above */
     void (*sgd)(taut_real *w, taut_real *m, const taut_real *g, int64_t len, double lr, double momentum, double decay);
     void (*adamw)(taut_real *w, taut_real *m, taut_real *v, const taut_real *g, int64_t len, const taut_adam *);

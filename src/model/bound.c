@@ -6,6 +6,7 @@
 taut_up taut_model_reach(const taut_model *m)
 {
     taut_up most = { 0 };
+    if (m->spec.ahead) return UP_NONE;                       /* a row of a series may be anything */
     if (m->embed.rows == 0) return up_sqrt(up_int(m->in.d)); /* no pixel is above 1 */
     for (int64_t i = 0; i < m->embed.rows; i++)
         most = up_max(most, up_norm_frobenius(taut_ref_values(&m->embed) + i * m->embed.cols, m->embed.cols));

@@ -140,7 +140,7 @@ taut_status taut_model_open(taut_model **out, const char *path, const taut_kerne
         s = taut_fail(TAUT_BAD_FILE,
                       "%s: not a taut model, as its metadata has no recipe (from Hugging Face? taut convert)", path);
     if (!s) s = read_spec(&spec, recipe, path);
-    const bool reads_tokens = !s && !taut_arch_reads_images(spec.arch);
+    const bool reads_tokens = !s && taut_arch_reads_tokens(spec.arch);
     if (!s && reads_tokens && (!embed || embed->rank != 2 || embed->shape[0] < 1))
         s = taut_fail(TAUT_BAD_FILE, "%s: not a taut model (no embedding)", path);
     if (!s) s = taut_model_create(&m, &spec, reads_tokens ? embed->shape[0] : 0, recipe, vocab, k);

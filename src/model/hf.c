@@ -161,7 +161,7 @@ static taut_status read_recipe(taut_hf *hf, const char *given)
 /* Rows of the embedding; 0 for a model that reads images. */
 static taut_status count_tokens(taut_hf *hf)
 {
-    if (taut_arch_reads_images(hf->spec.arch)) return TAUT_OK;
+    if (!taut_arch_reads_tokens(hf->spec.arch)) return TAUT_OK;
     const taut_shard_tensor *t = taut_hf_find(hf, hf->family->key, 0);
     if (t->tensor->rank != 2) return taut_fail(TAUT_BAD_FILE, "%s: %s is no table", hf->folder, t->tensor->name);
     hf->tokens = t->tensor->shape[0];

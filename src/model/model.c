@@ -57,7 +57,8 @@ taut_status taut_model_bind(taut_model *m, bool grads)
 
 static taut_module *build(taut_model *m)
 {
-    static taut_module *(*const body[])(const taut_model_spec *) = { taut_gpt, taut_encoder, taut_layers, taut_vit };
+    static taut_module *(*const body[])(const taut_model_spec *) = { taut_gpt, taut_encoder, taut_layers, taut_vit,
+                                                                     taut_forecaster };
     const taut_model_spec *s = &m->spec;
     taut_list l = { .count = 0 };
     m->body = body[s->arch](s);
@@ -85,8 +86,9 @@ taut_status taut_model_create(taut_model **out, const taut_model_spec *spec, int
                              .init = TAUT_INIT_NORMAL,
                              .gain = spec->init == TAUT_INIT_NORMAL ? spec->init_std : 1 };
     const taut_pixels_spec *image = &spec->image;
-    m->in = tokens ? (taut_shape){ 1, spec->context, spec->width }
-                   : (taut_shape){ 1, 1, image->height * image->width * image->channels };
+    m->in = tokens        ? (taut_shape){ 1, spec->context, spec->width }
+            : spec->ahead ? (taut_shape){ 1, spec->seq + spec->label + spec->ahead, spec->columns + spec->marks }
+                          : (taut_shape){ 1, 1, image->height * image->width * image->channels };
     m->classes = spec->classes ? spec->classes : tokens;
     m->root = build(m);
     listing l = { m, !m->root || !m->recipe || !m->vocab };

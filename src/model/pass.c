@@ -95,6 +95,16 @@ double taut_pass_loss_shared(taut_pass *p, const double *shares, int64_t *correc
     return k->shared_cross_entropy(p->logits.data, correct, p->logits.data, p->gx, taut_rows(s), s.d, weight);
 }
 
+/* What is wanted lies where the gradient of the input will be, or where the input was: both are larger, and free now. */
+double taut_pass_error(taut_pass *p, const double *wanted, double *absolute, double weight, bool backward)
+{
+    const int64_t len = taut_len(p->logits.shape);
+    taut_real *y = p->gx ? p->gx : p->x.data;
+    TAUT_CHECK(len <= taut_len(p->in), "pass: a forecast longer than what it is made from");
+    p->m->k->put(y, wanted, len);
+    return p->m->k->squared_error(backward ? p->logits.data : NULL, absolute, p->logits.data, y, len, weight);
+}
+
 static void backward(taut_pass *p, bool param_grads)
 {
     TAUT_CHECK(p->backward, "pass: made for forward only");

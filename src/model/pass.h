@@ -41,6 +41,9 @@ double taut_pass_loss(taut_pass *, const int32_t *targets, int64_t *correct, dou
 /* The same, backward always, with shares (n, questions, classes) in the place of targets; a model has at most as many
  * classes as an input has numbers. */
 double taut_pass_loss_shared(taut_pass *, const double *shares, int64_t *correct, double weight);
+/* Of a forecast: the sum of the squared errors over the numbers wanted (n, asked, reals); the sum of their sizes is added to
+ * *absolute. */
+double taut_pass_error(taut_pass *, const double *wanted, double *absolute, double weight, bool backward);
 /* After a loss with backward, or with any cotangent in pass->logits: adds the gradients of every weight; ids is NULL
  * for reals.  taut_pass_input_grad leaves the weights alone.  Both leave the gradient of the input in pass->gx. */
 void taut_pass_backward(taut_pass *, const int32_t *ids);

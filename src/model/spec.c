@@ -9,22 +9,23 @@ double taut_spec_alpha(const taut_model_spec *s)
     return s->residual_alpha > 0 ? s->residual_alpha : 1.0 / (2.0 * (double)s->depth);
 }
 
-const char taut_arch_names[] = "gpt|encoder|mlp|vit";
+const char taut_arch_names[] = "gpt|encoder|mlp|vit|forecaster";
 
 const char *taut_arch_name(taut_arch arch)
 {
-    static const char *const name[] = { "gpt", "encoder", "mlp", "vit" };
+    static const char *const name[] = { "gpt", "encoder", "mlp", "vit", "forecaster" };
     return name[arch];
 }
 
-bool taut_arch_reads_images(taut_arch arch) { return arch >= TAUT_ARCH_MLP; }
+bool taut_arch_reads_images(taut_arch arch) { return arch == TAUT_ARCH_MLP || arch == TAUT_ARCH_VIT; }
+bool taut_arch_reads_tokens(taut_arch arch) { return arch <= TAUT_ARCH_ENCODER; }
 
 static void read_sizes(taut_model_spec *s, taut_config *cfg)
 {
     s->width = taut_config_int(cfg, "model.width", 128, 1, LARGEST);
     s->depth = taut_config_int(cfg, "model.depth", 2, 1, 128);
     s->heads = taut_config_int(cfg, "model.heads", 4, 1, 4096);
-    if (s->arch != TAUT_ARCH_VIT) s->context = taut_config_int(cfg, "model.context", 128, 1, LARGEST);
+    if (taut_arch_reads_tokens(s->arch)) s->context = taut_config_int(cfg, "model.context", 128, 1, LARGEST);
     s->mlp = taut_config_int(cfg, "model.mlp", 4 * s->width, 1, LARGEST);
 }
 
@@ -49,13 +50,16 @@ static void read_blocks(taut_model_spec *s, taut_config *cfg)
 {
     const bool encoder = s->arch == TAUT_ARCH_ENCODER;
     s->norm = (taut_norm_kind)taut_config_choice(cfg, "model.norm", "layernorm|rmsnorm|centernorm|none", 0);
-    s->place = (taut_place)taut_config_choice(cfg, "model.norm_place", "pre|post", encoder);
+    s->place = (taut_place)taut_config_choice(cfg, "model.norm_place", "pre|post",
+                                              encoder || s->arch == TAUT_ARCH_FORECASTER);
     s->norm_eps = taut_config_real(cfg, "model.norm_eps", 1e-5, 0, 1);
     s->embed_norm = taut_config_bool(cfg, "model.embed_norm", encoder && s->norm != TAUT_NORM_NONE);
-    s->positions = (taut_pos_kind)taut_config_choice(cfg, "model.positions", "learned|rope|alibi|none", 0);
+    s->positions = TAUT_POS_NONE;
+    if (s->arch != TAUT_ARCH_FORECASTER)
+        s->positions = (taut_pos_kind)taut_config_choice(cfg, "model.positions", "learned|rope|alibi|none", 0);
     s->rope_base = taut_config_real(cfg, "model.rope_base", 10000, 1, 1e12);
     s->bias = taut_config_bool(cfg, "model.bias", true);
-    if (s->arch != TAUT_ARCH_VIT) s->tied = taut_config_bool(cfg, "model.tied", true);
+    if (taut_arch_reads_tokens(s->arch)) s->tied = taut_config_bool(cfg, "model.tied", true);
     s->head_bias = taut_config_bool(cfg, "model.head_bias", s->arch != TAUT_ARCH_GPT && s->bias);
     taut_spec_read_activation(s, cfg);
     const int residual = taut_config_choice(cfg, "model.residual", "plain|convex|channel", 0);
@@ -139,7 +143,9 @@ taut_status taut_model_spec_read(taut_model_spec *s, taut_config *cfg)
     *s = (taut_model_spec){ 0 };
     s->arch = (taut_arch)taut_config_choice(cfg, "model.arch", taut_arch_names, TAUT_ARCH_GPT);
     if (s->arch == TAUT_ARCH_MLP) return taut_spec_read_mlp(s, cfg);
-    const taut_status image = s->arch == TAUT_ARCH_VIT ? taut_spec_read_patches(s, cfg) : TAUT_OK;
+    const taut_status image = s->arch == TAUT_ARCH_VIT          ? taut_spec_read_patches(s, cfg)
+                              : s->arch == TAUT_ARCH_FORECASTER ? taut_spec_read_series(s, cfg)
+                                                                : TAUT_OK;
     if (image) return image;
     read_sizes(s, cfg);
     read_blocks(s, cfg);

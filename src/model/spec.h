@@ -4,7 +4,7 @@
 #include "base/config.h"
 #include "module/module.h"
 
-typedef enum { TAUT_ARCH_GPT, TAUT_ARCH_ENCODER, TAUT_ARCH_MLP, TAUT_ARCH_VIT } taut_arch;
+typedef enum { TAUT_ARCH_GPT, TAUT_ARCH_ENCODER, TAUT_ARCH_MLP, TAUT_ARCH_VIT, TAUT_ARCH_FORECASTER } taut_arch;
 typedef enum { TAUT_PLACE_PRE, TAUT_PLACE_POST } taut_place;
 typedef enum { TAUT_NORM_LAYER, TAUT_NORM_RMS, TAUT_NORM_CENTER, TAUT_NORM_NONE } taut_norm_kind;
 typedef enum { TAUT_POS_LEARNED, TAUT_POS_ROPE, TAUT_POS_ALIBI, TAUT_POS_NONE } taut_pos_kind;
@@ -18,6 +18,9 @@ typedef struct {
     taut_pixels_spec image;                    /* of a model that reads images; height 0: it reads tokens */
     int64_t classes;                           /* what the head scores; 0: the tokens of the embedding */
     int64_t hidden[TAUT_LAYERS];               /* widths of an MLP's depth hidden layers */
+    int64_t seq, label, ahead; /* of a forecaster: rows that its encoder reads, that its decoder knows, that it fills */
+    int64_t columns, marks;    /* and what a row is: numbers, and time features */
+    int64_t decoder_depth;
     bool pool_mean, final_norm; /* of a ViT: the mean of all tokens, or a class token; a norm before it */
     bool class_token;           /* of a ViT: it has one, also where the mean is read */
     bool distilled;             /* of a ViT: a second token behind the class token, read by no head (DeiT) */
@@ -59,6 +62,9 @@ taut_status taut_model_spec_read(taut_model_spec *, taut_config *cfg) TAUT_MUST_
 taut_status taut_spec_read_mlp(taut_model_spec *, taut_config *cfg) TAUT_MUST_USE;
 taut_status taut_spec_read_patches(taut_model_spec *, taut_config *cfg) TAUT_MUST_USE;
 
+/* spec_series.c: the keys of a forecaster. */
+taut_status taut_spec_read_series(taut_model_spec *, taut_config *cfg) TAUT_MUST_USE;
+
 /* spec_plash.c: the keys of model.attention = plash and clustered, once everything else is read. */
 taut_status taut_spec_read_plash(taut_model_spec *, taut_config *cfg) TAUT_MUST_USE;
 taut_status taut_spec_read_clustered(taut_model_spec *, taut_config *cfg) TAUT_MUST_USE;
@@ -71,6 +77,7 @@ void taut_spec_read_init(taut_model_spec *, taut_config *cfg);
 extern const char taut_arch_names[]; /* "gpt|encoder|..." */
 const char *taut_arch_name(taut_arch);
 bool taut_arch_reads_images(taut_arch);
+bool taut_arch_reads_tokens(taut_arch);
 
 double taut_spec_alpha(const taut_model_spec *);
 #endif

@@ -62,18 +62,23 @@ static taut_module *by_position(const taut_model_spec *s, bool causal, bool far)
                                                         .init = s->init });
 }
 
-static taut_module *attention(const taut_model_spec *s, bool causal, uint64_t index)
+static taut_module *linear_time(const taut_model_spec *s, int64_t queries, uint64_t index)
 {
-    if (s->cosine) return cosine(s, causal);
-    if (s->position) return by_position(s, causal, index > 0);
-    if (s->clustered) return taut_clustered(&s->clustered_spec);
-    if (s->plash) {
-        taut_plash_spec p = s->plash_spec;
-        p.seed += index; /* every block hashes in its own way */
-        return taut_plash(&p);
-    }
+    taut_plash_spec p = s->plash_spec;
+    taut_clustered_spec c = s->clustered_spec;
+    p.seed += index; /* every block hashes in its own way */
+    p.queries = c.queries = queries;
+    return s->plash ? taut_plash(&p) : taut_clustered(&c);
+}
+
+taut_module *taut_tree_attention(const taut_model_spec *s, bool causal, int64_t queries, uint64_t index)
+{
+    if (s->cosine && !queries) return cosine(s, causal);
+    if (s->position && !queries) return by_position(s, causal, index > 0);
+    if ((s->plash || s->clustered) && !causal) return linear_time(s, queries, index);
     return taut_attention(&(taut_attention_spec){ .width = s->width,
                                                   .heads = s->heads,
+                                                  .queries = queries,
                                                   .scale = s->attention_scale,
                                                   .out = s->attention_out,
                                                   .causal = causal,
@@ -104,7 +109,7 @@ static taut_module *mlp_of_parts(const taut_model_spec *s)
     return taut_sequence(3, names, row);
 }
 
-static taut_module *mlp(const taut_model_spec *s)
+taut_module *taut_tree_mlp(const taut_model_spec *s)
 {
     if (s->maxmin) return mlp_of_parts(s);
     return taut_mlp(&(taut_mlp_spec){ .width = s->width,
@@ -152,9 +157,9 @@ static taut_module *block(const taut_model_spec *s, bool causal, uint64_t index)
     taut_list l = { .count = 0 };
     static const char *const attn[] = { "attn", "norm1", "scale1" }, *const after[] = { "mlp", "norm2", "scale2" };
     if ((int64_t)index < s->attention_blocks)
-        add_branch(&l, s, attention(s, causal, index), attn, 2 * index + 1, s->bare_first && index == 0);
+        add_branch(&l, s, taut_tree_attention(s, causal, 0, index), attn, 2 * index + 1, s->bare_first && index == 0);
     if (s->mlp_block == TAUT_BLOCK_MLP)
-        add_branch(&l, s, mlp(s), after, 2 * index + 2, s->bare_mlp);
+        add_branch(&l, s, taut_tree_mlp(s), after, 2 * index + 2, s->bare_mlp);
     else
         add_layer(&l, s);
     return taut_list_sequence(&l);

@@ -16,13 +16,17 @@ taut_module *taut_list_sequence(const taut_list *);
 taut_module *taut_tree_norm(const taut_model_spec *); /* not for norm = none */
 taut_module *taut_tree_activation(const taut_model_spec *);
 taut_module *taut_tree_blocks(const taut_model_spec *, bool causal); /* all blocks, named 0, 1, ... */
-void taut_tree_begin(taut_list *, const taut_model_spec *);          /* positions, norm, dropout, before the blocks */
+/* Attention of the kind that the recipe names; with queries = m the first m tokens ask and the others are read. */
+taut_module *taut_tree_attention(const taut_model_spec *, bool causal, int64_t queries, uint64_t index);
+taut_module *taut_tree_mlp(const taut_model_spec *);
+void taut_tree_begin(taut_list *, const taut_model_spec *); /* positions, norm, dropout, before the blocks */
 
 /* The models up to their last features; the head that scores tokens or classes comes behind. */
 taut_module *taut_gpt(const taut_model_spec *);
 taut_module *taut_encoder(const taut_model_spec *);
 taut_module *taut_layers(const taut_model_spec *); /* model.arch = mlp */
 taut_module *taut_vit(const taut_model_spec *);
+taut_module *taut_forecaster(const taut_model_spec *);
 
 /* logits = logit_scale (W h + b): W is the embedding's table when tied; b if head_bias. */
 taut_module *taut_tree_head(const taut_model_spec *, taut_param *table, int64_t classes);

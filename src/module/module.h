@@ -201,7 +201,14 @@ typedef struct {
 taut_module *taut_pixels_module(const taut_pixels_spec *); /* an image to normalised patches */
 taut_module *taut_pool_mean(void);
 taut_module *taut_pool_first(void);
-taut_module *taut_mix(taut_module *f, double keep, double mix); /* keep x + mix f(x) */
+taut_module *taut_tokens(int64_t first, int64_t count); /* those tokens alone */
+taut_module *
+taut_neighbours(int64_t cols); /* the first cols features of the token before, its own, those after; then the rest */
+taut_module *taut_sinusoid(int64_t d);                                  /* y_t = x_t + sines and cosines of t */
+taut_module *taut_mix(taut_module *f, double keep, double mix);         /* keep x + mix f(x) */
+taut_module *taut_parts(int64_t first, taut_module *f, taut_module *g); /* f of the first tokens, g of the others */
+taut_module *taut_ask(int64_t first,
+                      taut_module *f); /* the first tokens plus f of all of them; the others as they are */
 taut_module *taut_sequence(int count, const char *const *names, taut_module *const *children);
 taut_module *taut_heads(int count, taut_module *const *children); /* same input, outputs side by side */
 taut_module *taut_borrow(const taut_module *); /* the module itself, which somebody else owns; no weights to visit */

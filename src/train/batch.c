@@ -12,9 +12,12 @@ taut_status taut_batch_create(taut_batch *b, const taut_source *source, uint64_t
         b->x = taut_malloc((size_t)(largest * k->t) * sizeof *b->x);
     else
         b->reals = taut_malloc((size_t)(largest * k->t * k->d) * sizeof *b->reals);
-    b->y = taut_malloc((size_t)(largest * k->asked) * sizeof *b->y);
+    if (k->reals)
+        b->wanted = taut_malloc((size_t)(largest * k->asked * k->reals) * sizeof *b->wanted);
+    else
+        b->y = taut_malloc((size_t)(largest * k->asked) * sizeof *b->y);
     if (k->shared) b->share = taut_malloc((size_t)(largest * k->asked * k->answers) * sizeof *b->share);
-    if ((b->x || b->reals) && b->y && (b->share || !k->shared)) return TAUT_OK;
+    if ((b->x || b->reals) && (b->y || b->wanted) && (b->share || !k->shared)) return TAUT_OK;
     taut_batch_free(b);
     return taut_no_memory("a batch");
 }
@@ -25,6 +28,7 @@ void taut_batch_free(taut_batch *b)
     free(b->reals);
     free(b->y);
     free(b->share);
+    free(b->wanted);
     *b = (taut_batch){ 0 };
 }
 
@@ -32,12 +36,14 @@ static taut_slot slot_of(const taut_batch *b, int64_t i)
 {
     const taut_task *k = &b->source->task;
     return (taut_slot){ b->x ? b->x + i * k->t : NULL, b->reals ? b->reals + i * k->t * k->d : NULL,
-                        b->y + i * k->asked, b->share ? b->share + i * k->asked * k->answers : NULL };
+                        b->y ? b->y + i * k->asked : NULL, b->share ? b->share + i * k->asked * k->answers : NULL,
+                        b->wanted ? b->wanted + i * k->asked * k->reals : NULL };
 }
 
 static int64_t count_targets(const taut_batch *b)
 {
     int64_t targets = 0;
+    if (b->wanted) return b->count * b->source->task.asked * b->source->task.reals;
     for (int64_t i = 0; i < b->count * b->source->task.asked; i++) targets += b->y[i] >= 0;
     return targets;
 }
@@ -64,10 +70,12 @@ void taut_batch_forward(const taut_batch *b, taut_pass *p)
     taut_pass_read(p, (taut_input){ b->x, b->reals }, b->count);
 }
 
-double taut_batch_loss(const taut_batch *b, taut_pass *p, int64_t *correct, double weight, bool backward)
+double taut_batch_loss(taut_batch *b, taut_pass *p, int64_t *correct, double weight, bool backward)
 {
     if (b->mixed && backward) return taut_pass_loss_shared(p, b->share, correct, weight);
-    return taut_pass_loss(p, b->y, correct, weight, backward);
+    if (!b->wanted) return taut_pass_loss(p, b->y, correct, weight, backward);
+    b->absolute = 0;
+    return taut_pass_error(p, b->wanted, &b->absolute, weight, backward);
 }
 
 void taut_batch_backward(const taut_batch *b, taut_pass *p) { taut_pass_backward(p, b->x); }

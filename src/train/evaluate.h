@@ -5,7 +5,9 @@
 #include "train/batch.h"
 
 typedef struct {
-    double loss, accuracy; /* means over the targets; NaN when there is none */
+    double loss,
+        accuracy; /* means over the targets; NaN when there is none.  Of a forecast: the mean squared error, NaN, */
+    double mae;   /* and the mean absolute error; NaN for all others */
     int64_t targets, windows;
 } taut_evaluation;
 

@@ -3,16 +3,51 @@
 #include <string.h>
 
 #include "data/images.h"
+#include "data/series.h"
 #include "data/text.h"
 #include "train/recipe.h"
+
+/* Sets a key that the recipe does not give. */
+static taut_status give(taut_config *cfg, const char *line)
+{
+    char key[96];
+    snprintf(key, sizeof key, "%.*s", (int)strcspn(line, "="), line);
+    return taut_config_has(cfg, key) ? TAUT_OK : taut_config_set(cfg, line);
+}
+
+static taut_series_spec series_spec(const taut_data_spec *d)
+{
+    return (taut_series_spec){ d->source, d->length, d->seed, d->full };
+}
+
+/* A series says how many columns and time features its rows have. */
+static taut_status series_defaults(taut_config *cfg)
+{
+    taut_data_spec d = { 0 };
+    taut_series *series = NULL;
+    char line[2][96];
+    taut_status s = give(cfg, "data.source=waves");
+    if (!s) s = give(cfg, "data.length=4000");
+    if (s || (taut_config_has(cfg, "model.columns") && taut_config_has(cfg, "model.marks"))) return s;
+    taut_data_spec_read(&d, cfg);
+    const taut_series_spec spec = series_spec(&d);
+    s = taut_series_open(&series, &spec);
+    if (s) return s;
+    snprintf(line[0], sizeof line[0], "model.columns=%d", (int)series->cols);
+    snprintf(line[1], sizeof line[1], "model.marks=%d", (int)series->marks);
+    taut_series_free(series);
+    for (int i = 0; !s && i < 2; i++) s = give(cfg, line[i]);
+    return s;
+}
 
 /* A known set of images describes itself, so that the resolved recipe, and with it the model's file, holds all that is
  * needed to read it again. */
 taut_status taut_recipe_defaults(taut_config *cfg)
 {
+    const int what = taut_config_choice(cfg, "model.arch", taut_arch_names, TAUT_ARCH_GPT);
+    if (what == TAUT_ARCH_FORECASTER) return series_defaults(cfg);
     const taut_known_images *k = taut_images_known(taut_config_text(cfg, "data.source", "brackets"));
-    const int arch = taut_config_choice(cfg, "model.arch", taut_arch_names, TAUT_ARCH_GPT);
-    if (!k || !taut_arch_reads_images((taut_arch)arch)) return TAUT_OK;
+    if (!k || !taut_arch_reads_images((taut_arch)what)) return TAUT_OK;
     char line[7][96];
     snprintf(line[0], sizeof line[0], "model.image_height=%d", (int)k->frame.height);
     snprintf(line[1], sizeof line[1], "model.image_width=%d", (int)k->frame.width);
@@ -22,11 +57,7 @@ taut_status taut_recipe_defaults(taut_config *cfg)
     snprintf(line[5], sizeof line[5], "model.pixel_std=%s", k->std);
     snprintf(line[6], sizeof line[6], "data.length=6000");
     taut_status s = TAUT_OK;
-    for (int i = 0; !s && i < 7; i++) {
-        char key[96];
-        snprintf(key, sizeof key, "%.*s", (int)strcspn(line[i], "="), line[i]);
-        if (!taut_config_has(cfg, key)) s = taut_config_set(cfg, line[i]);
-    }
+    for (int i = 0; !s && i < 7; i++) s = give(cfg, line[i]);
     return s;
 }
 
@@ -67,8 +98,24 @@ static taut_status open_images(taut_source **out, const taut_data_spec *d, const
                      (long long)i->height, (long long)i->width, (long long)i->channels, (long long)m->classes);
 }
 
+static taut_status open_series(taut_source **out, const taut_data_spec *d, const taut_model_spec *m,
+                               const taut_vocab *given)
+{
+    (void)given;
+    taut_series *series = NULL;
+    const taut_series_spec spec = series_spec(d);
+    const taut_status s = taut_series_open(&series, &spec);
+    if (s) return s;
+    const int64_t cols = series->cols, marks = series->marks;
+    if (cols == m->columns && marks == m->marks) return taut_source_series(out, series, m->seq, m->label, m->ahead);
+    taut_series_free(series);
+    return taut_fail(TAUT_BAD_DATA, "%s: rows of %lld columns and %lld time features; the model reads %lld and %lld",
+                     d->source, (long long)cols, (long long)marks, (long long)m->columns, (long long)m->marks);
+}
+
 taut_status taut_recipe_source(taut_source **out, const taut_data_spec *d, const taut_model_spec *m,
                                const taut_vocab *given)
 {
+    if (m->arch == TAUT_ARCH_FORECASTER) return open_series(out, d, m, given);
     return (taut_arch_reads_images(m->arch) ? open_images : open_text)(out, d, m, given);
 }

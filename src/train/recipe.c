@@ -23,6 +23,8 @@ void taut_data_spec_read(taut_data_spec *s, taut_config *cfg)
     s->length = taut_config_int(cfg, "data.length", 1000000, 100, 1000000000);
     s->seed = (uint64_t)taut_config_int(cfg, "data.seed", 1, 0, INT64_MAX);
     read_augment(&s->augment, cfg);
+    if (taut_config_has(cfg, "data.protocol"))
+        s->full = taut_config_choice(cfg, "data.protocol", "informer2020|full", 0);
 }
 
 static void read_optimiser(taut_train_spec *t, taut_config *cfg)
@@ -52,7 +54,9 @@ static void read_loop(taut_recipe *r, taut_config *cfg)
     t->steps = taut_config_int(cfg, "train.steps", 1000, 1, most);
     t->batch = taut_config_int(cfg, "train.batch", 16, 1, 1 << 20);
     t->accumulate = taut_config_int(cfg, "train.accumulate", 1, 1, 1 << 16);
-    t->schedule = (taut_schedule_kind)taut_config_choice(cfg, "train.schedule", "constant|linear|cosine", TAUT_COSINE);
+    t->schedule = (taut_schedule_kind)taut_config_choice(cfg, "train.schedule", "constant|linear|cosine|type1",
+                                                         TAUT_COSINE);
+    if (t->schedule == TAUT_TYPE1) t->epoch = taut_config_int(cfg, "train.epoch", 256, 1, most);
     t->warmup = taut_config_int(cfg, "train.warmup", 0, 0, most);
     t->lr_final = taut_config_real(cfg, "train.lr_final", 0, 0, 1);
     r->data.mask_rate = taut_config_real(cfg, "train.mask_rate", 0.15, 1e-6, 1);

@@ -8,7 +8,7 @@
 #include "train/penalty/penalty.h"
 
 typedef enum { TAUT_SGD, TAUT_ADAMW, TAUT_MUON } taut_optimiser_kind;
-typedef enum { TAUT_CONSTANT, TAUT_LINEAR, TAUT_COSINE } taut_schedule_kind;
+typedef enum { TAUT_CONSTANT, TAUT_LINEAR, TAUT_COSINE, TAUT_TYPE1 } taut_schedule_kind;
 
 typedef struct {
     int64_t steps, batch, accumulate;
@@ -21,6 +21,7 @@ typedef struct {
     double blocks_mass;
     taut_schedule_kind schedule;
     int64_t warmup;
+    int64_t epoch;   /* steps of one, for type1 */
     double lr_final; /* fraction of lr at the last step */
     double clip;     /* largest gradient norm; 0: no clipping */
     int64_t eval_every, eval_batches, checkpoint_every, log_every;
@@ -34,6 +35,7 @@ typedef struct {
     uint64_t seed;    /* of a built-in set */
     double mask_rate; /* of an encoder's questions */
     taut_augment augment;
+    bool full; /* how a series is cut: data.protocol */
 } taut_data_spec;
 
 typedef struct {

@@ -104,7 +104,10 @@ static taut_status log_evaluation(run *r)
     cJSON *line = cJSON_CreateObject();
     cJSON_AddNumberToObject(line, "step", (double)t->clock.step);
     cJSON_AddNumberToObject(line, "val_loss", e.loss);
-    cJSON_AddNumberToObject(line, "val_acc", e.accuracy);
+    if (isnan(e.mae))
+        cJSON_AddNumberToObject(line, "val_acc", e.accuracy);
+    else
+        cJSON_AddNumberToObject(line, "val_mae", e.mae);
     cJSON_AddNumberToObject(line, "windows", (double)e.windows);
     return taut_log_line(r->log, line);
 }
@@ -142,7 +145,13 @@ cJSON *taut_train_summary_json(const taut_train_summary *s)
     cJSON_AddNumberToObject(o, "weights", (double)s->weights);
     cJSON_AddNumberToObject(o, "train_loss", s->train_loss);
     cJSON_AddNumberToObject(o, "val_loss", s->val_loss);
-    cJSON_AddNumberToObject(o, "val_acc", s->val_acc);
+    if (!isnan(s->val_mae)) {
+        cJSON_AddNumberToObject(o, "val_mae", s->val_mae);
+        cJSON_AddNumberToObject(o, "test_mse", s->test_loss);
+        cJSON_AddNumberToObject(o, "test_mae", s->test_mae);
+    } else {
+        cJSON_AddNumberToObject(o, "val_acc", s->val_acc);
+    }
     cJSON_AddNumberToObject(o, "tokens_per_s", s->tokens_per_s);
     cJSON_AddNumberToObject(o, "seconds", s->seconds);
     cJSON_AddBoolToObject(o, "stopped", s->stopped);
@@ -156,7 +165,12 @@ static taut_status finish(run *r, taut_train_summary *out)
     const taut_clock *c = &t->clock;
     const double seconds = now() - r->started;
     const taut_evaluation e = taut_evaluate(t->pass, &t->batch, TAUT_VALID, 0, t->recipe.train.batch);
+    taut_evaluation test = { .loss = NAN, .mae = NAN };
+    if (t->source->task.reals) test = taut_evaluate(t->pass, &t->batch, TAUT_TEST, 0, t->recipe.train.batch);
     *out = (taut_train_summary){ .steps = c->step,
+                                 .val_mae = e.mae,
+                                 .test_loss = test.loss,
+                                 .test_mae = test.mae,
                                  .tokens = c->tokens,
                                  .weights = taut_model_size(t->model),
                                  .train_loss = recent_loss(c),

@@ -24,7 +24,8 @@ typedef struct {
 typedef struct {
     int64_t steps, tokens, weights;
     double train_loss, val_loss, val_acc, tokens_per_s, seconds;
-    bool stopped; /* before the last step */
+    double val_mae, test_loss, test_mae; /* of a forecaster, whose losses are mean squared errors; NaN for all others */
+    bool stopped;                        /* before the last step */
 } taut_train_summary;
 
 /* As in summary.json; NULL or incomplete when memory is out. */

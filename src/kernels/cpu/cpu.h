@@ -81,6 +81,7 @@ CPU_SLOT(gather);
 CPU_SLOT(scatter);
 CPU_SLOT(cross_entropy);
 CPU_SLOT(shared_cross_entropy);
+CPU_SLOT(squared_error);
 CPU_SLOT(sgd);
 CPU_SLOT(adamw);
 #endif

@@ -64,6 +64,7 @@ const taut_kernels CPU(table) = {
     .scatter = CPU(scatter),
     .cross_entropy = CPU(cross_entropy),
     .shared_cross_entropy = CPU(shared_cross_entropy),
+    .squared_error = CPU(squared_error),
     .sgd = CPU(sgd),
     .adamw = CPU(adamw),
 };

@@ -65,6 +65,7 @@ REF_SLOT(gather);
 REF_SLOT(scatter);
 REF_SLOT(cross_entropy);
 REF_SLOT(shared_cross_entropy);
+REF_SLOT(squared_error);
 REF_SLOT(sgd);
 REF_SLOT(adamw);
 #endif

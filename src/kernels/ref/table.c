@@ -64,6 +64,7 @@ const taut_kernels taut_ref_table = {
     .scatter = taut_ref_scatter,
     .cross_entropy = taut_ref_cross_entropy,
     .shared_cross_entropy = taut_ref_shared_cross_entropy,
+    .squared_error = taut_ref_squared_error,
     .sgd = taut_ref_sgd,
     .adamw = taut_ref_adamw,
 };

@@ -1,0 +1,18 @@
+/* The keys of a forecaster.  A recipe that names a series need not give the columns and the time features of its rows. */
+#include "model/spec.h"
+
+taut_status taut_spec_read_series(taut_model_spec *s, taut_config *cfg)
+{
+    s->seq = taut_config_int(cfg, "model.seq", 96, 1, 1 << 20);
+    s->label = taut_config_int(cfg, "model.label", s->seq / 2, 0, 1 << 20);
+    s->ahead = taut_config_int(cfg, "model.ahead", 24, 1, 1 << 20);
+    s->columns = taut_config_int(cfg, "model.columns", 7, 1, 1 << 16);
+    s->marks = taut_config_int(cfg, "model.marks", 4, 0, 16);
+    s->decoder_depth = taut_config_int(cfg, "model.decoder_depth", 1, 1, 12);
+    s->context = s->seq;
+    s->classes = s->columns;
+    if (s->label > s->seq)
+        return taut_fail(TAUT_BAD_CONFIG, "model.label = %lld is more than model.seq = %lld", (long long)s->label,
+                         (long long)s->seq);
+    return TAUT_OK;
+}

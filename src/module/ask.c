@@ -1,0 +1,112 @@
+/* The first tokens ask, all others stay:  y = [ x_0 .. x_{first-1} + f(x), x_first ... ],  f of all tokens to `first` of them.
+ *
+ * jvp    [ tx_first + J tx, tx_rest ];   vjp  gx = gy + J^T gy_first
+ * Bound  Lip = 1 + Lip f in both norms, |y_t| <= |x| + |f(x)|.
+ * Trace  f's own. */
+#include "bound/rounding.h"
+#include "module/leaf.h"
+
+typedef struct {
+    taut_module base;
+    int64_t first;
+    taut_module *f;
+} ask;
+
+static taut_plan ask_plan(const taut_module *m, taut_shape in)
+{
+    const ask *s = (const ask *)m;
+    const taut_plan f = taut_plan_of(s->f, in);
+    TAUT_CHECK(f.out.t == s->first && f.out.d == in.d, "ask: what is asked must have the shape of who asks");
+    return (taut_plan){ in, f.trace, f.scratch + 2 * taut_len(f.out) + taut_len(in) };
+}
+
+/* y's first tokens += part; `room` holds as many numbers as part */
+static void add_first(const taut_kernels *k, taut_tensor y, taut_tensor part, taut_real *room)
+{
+    const int64_t len = part.shape.t * part.shape.d, wide = y.shape.t * y.shape.d;
+    k->copy_rows(room, len, y.data, wide, y.shape.n, len);
+    k->axpby(room, 1, part.data, 1, taut_len(part.shape));
+    k->copy_rows(y.data, wide, room, len, y.shape.n, len);
+}
+
+static taut_tensor take_first(const ask *s, taut_run *run, taut_shape in)
+{
+    return taut_take_tensor(&run->scratch, (taut_shape){ in.n, s->first, in.d });
+}
+
+static void ask_forward(const taut_module *m, taut_run *run, taut_tensor y, taut_point at)
+{
+    const ask *s = (const ask *)m;
+    const taut_span mark = run->scratch;
+    const taut_tensor part = take_first(s, run, at.x.shape), room = take_first(s, run, at.x.shape);
+    taut_forward(s->f, run, part, at);
+    run->k->axpby(y.data, 1, at.x.data, 0, taut_len(y.shape));
+    add_first(run->k, y, part, room.data);
+    run->scratch = mark;
+}
+
+static void ask_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut_tensor tx, taut_point at)
+{
+    const ask *s = (const ask *)m;
+    const taut_span mark = run->scratch;
+    const taut_tensor part = take_first(s, run, at.x.shape), room = take_first(s, run, at.x.shape);
+    taut_jvp(s->f, run, part, tx, at);
+    run->k->axpby(ty.data, 1, tx.data, 0, taut_len(ty.shape));
+    add_first(run->k, ty, part, room.data);
+    run->scratch = mark;
+}
+
+static void ask_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_tensor gy, taut_point at)
+{
+    const ask *s = (const ask *)m;
+    const taut_span mark = run->scratch;
+    const taut_tensor part = take_first(s, run, at.x.shape);
+    const taut_tensor back = taut_take_tensor(&run->scratch, at.x.shape);
+    const int64_t len = part.shape.t * part.shape.d;
+    run->k->copy_rows(part.data, len, gy.data, gy.shape.t * gy.shape.d, gy.shape.n, len);
+    taut_vjp(s->f, run, back, part, at);
+    run->k->axpby(gx.data, 1, gy.data, 0, taut_len(gx.shape));
+    run->k->axpby(gx.data, 1, back.data, 1, taut_len(gx.shape));
+    run->scratch = mark;
+}
+
+static taut_bound ask_bound(const taut_module *m, taut_region in)
+{
+    const ask *s = (const ask *)m;
+    taut_bound b = taut_bound_named(s->f, "", in);
+    const taut_up size = up_add(in.size, b.out.size), round = up_round_sum(in.size, b.out.size);
+    taut_region out = region_after(in, size, round);
+    out.round = up_add(out.round, b.out.round);
+    out.size = up_add(out.size, b.out.round);
+    return (taut_bound){ up_add((taut_up){ 1 }, b.lip), out };
+}
+
+static void ask_params(taut_module *m, taut_visitor *v) { taut_visit_child(v, "", ((ask *)m)->f); }
+
+static void ask_free(taut_module *m)
+{
+    taut_module_free(((ask *)m)->f);
+    free(m);
+}
+
+static const taut_module_ops ask_ops = {
+    .kind = "ask",
+    .plan = ask_plan,
+    .forward = ask_forward,
+    .jvp = ask_jvp,
+    .vjp = ask_vjp,
+    .bound = ask_bound,
+    .params = ask_params,
+    .free = ask_free,
+};
+
+taut_module *taut_ask(int64_t first, taut_module *f)
+{
+    ask *s = f ? taut_malloc(sizeof *s) : NULL;
+    if (!s) {
+        taut_module_free(f);
+        return NULL;
+    }
+    *s = (ask){ { &ask_ops }, first, f };
+    return &s->base;
+}

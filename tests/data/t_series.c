@@ -1,0 +1,118 @@
+/* Series: a strict reader, calendars, how a file is cut and scaled, and windows that are what the protocol says. */
+#include "data/series.h"
+#include "harness.h"
+#include "temp.h"
+
+static taut_status read_text(taut_series **out, const char *text)
+{
+    return taut_series_open(out, &(taut_series_spec){ .source = temp_text("x.csv", text) });
+}
+
+static void refused(const char *text, const char *word)
+{
+    taut_series *s = NULL;
+    CHECK(read_text(&s, text) == TAUT_BAD_DATA, text);
+    CHECK(strstr(taut_last_error(), word) != NULL, taut_last_error());
+}
+
+#define HEAD "date,a,b\n2016-07-01 00:00:00,1,2\n"
+static void bad(void)
+{
+    refused("", "header");
+    refused("date,a,b\n", "header");
+    refused(HEAD "2016-07-01 01:00:00,1\n", "line 3 has 2 columns");
+    refused(HEAD "2016-07-01 01:00:00,1,2,3\n", "line 3 has 4 columns");
+    refused(HEAD "2016-07-01 01:00:00,,2\n", "line 3: no value for a");
+    refused(HEAD "2016-07-01 01:00:00,1,nan\n", "'nan' is no number for b");
+    refused(HEAD "2016-07-01 01:00:00,1,inf\n", "line 3");
+    refused(HEAD "2016-07-01 01:00:00,1,1/2\n", "'1/2' is no number");
+    refused(HEAD "2016-07-01 01:00:00,x,2\n", "'x' is no number for a");
+    refused(HEAD "2016-13-01 01:00:00,1,2\n", "is no date");
+    refused(HEAD "2015-02-29 01:00:00,1,2\n", "is no date");
+    refused(HEAD "yesterday,1,2\n", "line 3: 'yesterday' is no date");
+    refused(HEAD "2016-06-30 23:00:00,1,2\n", "not later");
+    refused(HEAD "2016-07-01 00:00:00,1,2\n", "not later");
+    refused(HEAD "\n2016-07-01 01:00:00,1,2\n", "line 3 is empty");
+    refused(HEAD "2016-07-01 01:00:00,1,3\n2016-07-01 02:00:00,1,3\n2016-07-01 03:00:00,1,3\n", "column a is constant");
+}
+
+static void calendar(void)
+{
+    double m[5];
+    taut_series_mark(m, 5, 0); /* Thursday, the first of January */
+    CHECK(m[0] == -0.5 && m[2] == -0.5 && m[3] == -0.5 && m[4] == -0.5, "1970");
+    CHECK_NEAR(m[1], 3.0 / 6 - 0.5, 1e-15, "a Thursday");
+    taut_series_mark(m, 5, 951868740); /* 2000-02-29 23:59 UTC, a Tuesday */
+    CHECK_NEAR(m[0], 0.5, 1e-15, "hour");
+    CHECK_NEAR(m[1], 1.0 / 6 - 0.5, 1e-15, "weekday");
+    CHECK_NEAR(m[2], 28.0 / 30 - 0.5, 1e-15, "day");
+    CHECK_NEAR(m[3], 59.0 / 365 - 0.5, 1e-15, "day of the year");
+    CHECK_NEAR(m[4], 0.5, 1e-15, "minute");
+    taut_series_mark(m, 4, -1); /* 1969-12-31 23:59:59 */
+    CHECK_NEAR(m[0], 0.5, 1e-15, "before 1970");
+}
+
+/* 10 : cut 7, 1, 2.  Values 0 .. 9 and their squares. */
+static void cut(void)
+{
+    char text[1024];
+    taut_series *s = NULL;
+    taut_source *source = NULL;
+    snprintf(text, sizeof text, "date,a,b\n");
+    for (int i = 0; i < 10; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "2016-07-01 %02d:%02d:00,%d,%d\n", i / 4,
+                 15 * (i % 4), i, i * i);
+    CHECK(read_text(&s, text) == TAUT_OK, taut_last_error());
+    CHECK(s->rows == 10 && s->cols == 2 && s->marks == 5 && strcmp(s->name[1], "b") == 0, "shape");
+    CHECK(s->end[0] == 7 && s->begin[1] == 7 && s->end[1] == 8 && s->end[2] == 10, "7 : 1 : 2");
+    CHECK_NEAR(s->mean[0], 3, 1e-15, "mean of the training rows");
+    CHECK_NEAR(s->std[0], 2, 1e-15, "population standard deviation");
+    CHECK_NEAR(s->value[2 * 9], 3, 1e-15, "standardised");
+    CHECK(taut_source_series(&source, s, 3, 2, 1) == TAUT_OK, taut_last_error());
+    CHECK(taut_source_count(source, TAUT_TRAIN) == 4 && taut_source_count(source, TAUT_VALID) == 1 &&
+              taut_source_count(source, TAUT_TEST) == 2,
+          "windows of stride 1");
+    double x[6 * 7], want[2];
+    source->ops->get(source, (taut_slot){ .reals = x, .wanted = want }, TAUT_VALID,
+                     0);                         /* asks about row 7, knows 4 .. 6 */
+    const double rows[] = { 5, 6, -1, 4, 5, 6 }; /* label, ahead, seq */
+    for (int t = 0; t < 6; t++)
+        CHECK_NEAR(x[7 * t], rows[t] < 0 ? 0 : (rows[t] - 3) / 2, 1e-15, "which rows a window has");
+    CHECK_NEAR(want[0], 2, 1e-15, "and what it asks about");
+    CHECK_NEAR(x[7 * 2 + 2], 1.0 / 23 - 0.5, 1e-15, "the time of a row that is not known is");
+    taut_source_free(source);
+}
+
+static void protocol(void)
+{
+    taut_series *s = NULL;
+    taut_source *source = NULL;
+    CHECK(taut_series_open(&s, &(taut_series_spec){ .source = "waves", .length = 100, .seed = 3 }) == TAUT_OK, "waves");
+    CHECK(s->rows == 100 && s->cols == 3 && s->marks == 4, "waves");
+    CHECK(taut_source_series(&source, s, 60, 10, 20) == TAUT_BAD_DATA, "shorter than a window");
+    CHECK(strstr(taut_last_error(), "shorter than a window"), taut_last_error());
+    const char *path = getenv("TAUT_DATA");
+    if (!path) return;
+    if (taut_series_open(&s, &(taut_series_spec){ .source = "ett/ETTh1.csv" })) return;
+    CHECK(s->rows == 17420 && s->cols == 7 && s->marks == 4, "ETTh1");
+    CHECK(s->end[0] == 8640 && s->end[1] == 11520 && s->end[2] == 14400, "12, 4 and 4 months");
+    CHECK(taut_source_series(&source, s, 96, 48, 24) == TAUT_OK, "windows");
+    CHECK(taut_source_count(source, TAUT_TRAIN) == 8521 && taut_source_count(source, TAUT_VALID) == 2857 &&
+              taut_source_count(source, TAUT_TEST) == 2857,
+          "as many windows as Informer has");
+    taut_source_free(source);
+    if (taut_series_open(&s, &(taut_series_spec){ .source = "ett/ETTm1.csv" })) return;
+    CHECK(s->marks == 5 && s->end[0] == 4 * 8640, "quarters of an hour, compressed");
+    taut_series_free(s);
+}
+
+int main(void)
+{
+    test_begin();
+    temp_begin();
+    bad();
+    calendar();
+    cut();
+    protocol();
+    return test_end("series", "reader, calendar, protocol");
+}
