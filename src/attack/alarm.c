@@ -28,7 +28,8 @@ taut_alarm taut_alarm_check(taut_target *ref, const double *x, const double *adv
     }
     TAUT_CHECK(z, "alarm: no memory for one row of logits");
     taut_target_logits(ref, z, adv, NULL, NULL, 1);
-    const bool other = taut_argmax(z, ref->classes) != predicted;
+    const int32_t class = taut_argmax(z, ref->classes);
+    const bool other = class >= 0 && class != predicted;
     if (z != small) free(z);
     return other ? TAUT_ALARM_RINGS : TAUT_ALARM_ROUNDING;
 }

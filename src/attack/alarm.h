@@ -1,6 +1,7 @@
 /* The contradiction alarm.  A certificate says that no input nearer than `radius` (l2) to x is given another class than
- * `predicted` by the ref kernels.  An attack's success is held against that: if the input lies inside, measured with
- * rounding up, and the ref kernels themselves give it another class, one of the two is wrong.
+ * `predicted` by the ref kernels; where a network may abstain, NaN is no answer and no contradiction.  An attack's success
+ * is held against that: if the input lies inside, measured with rounding up, and the ref kernels themselves give it another
+ * class, one of the two is wrong.
  *
  * A success on float kernels that the ref kernels do not repeat is no contradiction: the certificate is about the latter. */
 #ifndef TAUT_ATTACK_ALARM_H
@@ -10,7 +11,7 @@
 typedef enum { TAUT_ALARM_QUIET, TAUT_ALARM_ROUNDING, TAUT_ALARM_RINGS } taut_alarm;
 
 double taut_alarm_distance(const double *x, const double *y, int64_t n); /* l2, never below the real one; NaN: +inf */
-/* ROUNDING: inside the radius, but ref does not repeat it.  ref is a target on ref kernels. */
+/* ROUNDING: inside the radius, but ref does not repeat it, or abstains.  ref is a target on ref kernels. */
 taut_alarm taut_alarm_check(taut_target *ref, const double *x, const double *adv, int32_t predicted, double radius);
 
 /* What is needed to see it again, as safetensors: both inputs in double, and the figures. */

@@ -65,6 +65,8 @@ taut_status taut_network_open(taut_target *t, taut_model *m)
     taut_status s = taut_pass_create(&w->pass, m, TAUT_NETWORK_BATCH, m->in.t, true);
     if (!s) {
         taut_pass_shape(w->pass, TAUT_NETWORK_BATCH, m->in.t);
+        w->pass->run.strict = m->k->elem ==
+                              sizeof(double); /* as when it is certified: what misses its tolerance is NaN */
         w->x = taut_malloc((size_t)(TAUT_NETWORK_BATCH * dim) * sizeof *w->x);
         w->out = taut_malloc((size_t)taut_len(w->pass->logits.shape) * sizeof *w->out);
         s = w->x && w->out ? taut_target_ready(t) : taut_no_memory("a model under attack");

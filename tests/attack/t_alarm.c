@@ -114,6 +114,21 @@ static void falsified(scene *s)
     CHECK(taut_reproducer_load(&r, temp_path("model.safetensors")) == TAUT_BAD_FILE, "a model is no reproducer");
 }
 
+/* Another class rings, no class at all does not: a network may abstain. */
+static void abstains(void)
+{
+    net m = net_make(4, 0, 2);
+    taut_target t = net_target(&m, false, NET_BATCH);
+    const double x[4] = { 0 }, y[4] = { 0.1, 0, 0, 0 };
+    m.c[0] = 9, m.c[1] = 0;
+    CHECK(taut_alarm_check(&t, x, y, 1, 1) == TAUT_ALARM_RINGS, "another class");
+    CHECK(taut_alarm_check(&t, x, y, 0, 1) == TAUT_ALARM_ROUNDING, "the same class");
+    m.c[1] = NAN;
+    CHECK(taut_alarm_check(&t, x, y, 1, 1) == TAUT_ALARM_ROUNDING, "no class");
+    taut_target_done(&t);
+    net_free(&m);
+}
+
 static void resumed(scene *s)
 {
     taut_campaign whole, half, other;
@@ -157,6 +172,7 @@ int main(void)
     scene_open(&s);
     falsified(&s);
     resumed(&s);
+    abstains();
     taut_campaign c;
     CHECK(taut_campaign_open(&c, "pgd,nothing", TAUT_BALL_L2, "1", true, (taut_profile_options){ 0 }, 1, 3),
           "a bad name");
