@@ -27,6 +27,8 @@ static const struct {
     { "plash-table2", "latency of PLASH attention beside exact attention", paper_plash_table2 },
     { "plash-fig3", "peak memory of PLASH attention beside exact attention", paper_plash_fig3 },
     { "castin-fig1", "slopes of attention against the length, on text and on steep inputs", paper_castin_fig1 },
+    { "castin-fig2", "the factor that decides up to which length sqrt(n) is attained", paper_castin_fig2 },
+    { "castin-fig3", "slopes that grow like the square of the radius", paper_castin_fig3 },
     { "bounds-table", "published bounds of one head, ours and the truth", paper_bounds_table },
 };
 enum { FIGURES = sizeof figures / sizeof *figures };

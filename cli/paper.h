@@ -22,5 +22,7 @@ cJSON *paper_plash_deviation(const paper_options *);
 cJSON *paper_plash_table2(const paper_options *);
 cJSON *paper_plash_fig3(const paper_options *);
 cJSON *paper_castin_fig1(const paper_options *);
+cJSON *paper_castin_fig2(const paper_options *);
+cJSON *paper_castin_fig3(const paper_options *);
 cJSON *paper_bounds_table(const paper_options *);
 #endif
