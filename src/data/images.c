@@ -17,10 +17,11 @@ static const taut_known_images known[] = {
       { TAUT_SHAPES_SIDE, TAUT_SHAPES_SIDE, TAUT_SHAPES_CHANNELS },
       TAUT_SHAPES_CLASSES,
       "0.5 0.5 0.5",
-      "0.29 0.29 0.29" },
-    { "mnist", { 28, 28, 1 }, 10, "0.1307", "0.3081" },
-    { "fashion-mnist", { 28, 28, 1 }, 10, "0.2860", "0.3530" },
-    { "cifar10", { 32, 32, 3 }, 10, "0.4914 0.4822 0.4465", "0.2470 0.2435 0.2616" },
+      "0.29 0.29 0.29",
+      6000 },
+    { "mnist", { 28, 28, 1 }, 10, "0.1307", "0.3081", 0 },
+    { "fashion-mnist", { 28, 28, 1 }, 10, "0.2860", "0.3530", 0 },
+    { "cifar10", { 32, 32, 3 }, 10, "0.4914 0.4822 0.4465", "0.2470 0.2435 0.2616", 0 },
 };
 
 const taut_known_images *taut_images_known(const char *source)

@@ -25,6 +25,7 @@ typedef struct {
     taut_frame frame;
     int64_t classes;
     const char *mean, *std; /* of each channel of its training images */
+    int64_t length;         /* images, of a built-in set; 0: what its files hold */
 } taut_known_images;
 const taut_known_images *taut_images_known(const char *source); /* or NULL */
 

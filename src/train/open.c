@@ -55,9 +55,9 @@ taut_status taut_recipe_defaults(taut_config *cfg)
     snprintf(line[3], sizeof line[3], "model.classes=%d", (int)k->classes);
     snprintf(line[4], sizeof line[4], "model.pixel_mean=%s", k->mean);
     snprintf(line[5], sizeof line[5], "model.pixel_std=%s", k->std);
-    snprintf(line[6], sizeof line[6], "data.length=6000");
+    snprintf(line[6], sizeof line[6], "data.length=%d", (int)k->length);
     taut_status s = TAUT_OK;
-    for (int i = 0; !s && i < 7; i++) s = give(cfg, line[i]);
+    for (int i = 0; !s && i < (k->length ? 7 : 6); i++) s = give(cfg, line[i]);
     return s;
 }
 
