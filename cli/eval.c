@@ -4,6 +4,7 @@
 #include "data/text.h"
 #include "model.h"
 #include "model/pass.h"
+#include "plot_forecast.h"
 #include "train/evaluate.h"
 
 static int print(const cli_args *a, const taut_evaluation *e, const char *source, const char *split)
@@ -39,6 +40,7 @@ static int run(const cli_args *a)
     const taut_kernels *k = cli_kernels(a);
     const int64_t rows = cli_int(a, "--batch", 16, 1, 64), windows = cli_int(a, "--windows", 0, 0, 1 << 30);
     const int64_t slide = cli_int(a, "--slide", 0, 0, 1 << 30);
+    const char *plot = cli_text(a, "--plot", NULL);
     const bool train = cli_flag(a, "--train"), test = cli_flag(a, "--test");
     const char *const name = train ? "training" : test ? "test" : "validation";
     cli_model m;
@@ -60,6 +62,8 @@ static int run(const cli_args *a)
     if (!s) s = taut_pass_create(&pass, m.model, rows, m.model->in.t, false);
     if (!s) s = taut_batch_create(&batch, data, 0, rows);
     if (!s) e = taut_evaluate(pass, &batch, split, windows, rows);
+    if (!s && plot && !data->task.reals) s = taut_fail(TAUT_BAD_DATA, "--plot is for forecasters");
+    if (!s && plot) s = plot_forecast(plot, pass, &batch, split);
     if (!s && !isfinite(e.loss)) s = taut_fail(TAUT_NOT_FINITE, "%s: the loss is not finite", a->operand[0]);
     const int code = s ? cli_fail(a) : print(a, &e, source, name);
     taut_batch_free(&batch);
@@ -73,6 +77,7 @@ static const cli_option options[] = {
     { "--data", "NAME", "another text, or other images, than it was trained on" },
     { "--train", NULL, "the training split instead of the validation split" },
     { "--test", NULL, "the test split of a series" },
+    { "--plot", "FILE", "a page of forecasts, and pictures beside it" },
     { "--windows", "N", "only N windows, or images, spread over the split (default: the whole split)" },
     { "--slide", "N", "the first N windows, one at every token; 1280: what the enforced paper validates on" },
     { "--batch", "N", "windows at a time" },
