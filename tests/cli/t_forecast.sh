@@ -1,0 +1,55 @@
+#!/bin/sh
+# A forecaster from one recipe on built-in waves: trains, evaluates, draws; and what is wrong with a series is said in one line.
+# Predicting the mean has a squared error of about 1.
+. tests/cli/lib.sh
+run=$tmp/run
+waves="recipes/forecast-waves.ini --set train.steps=60 --set model.width=16 --set model.mlp=32 --set train.eval_every=0 --set data.length=1500"
+
+for attention in softmax plash clustered; do
+    set -- --set model.attention=$attention
+    [ $attention = plash ] && set -- "$@" --set model.plash_groups=8 --set model.plash_sizes=32 --set model.plash_prototypes=kmeans
+    [ $attention = clustered ] && set -- "$@" --set model.clusters=8
+    # shellcheck disable=SC2086
+    check "$attention trains" "$TAUT" train $waves "$@" --out "$run-$attention"
+    check "$attention: test MSE $(json_get "$run-$attention/summary.json" test_mse)" \
+        less "$(json_get "$run-$attention/summary.json" test_mse)" 0.9
+done
+run=$run-plash
+check "evaluates" "$TAUT" eval "$run" --test --json
+cp "$tmp/check.log" "$tmp/eval.json"
+check "277 windows" [ "$(json_get "$tmp/eval.json" windows)" = 277 ]
+check "as the summary says" near "$(json_get "$tmp/eval.json" mse)" "$(json_get "$run/summary.json" test_mse)" 1e-6
+check "draws" "$TAUT" eval "$run" --test --windows 4 --plot "$tmp/page.html"
+check "a page" grep -q "forecast" "$tmp/page.html"
+check "and pictures" [ -s "$tmp/column-2.svg" ]
+
+refuse() { # WHAT PATTERN COMMAND...
+    what=$1 pattern=$2; shift 2
+    "$@" >"$tmp/out" 2>"$tmp/err"
+    rc=$?
+    check "$what: exit code 1, not $rc" [ $rc = 1 ]
+    check "$what: one line that says '$pattern', not '$(cat "$tmp/err")'" grep -q -e "$pattern" "$tmp/err"
+    check "$what: one line" [ "$(wc -l <"$tmp/err")" = 1 ]
+}
+bad() { # WHAT PATTERN ROWS
+    printf 'date,a,b\n2016-07-01 00:00:00,1,2\n%s\n' "$3" >"$tmp/bad.csv"
+    # shellcheck disable=SC2086
+    refuse "$1" "$2" "$TAUT" train $waves --set "data.source=$tmp/bad.csv" --out "$tmp/fresh"
+}
+bad "a missing value" "line 3: no value for b" "2016-07-01 01:00:00,1,"
+bad "a wrong column count" "line 3 has 4 columns" "2016-07-01 01:00:00,1,2,3"
+bad "a date in the past" "line 3.*not later" "2016-06-01 01:00:00,1,2"
+bad "no date" "line 3: 'soon' is no date" "soon,1,2"
+bad "NaN" "line 3: 'nan' is no number" "2016-07-01 01:00:00,nan,2"
+bad "a constant column" "column b is constant" "2016-07-01 01:00:00,3,2
+2016-07-01 02:00:00,4,2
+2016-07-01 03:00:00,5,2"
+# shellcheck disable=SC2086
+refuse "shorter than a window" "shorter than a window" "$TAUT" train $waves --set data.length=100 --out "$tmp/fresh"
+# shellcheck disable=SC2086
+refuse "no such series" "nowhere.csv" "$TAUT" train $waves --set data.source=nowhere.csv --out "$tmp/fresh"
+refuse "attacks" "forecaster" "$TAUT" attack "$run"
+refuse "measures" "forecaster" "$TAUT" measure "$run"
+refuse "sliding" "slide" "$TAUT" eval "$run" --test --slide 4
+check "none of these made a folder" [ ! -e "$tmp/fresh" ]
+finish "forecast     three attentions on waves, $checks checks"
