@@ -1,13 +1,16 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "bound/print.h"
 #include "data/text.h"
+#include "forecast_noise.h"
 #include "model.h"
 #include "model/pass.h"
 #include "plot_forecast.h"
 #include "train/evaluate.h"
 
-static int print(const cli_args *a, const taut_evaluation *e, const char *source, const char *split)
+static int print(const cli_args *a, const taut_evaluation *e, const forecast_noise *n, const char *source,
+                 const char *split)
 {
     if (cli_flag(a, "--json")) {
         cJSON *o = cJSON_CreateObject();
@@ -20,6 +23,9 @@ static int print(const cli_args *a, const taut_evaluation *e, const char *source
         } else {
             cJSON_AddNumberToObject(o, "mse", e->loss);
             cJSON_AddNumberToObject(o, "mae", e->mae);
+            if (n->noise > 0) cJSON_AddNumberToObject(o, "noise", n->noise);
+            if (n->noise > 0) cJSON_AddNumberToObject(o, "reach", n->reach);
+            if (n->noise > 0) cJSON_AddItemToObject(o, "moves", up_json(n->moves));
         }
         cJSON_AddNumberToObject(o, "targets", (double)e->targets);
         cJSON_AddNumberToObject(o, "windows", (double)e->windows);
@@ -28,6 +34,11 @@ static int print(const cli_args *a, const taut_evaluation *e, const char *source
     if (!isnan(e->mae)) {
         printf("%s, %s split: MSE %.4f  MAE %.4f   (%lld windows, standardised)\n", source, split, e->loss, e->mae,
                (long long)e->windows);
+        char text[32];
+        if (n->noise > 0 && isfinite(n->moves.v))
+            printf("  proved: if no row moves by more than %g, no row of a forecast moves by more than %s\n", n->noise,
+                   up_text(text, n->moves));
+        if (n->noise > 0 && !isfinite(n->moves.v)) printf("  nothing is proved: this model has no finite constant\n");
         return EXIT_DONE;
     }
     printf("%s, %s split: loss %.4f  perplexity %.3f  accuracy %.2f %%   (%lld targets in %lld windows)\n", source,
@@ -48,6 +59,7 @@ static int run(const cli_args *a)
     taut_pass *pass = NULL;
     taut_batch batch = { 0 };
     taut_evaluation e = { 0 };
+    forecast_noise noise = { .noise = cli_real(a, "--noise", 0, 0, 1e9) };
     taut_status s = cli_model_open(&m, a->operand[0], k, (uint64_t)cli_int(a, "--seed", 1, 0, INT64_MAX));
     if (s) return cli_fail(a);
     const char *source = cli_text(a, "--data", m.data.source);
@@ -62,10 +74,12 @@ static int run(const cli_args *a)
     if (!s) s = taut_pass_create(&pass, m.model, rows, m.model->in.t, false);
     if (!s) s = taut_batch_create(&batch, data, 0, rows);
     if (!s) e = taut_evaluate(pass, &batch, split, windows, rows);
-    if (!s && plot && !data->task.reals) s = taut_fail(TAUT_BAD_DATA, "--plot is for forecasters");
+    if (!s && (plot || noise.noise > 0) && !data->task.reals)
+        s = taut_fail(TAUT_BAD_DATA, "--plot and --noise are for forecasters");
+    if (!s && noise.noise > 0) s = forecast_noise_prove(&noise, a->operand[0], data, split);
     if (!s && plot) s = plot_forecast(plot, pass, &batch, split);
     if (!s && !isfinite(e.loss)) s = taut_fail(TAUT_NOT_FINITE, "%s: the loss is not finite", a->operand[0]);
-    const int code = s ? cli_fail(a) : print(a, &e, source, name);
+    const int code = s ? cli_fail(a) : print(a, &e, &noise, source, name);
     taut_batch_free(&batch);
     taut_pass_free(pass);
     taut_source_free(data);
@@ -78,6 +92,7 @@ static const cli_option options[] = {
     { "--train", NULL, "the training split instead of the validation split" },
     { "--test", NULL, "the test split of a series" },
     { "--plot", "FILE", "a page of forecasts, and pictures beside it" },
+    { "--noise", "R", "prove how far a forecast can move when every row it is made from moves by up to R" },
     { "--windows", "N", "only N windows, or images, spread over the split (default: the whole split)" },
     { "--slide", "N", "the first N windows, one at every token; 1280: what the enforced paper validates on" },
     { "--batch", "N", "windows at a time" },

@@ -23,6 +23,17 @@ check "draws" "$TAUT" eval "$run" --test --windows 4 --plot "$tmp/page.html"
 check "a page" grep -q "forecast" "$tmp/page.html"
 check "and pictures" [ -s "$tmp/column-2.svg" ]
 
+# how far a forecast can move: finite where the attention has a bound, and said not to be where it has none
+# shellcheck disable=SC2086
+check "under a cap, without norms" "$TAUT" train $waves --set model.norm=none --set model.depth=1 --set constrain.method=normalise \
+    --set constrain.cap=0.5 --out "$run-cap"
+check "is bounded" "$TAUT" eval "$run-cap" --windows 2 --noise 0.01 --json
+cp "$tmp/check.log" "$tmp/noise.json"
+check "moves $(json_get "$tmp/noise.json" moves)" less 0 "$(json_get "$tmp/noise.json" moves)"
+check "clusters have no bound" "$TAUT" eval "$tmp/run-clustered" --windows 2 --noise 0.01 --json
+cp "$tmp/check.log" "$tmp/noise.json"
+check "and say so" [ "$(json_get "$tmp/noise.json" moves)" = inf ]
+
 refuse() { # WHAT PATTERN COMMAND...
     what=$1 pattern=$2; shift 2
     "$@" >"$tmp/out" 2>"$tmp/err"

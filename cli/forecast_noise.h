@@ -1,0 +1,15 @@
+/* How far a forecast can move when the rows it is made from do. */
+#ifndef TAUT_CLI_FORECAST_NOISE_H
+#define TAUT_CLI_FORECAST_NOISE_H
+#include "bound/up.h"
+#include "data/source.h"
+
+typedef struct {
+    double noise;  /* how far each row may move, l2 over its numbers; 0: nobody asked */
+    double reach;  /* no row of a window is longer */
+    taut_up moves; /* then no row of a forecast moves by more; +inf: nothing is known */
+} forecast_noise;
+
+/* For every window of the split, in real arithmetic on the stored weights. */
+taut_status forecast_noise_prove(forecast_noise *, const char *model, const taut_source *, taut_split) TAUT_MUST_USE;
+#endif
