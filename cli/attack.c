@@ -71,7 +71,10 @@ static taut_status attack(attack_scene *s)
     if (!status && cli_flag(s->args, "--no-certify")) s->why = "it was not asked for";
     if (!status && !s->why) status = attack_certify(s, room);
     if (status) return status;
-    if (s->radius) s->watch.ref = &s->ref, s->watch.radius = s->radius, s->watch.predicted = s->predicted;
+    if (s->radius) {
+        s->watch.ref = &s->ref, s->watch.radius = s->radius, s->watch.predicted = s->predicted;
+        s->watch.slack = attack_slack(s);
+    }
     status = look(s);
     const double start = bench_now();
     s->target.forwards = s->target.backwards = 0;

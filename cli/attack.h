@@ -35,6 +35,7 @@ taut_status attack_open(attack_scene *);
 taut_status attack_certify(attack_scene *, double room); /* radii of all examples, flat, good up to room */
 void attack_close(attack_scene *);
 double attack_l2(const attack_scene *, int eps); /* every move of this radius is at most so long in l2, rounded up */
+double attack_slack(const attack_scene *);       /* how far two computed logits together can be from the real ones */
 int64_t attack_certified(const attack_scene *, int eps);
 
 /* attack_print.c */

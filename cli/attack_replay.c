@@ -51,7 +51,8 @@ int attack_replay(attack_scene *s, const char *file)
         const double radius = s->radius ? s->radius[0] : 0;
         taut_target_logits(judge, before, r.x, NULL, NULL, 1);
         taut_target_logits(judge, after, r.adv, NULL, NULL, 1);
-        rings = s->radius && taut_alarm_check(&s->ref, r.x, r.adv, s->predicted[0], radius) == TAUT_ALARM_RINGS;
+        rings = s->radius &&
+                taut_alarm_check(&s->ref, r.x, r.adv, s->predicted[0], radius, attack_slack(s)) == TAUT_ALARM_RINGS;
         tell(s, &r, radius, taut_alarm_distance(r.x, r.adv, r.dim), taut_argmax(before, s->target.classes),
              taut_argmax(after, s->target.classes), rings);
     }

@@ -109,6 +109,8 @@ double attack_l2(const attack_scene *s, int eps)
     return s->c.kind == TAUT_BALL_LINF ? up_mul(up_sqrt(up_int(s->target.dim)), e).v : e.v;
 }
 
+double attack_slack(const attack_scene *s) { return up_mul((taut_up){ 2 }, s->cert.round).v; }
+
 int64_t attack_certified(const attack_scene *s, int eps)
 {
     int64_t good = 0;

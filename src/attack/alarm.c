@@ -19,7 +19,8 @@ double taut_alarm_distance(const double *x, const double *y, int64_t n)
     return isnan(d) ? INFINITY : d;
 }
 
-taut_alarm taut_alarm_check(taut_target *ref, const double *x, const double *adv, int32_t predicted, double radius)
+taut_alarm taut_alarm_check(taut_target *ref, const double *x, const double *adv, int32_t predicted, double radius,
+                            double slack)
 {
     double small[64], *z = ref->classes <= 64 ? small : taut_malloc((size_t)ref->classes * sizeof *z);
     if (!(taut_alarm_distance(x, adv, ref->dim) < radius)) {
@@ -29,7 +30,7 @@ taut_alarm taut_alarm_check(taut_target *ref, const double *x, const double *adv
     TAUT_CHECK(z, "alarm: no memory for one row of logits");
     taut_target_logits(ref, z, adv, NULL, NULL, 1);
     const int32_t class = taut_argmax(z, ref->classes);
-    const bool other = class >= 0 && class != predicted;
+    const bool other = class >= 0 && class != predicted && z[class] - z[predicted] > slack;
     if (z != small) free(z);
     return other ? TAUT_ALARM_RINGS : TAUT_ALARM_ROUNDING;
 }
@@ -140,7 +141,7 @@ taut_status taut_watch_part(void *watch, const taut_campaign_part *p)
         const int64_t example = p->first + e, dim = w->ref->dim;
         if (!p->broken[e]) continue;
         const taut_alarm a = taut_alarm_check(w->ref, p->x + e * dim, p->adv + e * dim, w->predicted[example],
-                                              w->radius[example]);
+                                              w->radius[example], w->slack);
         w->rounding += a == TAUT_ALARM_ROUNDING;
         const taut_status s = a == TAUT_ALARM_RINGS ? ring(w, p, e) : TAUT_OK;
         if (s) return s;

@@ -11,8 +11,10 @@
 typedef enum { TAUT_ALARM_QUIET, TAUT_ALARM_ROUNDING, TAUT_ALARM_RINGS } taut_alarm;
 
 double taut_alarm_distance(const double *x, const double *y, int64_t n); /* l2, never below the real one; NaN: +inf */
-/* ROUNDING: inside the radius, but ref does not repeat it, or abstains.  ref is a target on ref kernels. */
-taut_alarm taut_alarm_check(taut_target *ref, const double *x, const double *adv, int32_t predicted, double radius);
+/* ROUNDING: inside the radius, but ref does not repeat it, by more than `slack` (how far two computed logits together can
+ * be from the real ones, which the certificate is about), or abstains.  ref is a target on ref kernels. */
+taut_alarm taut_alarm_check(taut_target *ref, const double *x, const double *adv, int32_t predicted, double radius,
+                            double slack);
 
 /* What is needed to see it again, as safetensors: both inputs in double, and the figures. */
 typedef struct {
@@ -36,6 +38,7 @@ typedef struct {
     const double *radius;     /* (n) certified, l2; 0: not certified */
     const int32_t *predicted; /* (n) by the ref kernels, what is certified */
     const int32_t *label;
+    double slack;               /* twice the certificate's rounding */
     const char *model, *folder; /* SHA-256; where reproducers go */
     int64_t alarms, rounding;
     char saved[512]; /* the last reproducer written */

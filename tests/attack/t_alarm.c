@@ -106,9 +106,10 @@ static void falsified(scene *s)
           "what it tells");
     CHECK(memcmp(r.x, s->f.x + r.example * r.dim, (size_t)r.dim * 8) == 0, "the very input");
     CHECK_NEAR(taut_alarm_distance(r.x, r.adv, r.dim), r.distance, 0, "the distance");
-    CHECK(taut_alarm_check(&s->ref, r.x, r.adv, r.predicted, r.radius) == TAUT_ALARM_RINGS, "and again");
-    CHECK(taut_alarm_check(&s->ref, r.x, r.adv, r.predicted, r.distance) == TAUT_ALARM_QUIET, "not on the sphere");
-    CHECK(taut_alarm_check(&s->ref, r.x, r.x, r.predicted, 1) == TAUT_ALARM_ROUNDING, "the class did not change");
+    CHECK(taut_alarm_check(&s->ref, r.x, r.adv, r.predicted, r.radius, 1e-9) == TAUT_ALARM_RINGS, "and again");
+    CHECK(taut_alarm_check(&s->ref, r.x, r.adv, r.predicted, r.distance, 1e-9) == TAUT_ALARM_QUIET,
+          "not on the sphere");
+    CHECK(taut_alarm_check(&s->ref, r.x, r.x, r.predicted, 1, 1e-9) == TAUT_ALARM_ROUNDING, "the class did not change");
     taut_reproducer_free(&r);
     taut_campaign_close(&c);
     CHECK(taut_reproducer_load(&r, temp_path("model.safetensors")) == TAUT_BAD_FILE, "a model is no reproducer");
@@ -121,10 +122,11 @@ static void abstains(void)
     taut_target t = net_target(&m, false, NET_BATCH);
     const double x[4] = { 0 }, y[4] = { 0.1, 0, 0, 0 };
     m.c[0] = 9, m.c[1] = 0;
-    CHECK(taut_alarm_check(&t, x, y, 1, 1) == TAUT_ALARM_RINGS, "another class");
-    CHECK(taut_alarm_check(&t, x, y, 0, 1) == TAUT_ALARM_ROUNDING, "the same class");
+    CHECK(taut_alarm_check(&t, x, y, 1, 1, 1) == TAUT_ALARM_RINGS, "another class");
+    CHECK(taut_alarm_check(&t, x, y, 1, 1, 100) == TAUT_ALARM_ROUNDING, "another class, within rounding");
+    CHECK(taut_alarm_check(&t, x, y, 0, 1, 1) == TAUT_ALARM_ROUNDING, "the same class");
     m.c[1] = NAN;
-    CHECK(taut_alarm_check(&t, x, y, 1, 1) == TAUT_ALARM_ROUNDING, "no class");
+    CHECK(taut_alarm_check(&t, x, y, 1, 1, 1) == TAUT_ALARM_ROUNDING, "no class");
     taut_target_done(&t);
     net_free(&m);
 }
