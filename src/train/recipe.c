@@ -79,6 +79,17 @@ static taut_status check_target(const taut_recipe *r)
     return TAUT_OK;
 }
 
+/* A penalty on rows of softmax, or on what makes their logits, does nothing where there are none. */
+static taut_status check_penalty(const taut_recipe *r)
+{
+    const taut_model_spec *m = &r->model;
+    const bool other = m->cosine || m->position || m->plash || m->clustered;
+    const bool without = m->arch != TAUT_ARCH_FORECASTER && m->attention_blocks == 0; /* an MLP has none either */
+    if (!r->penalty.kind || (!other && !without)) return TAUT_OK;
+    return taut_fail(TAUT_BAD_CONFIG, "train.penalty is about softmax attention, and this model has %s",
+                     without ? "none" : "another kind");
+}
+
 taut_status taut_recipe_read(taut_recipe *r, taut_config *cfg)
 {
     const taut_status defaults = taut_recipe_defaults(cfg);
@@ -92,5 +103,6 @@ taut_status taut_recipe_read(taut_recipe *r, taut_config *cfg)
     const taut_status keys = taut_config_finish(cfg);
     if (keys || model) return keys ? keys : model; /* a bad key explains more than what follows from it */
     if (constrain || penalty) return constrain ? constrain : penalty;
-    return check_target(r);
+    const taut_status useful = check_penalty(r);
+    return useful ? useful : check_target(r);
 }

@@ -107,6 +107,15 @@ static void refused(void)
         CHECK(taut_recipe_read(&r, cfg) == TAUT_BAD_CONFIG, bad[i]);
         taut_config_free(cfg);
     }
+    static const char *const idle[] = { "attention = cosine", "attention = position", "attention_blocks = 0" };
+    for (size_t i = 0; i < 3; i++) {
+        char text[1024];
+        taut_recipe r;
+        snprintf(text, sizeof text, "[model]\n%s\n[train]\npenalty = jasmin\n", idle[i]);
+        taut_config *cfg = config_of(text);
+        CHECK(taut_recipe_read(&r, cfg) == TAUT_BAD_CONFIG && strstr(taut_last_error(), "softmax attention"), idle[i]);
+        taut_config_free(cfg);
+    }
 }
 
 int main(void)
