@@ -82,7 +82,7 @@ ck_bound ck_posattention(ck_fields *f, ck_node *n, double x)
     }
     if (json) ck_fail(c, "%s (posattention): it has more heads than the model", n->path);
     const double out = ck_claim_norm(f, "out_norm", n->w[O]);
-    return (ck_bound){ out * sqrt(all), out * sqrt(mean) * x + ck_claim(f, "bias", ck_length(n->w[BIAS])) };
+    return (ck_bound){ sqrt(all) * out, sqrt(mean) * out * x + ck_claim(f, "bias", ck_length(n->w[BIAS])) };
 }
 
 void ck_look(ck *c, const ck_node *n, ck_mat *x)
