@@ -272,30 +272,87 @@ def fab(c, target=None, steps=100):
     return None
 
 
-def square(c, queries=300):
-    """Linf only: stripes, then windows."""
-    shape = (SIDE, SIDE, CHANNELS)
+def share(query):
+    return 0.8 / 2 ** sum(query > k for k in (10, 50, 200, 500, 1000, 2000, 4000, 6000, 8000))
+
+
+def search(c, best, propose, queries=300):
+    """Keeps a trial when the margin falls; the first one of another class ends it."""
     margin = lambda v: (lambda z: z[c.y] - max(z[k] for k in range(CLASSES) if k != c.y))(c.net.logits(v))
-    stripe = np.array([coin(c.key, i) for i in range(SIDE * CHANNELS)]).reshape(1, SIDE, CHANNELS)
-    best = project("Linf", c.x, (c.x.reshape(shape) + c.eps * stripe).ravel(), c.eps)
     if c.wrong(best):
         return best
     least = margin(best)
     for query in range(queries):
-        key = make_key(c.key, 1, query)
-        p = 0.8 / 2 ** sum(query > k for k in (10, 50, 200, 500, 1000, 2000, 4000, 6000, 8000))
-        s = min(max(int(math.floor(math.sqrt(p * SIDE * SIDE) + 0.5)), 1), SIDE)
-        top, left = below(key, 0, SIDE - s + 1), below(key, 1, SIDE - s + 1)
-        v = best.reshape(shape).copy()
-        for ch in range(CHANNELS):
-            v[top:top + s, left:left + s, ch] += 2 * c.eps * coin(key, 16 + ch)
-        v = project("Linf", c.x, v.ravel(), c.eps)
+        v = propose(best, make_key(c.key, 1, query), share(query))
         if c.wrong(v):
             return v
         now = margin(v)
         if now < least:
             best, least = v, now
     return None
+
+
+SHAPE = (SIDE, SIDE, CHANNELS)
+
+
+def square(c):
+    """Linf: stripes, then windows flipped."""
+    stripe = np.array([coin(c.key, i) for i in range(SIDE * CHANNELS)]).reshape(1, SIDE, CHANNELS)
+
+    def flip(best, key, p):
+        s = min(max(int(math.floor(math.sqrt(p * SIDE * SIDE) + 0.5)), 1), SIDE)
+        top, left = below(key, 0, SIDE - s + 1), below(key, 1, SIDE - s + 1)
+        v = best.reshape(SHAPE).copy()
+        for ch in range(CHANNELS):
+            v[top:top + s, left:left + s, ch] += 2 * c.eps * coin(key, 16 + ch)
+        return project("Linf", c.x, v.ravel(), c.eps)
+
+    return search(c, project("Linf", c.x, (c.x.reshape(SHAPE) + c.eps * stripe).ravel(), c.eps), flip)
+
+
+def bump(high, wide, turned):
+    """Equation (1) of the Square paper on two halves of opposite sign, above one another or, turned, side by side."""
+    if turned:
+        return bump(wide, high, False).T
+
+    def hill(h, w):
+        n = max(h, w) // 2
+        far = lambda r, k: max(abs(r - h // 2), abs(k - w // 2))
+        return np.array([[sum(1 / (n + 1 - j)**2 for j in range(n - far(r, k) + 1)) for k in range(w)] for r in range(h)])
+
+    half = high // 2
+    return np.concatenate([hill(half, wide), -hill(high - half, wide)]) if half else hill(high, wide)
+
+
+def square_moved(c):
+    """L2 and L1: bumps in tiles, then the mass of two windows gathered in one of them.  Tiles of a 3 x 3 image: one pixel."""
+    power = 2 if c.norm == "L2" else 1
+    size_of = lambda d: (np.abs(d)**power).sum()**(1 / power)
+    start = np.zeros(SHAPE)
+    for r in range(SIDE):
+        for k in range(SIDE):
+            for ch in range(CHANNELS):
+                start[r, k, ch] = coin(c.key, 2 * ((ch * SIDE + r) * SIDE + k)) * bump(1, 1, False)[0, 0]
+
+    def move(best, key, p):
+        d = (best - c.x).reshape(SHAPE).copy()
+        s = max(int(math.floor(math.sqrt(p * SIDE * SIDE) + 0.5)), 3)
+        s = min(s + (s % 2 == 0), SIDE)
+        (t1, l1), (t2, l2) = ((below(key, i, SIDE - s + 1), below(key, i + 1, SIDE - s + 1)) for i in (0, 2))
+        one, two = (np.s_[t:t + s, l:l + s] for t, l in ((t1, l1), (t2, l2)))
+        spare = max(c.eps**power - (np.abs(d)**power).sum(), 0) / CHANNELS
+        shape = bump(s, s, coin(key, 8) > 0)
+        for ch in range(CHANNELS):
+            plane = d[:, :, ch]
+            union = np.zeros((SIDE, SIDE), bool)
+            union[one] = union[two] = True
+            held = (np.abs(plane[union])**power).sum()
+            mix = plane[one] / (1e-12 + size_of(plane[one])) + coin(key, 16 + ch) * shape / size_of(shape)
+            plane[two] = 0
+            plane[one] = mix / (1e-12 + size_of(mix)) * (held + spare)**(1 / power)
+        return project(c.norm, c.x, c.x + d.ravel(), c.eps)
+
+    return search(c, project(c.norm, c.x, c.x + (start * c.eps / size_of(start)).ravel(), c.eps), move)
 
 
 # ---- the file ----
@@ -316,7 +373,8 @@ def attack(name, net, x, y, example, norm, eps):
         climb = apgd_sparse if norm == "L1" else apgd
         v = {"fgsm": lambda: fgsm(c), "pgd": lambda: pgd(c), "apgd-ce": lambda: climb(c, "ce"),
              "apgd-dlr": lambda: climb(c, "dlr"), "apgd-t": lambda: climb(c, "dlr_t", target), "fab": lambda: fab(c),
-             "fab-t": lambda: fab(c, target), "square": lambda: square(c)}[name]()
+             "fab-t": lambda: fab(c, target),
+             "square": lambda: (square if norm == "Linf" else square_moved)(c)}[name]()
         if v is not None:
             return v
     return None
@@ -342,7 +400,7 @@ def main():
     for norm, radii in RADII.items():
         out[norm + ".eps"] = radii
         for name in NUMBER:
-            if (norm == "L1" and name in ("fgsm", "pgd")) or (name == "square" and norm != "Linf"):
+            if norm == "L1" and name in ("fgsm", "pgd"):
                 continue
             found = [[attack(name, net, x[e], label[e], e, norm, eps) for e in range(N)] for eps in radii]
             out[f"{norm}.{name}.broken"] = [[v is not None for v in row] for row in found]
