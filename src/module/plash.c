@@ -342,7 +342,7 @@ static taut_module *middle_of(const taut_plash_spec *p)
 {
     const char *names[3 + 64];
     taut_module *row[3 + 64];
-    char label[64][16];
+    char label[64][24];
     int count = 0;
     taut_sketch_spec sketch = { .in = p->features ? p->features : 2 * p->width,
                                 .out = p->width,
