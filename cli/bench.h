@@ -8,6 +8,7 @@
 cJSON *bench_train(void);
 cJSON *bench_attention(void);
 cJSON *bench_certify(void);
+cJSON *bench_attlip(void);
 cJSON *bench_plash(void);
 cJSON *bench_measure(void);
 cJSON *bench_attack(void);

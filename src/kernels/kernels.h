@@ -155,6 +155,13 @@ typedef struct taut_kernels {
                           const taut_real *lse, const taut_real *q, const taut_real *k, const taut_real *v,
                           const taut_attn *a);
 
+    /* lift.c: softmax over distances as softmax over products: left = [q, 1], right = [q, -|q|^2/2], rows one longer than
+     * q's; their derivatives, and g = the adjoint */
+    void (*lift)(taut_real *left, taut_real *right, const taut_real *q, int64_t rows, int64_t d);
+    void (*lift_jvp)(taut_real *left, taut_real *right, const taut_real *t, const taut_real *q, int64_t rows, int64_t d);
+    void (*lift_vjp)(taut_real *g, const taut_real *left, const taut_real *right, const taut_real *q, int64_t rows,
+                     int64_t d);
+
     /* attlip.c: the convex potential of AttLip attention, S_ij = scale |v_i + v_j|^2 over the tokens of a head, alpha
      * its row softmax.  v, g, e, h are (n, t, heads*dh) with t = a->tq = a->tk; max, sum, col, mean are (n, heads, t); of
      * a only n, heads, tq, dh, scale and lengths count, and a token past its example's length has no part in anything.

@@ -317,6 +317,14 @@ typedef struct {
 } taut_cosattention_spec;
 taut_module *taut_cosattention(const taut_cosattention_spec *);
 
+typedef struct {
+    int64_t width, heads;
+    bool tied; /* values W_V A x, A = W_Q^T W_Q / sqrt(dh) of the head (Kim et al.); false: values W_V x, no bound */
+    taut_init init;
+    double gain, out_gain;
+} taut_l2attention_spec;
+taut_module *taut_l2attention(const taut_l2attention_spec *); /* logits -|W_Q x_i - W_Q x_j|^2 / sqrt(dh) */
+
 typedef enum { TAUT_PROX_LBFGS, TAUT_PROX_NEWTON, TAUT_PROX_DESCENT, TAUT_PROX_BARZILAI } taut_prox_solver;
 typedef struct {
     int64_t width, heads, head_width; /* heads * head_width may be less than width: the rest passes by untouched */
