@@ -1,10 +1,13 @@
-/* AttLip's forward to a residual of 1e-4, and forward with backward, beside the paper's solver: 20 steps of descent with
- * Armijo's rule, on the same kernels (its backward goes through the steps) and in PyTorch where python3 has it, in turns in
- * one run and with the same threads.  One example of 256, 1024 and 2048 tokens, 512 features, 8 heads, x ~ N(0, 1),
- * W ~ N(0, 1/512), eta = 1.
+/* AttLip's forward, and forward with backward, beside the paper's solver: 20 steps of descent with Armijo's rule, on the
+ * same kernels (its backward goes through the steps) and in PyTorch where python3 has it, in turns in one run and with the
+ * same threads.  One example of 256, 1024 and 2048 tokens, 512 features, 8 heads, x ~ N(0, 1), W ~ N(0, 1/512), eta = 1.
+ *
+ * We solve to |residual| <= 1e-5 |x|, 3.6e-3 at 256 tokens, which is less than those 20 steps leave there; an absolute 1e-4 is
+ * about what the rounding of y to float leaves by itself at 256 tokens, and below it at 2048.  The linear system of the
+ * backward pass is solved to 1e-3.
  *
  * ratio_paper_solver and ratio_torch are the smallest over lengths, of forward and of forward with backward.  residual is
- * measured again in double at what came out: ours, and the paper's after its 20 steps.  memory_bytes is the layer's trace and scratch. */
+ * measured again in double at what came out: ours, and the paper's.  memory_bytes is the layer's trace and scratch. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -169,7 +172,8 @@ static bool measure(figures *f, int64_t tokens, peer *p)
                               .heads = HEADS,
                               .head_width = WIDTH / HEADS,
                               .eta = 1,
-                              .tol = 1e-4,
+                              .tol = 1e-6,
+                              .loose = 1e-5,
                               .slope_tol = 1e-3,
                               .solver = TAUT_PROX_LBFGS };
     layer ours, paper;

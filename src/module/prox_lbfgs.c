@@ -3,6 +3,7 @@
  * phi is convex with second derivative at least that of |y|^2/(2 eta): a step t d with b = dphi(z + t d).d <= 0 lowers
  * phi without a value of it being looked at, which near the end would be all rounding.  Accepted when
  *     b <= 0,  or phi falls by 1e-4 t |g.d|,  or b <= 0.9 |g.d| and |g| falls;  else t *= g.d/(g.d - b) within [0.1, 0.5].
+ * The first trial that fails is used otherwise: its pair tells how phi bends, so another direction is made with it.
  * The last clause may raise phi; the caps on steps and trials make that harmless.  A lane leaves for Newton when it
  * gains less than a digit in 10 steps, when 12 trials fail, or after 25 steps.
  *
@@ -106,8 +107,8 @@ static void next_direction(search *q, int64_t e)
     l->trial = 0;
 }
 
-/* z <- z_new, and the pair that led there */
-static void accept(search *q, int64_t e, double phi, double size)
+/* The pair of a trial, taken or not: either way it tells how phi bends. */
+static void remember(search *q, int64_t e)
 {
     const prox *p = q->p;
     lane *l = &q->lane[e];
@@ -122,6 +123,13 @@ static void accept(search *q, int64_t e, double phi, double size)
         l->bend[slot] = bend;
         if (l->pairs < PAIRS) l->pairs++;
     }
+}
+
+static void accept(search *q, int64_t e, double phi, double size)
+{
+    const prox *p = q->p;
+    lane *l = &q->lane[e];
+    remember(q, e);
     prox_add(p, q->z, 1, q->z_new, 0, e);
     prox_add(p, q->g, 1, q->g_new, 0, e);
     l->phi = phi;
@@ -143,6 +151,11 @@ static void judge(search *q, int64_t e, double phi)
         return;
     }
     l->t *= fmin(0.5, fmax(0.1, l->slope / (l->slope - b)));
+    if (l->trial > 1 || l->state != SEEKING) return;
+    remember(q, e);
+    direction(q, e); /* from the same point, knowing more */
+    l->t = 1;
+    if (!(l->slope < 0)) l->state = STUCK;
 }
 
 static bool seeking(const search *q)
