@@ -158,7 +158,8 @@ typedef struct taut_kernels {
     /* lift.c: softmax over distances as softmax over products: left = [q, 1], right = [q, -|q|^2/2], rows one longer than
      * q's; their derivatives, and g = the adjoint */
     void (*lift)(taut_real *left, taut_real *right, const taut_real *q, int64_t rows, int64_t d);
-    void (*lift_jvp)(taut_real *left, taut_real *right, const taut_real *t, const taut_real *q, int64_t rows, int64_t d);
+    void (*lift_jvp)(taut_real *left, taut_real *right, const taut_real *t, const taut_real *q, int64_t rows,
+                     int64_t d);
     void (*lift_vjp)(taut_real *g, const taut_real *left, const taut_real *right, const taut_real *q, int64_t rows,
                      int64_t d);
 
