@@ -88,12 +88,16 @@ static void read_others(taut_model_spec *s, taut_config *cfg)
     if (taut_config_has(cfg, "model.mlp_block"))
         s->mlp_block = (taut_block_kind)taut_config_choice(cfg, "model.mlp_block", "mlp|potential|sll", 0);
     const int attention = taut_config_has(cfg, "model.attention")
-                              ? taut_config_choice(cfg, "model.attention", "softmax|cosine|position|plash|clustered", 0)
+                              ? taut_config_choice(cfg, "model.attention",
+                                                   "softmax|cosine|position|plash|clustered|l2|l2_free|attlip", 0)
                               : 0;
     s->cosine = attention == 1;
     s->position = attention == 2;
     s->plash = attention == 3;
     s->clustered = attention == 4;
+    s->l2 = attention == 5;
+    s->l2_free = attention == 6;
+    s->attlip = attention == 7;
     s->attention_blocks = s->depth;
     if (taut_config_has(cfg, "model.attention_blocks"))
         s->attention_blocks = taut_config_int(cfg, "model.attention_blocks", s->depth, 0, s->depth);
@@ -163,8 +167,9 @@ taut_status taut_model_spec_read(taut_model_spec *s, taut_config *cfg)
         return taut_fail(TAUT_BAD_CONFIG, "model.final_norm = true needs a model.norm");
     if (s->norm == TAUT_NORM_CENTER && s->width < 2)
         return taut_fail(TAUT_BAD_CONFIG, "model.norm = centernorm needs model.width of at least 2");
-    const taut_status plash = s->plash       ? taut_spec_read_plash(s, cfg)
-                              : s->clustered ? taut_spec_read_clustered(s, cfg)
-                                             : TAUT_OK;
+    const taut_status plash = s->plash                           ? taut_spec_read_plash(s, cfg)
+                              : s->clustered                     ? taut_spec_read_clustered(s, cfg)
+                              : s->attlip || s->l2 || s->l2_free ? taut_spec_read_attlip(s, cfg)
+                                                                 : TAUT_OK;
     return plash ? plash : check_others(s, factor);
 }

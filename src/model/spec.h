@@ -46,6 +46,9 @@ typedef struct {
     bool plash, clustered; /* attention in linear time, in the place of softmax attention */
     taut_plash_spec plash_spec;
     taut_clustered_spec clustered_spec;
+    bool attlip, l2, l2_free; /* the prox of a convex potential; attention over distances, its values tied or free */
+    bool attlip_turn;         /* an orthogonal map behind every attlip layer */
+    taut_attlip_spec attlip_spec;
     int settle;                /* prototypes: 0 drawn at random, else put on keys before training (taut_run) */
     int64_t attention_blocks;  /* the blocks from this one on have no attention */
     bool bare_first, bare_mlp; /* no residual around the first attention, around any MLP */
@@ -68,6 +71,9 @@ taut_status taut_spec_read_series(taut_model_spec *, taut_config *cfg) TAUT_MUST
 /* spec_plash.c: the keys of model.attention = plash and clustered, once everything else is read. */
 taut_status taut_spec_read_plash(taut_model_spec *, taut_config *cfg) TAUT_MUST_USE;
 taut_status taut_spec_read_clustered(taut_model_spec *, taut_config *cfg) TAUT_MUST_USE;
+
+/* spec_attlip.c: of model.attention = attlip, l2 and l2_free. */
+taut_status taut_spec_read_attlip(taut_model_spec *, taut_config *cfg) TAUT_MUST_USE;
 
 /* Shared by the readers of all architectures. */
 int taut_spec_list(double *out, int room, const char *text); /* numbers between blanks or commas; -1: something else */

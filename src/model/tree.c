@@ -62,6 +62,16 @@ static taut_module *by_position(const taut_model_spec *s, bool causal, bool far)
                                                         .init = s->init });
 }
 
+static taut_module *distances(const taut_model_spec *s)
+{
+    return taut_l2attention(&(taut_l2attention_spec){ .width = s->width,
+                                                      .heads = s->heads,
+                                                      .tied = s->l2,
+                                                      .init = s->init,
+                                                      .gain = s->init_std,
+                                                      .out_gain = out_gain(s) });
+}
+
 static taut_module *linear_time(const taut_model_spec *s, int64_t queries, uint64_t index)
 {
     taut_plash_spec p = s->plash_spec;
@@ -75,6 +85,7 @@ taut_module *taut_tree_attention(const taut_model_spec *s, bool causal, int64_t 
 {
     if (s->cosine && !queries) return cosine(s, causal);
     if (s->position && !queries) return by_position(s, causal, index > 0);
+    if ((s->l2 || s->l2_free) && !queries && !causal) return distances(s);
     if ((s->plash || s->clustered) && !causal) return linear_time(s, queries, index);
     return taut_attention(&(taut_attention_spec){ .width = s->width,
                                                   .heads = s->heads,
@@ -152,11 +163,21 @@ static void add_layer(taut_list *block, const taut_model_spec *s)
     if (s->norm != TAUT_NORM_NONE) taut_list_add(block, "norm2", taut_tree_norm(s));
 }
 
+/* The same for attention: prox(x), and an orthogonal map behind it when asked. */
+static void add_attlip(taut_list *block, const taut_model_spec *s)
+{
+    taut_list_add(block, "attn", taut_attlip(&s->attlip_spec));
+    if (s->attlip_turn) taut_list_add(block, "turn", taut_linear(s->width, s->width, false, TAUT_INIT_ORTHOGONAL, 1));
+    if (s->norm != TAUT_NORM_NONE) taut_list_add(block, "norm1", taut_tree_norm(s));
+}
+
 static taut_module *block(const taut_model_spec *s, bool causal, uint64_t index)
 {
     taut_list l = { .count = 0 };
     static const char *const attn[] = { "attn", "norm1", "scale1" }, *const after[] = { "mlp", "norm2", "scale2" };
-    if ((int64_t)index < s->attention_blocks)
+    if ((int64_t)index < s->attention_blocks && s->attlip)
+        add_attlip(&l, s);
+    else if ((int64_t)index < s->attention_blocks)
         add_branch(&l, s, taut_tree_attention(s, causal, 0, index), attn, 2 * index + 1, s->bare_first && index == 0);
     if (s->mlp_block == TAUT_BLOCK_MLP)
         add_branch(&l, s, taut_tree_mlp(s), after, 2 * index + 2, s->bare_mlp);

@@ -240,7 +240,6 @@ static taut_bound attlip_bound(const taut_module *m, taut_region in)
     const taut_up spread = up_sqrt(up_int(in.tokens)), all = up_mul(spread, in.size);
     const taut_up defect = up_mul((taut_up){ a->reflected ? 4 : 2 }, up_mul(e, up_exact(a->tol)));
     const taut_up round = a->reflected ? up_add(defect, up_round_sum(up_mul((taut_up){ 2 }, all), all)) : defect;
-    ledger_exact(in.ledger, "tol", a->tol);
     ledger_note(in.ledger, "defect", sound ? round : UP_NONE);
     in.size = sound ? up_add(all, round) : UP_NONE;
     in.round = sound ? round : UP_NONE;
@@ -254,6 +253,16 @@ static void attlip_params(taut_module *m, taut_visitor *v)
     if (s->spec.learned) taut_visit_param(v, &s->root);
 }
 
+static void attlip_describe(const taut_module *m, taut_ledger *l)
+{
+    const taut_attlip_spec *a = &((const attlip *)m)->spec;
+    ledger_exact(l, "heads", (double)a->heads);
+    ledger_exact(l, "eta", a->learned ? 0 : a->eta);
+    ledger_exact(l, "tol", a->tol);
+    ledger_exact(l, "reflected", a->reflected);
+    ledger_exact(l, "steps", a->steps);
+}
+
 static const taut_module_ops attlip_ops = {
     .kind = "attlip",
     .plan = attlip_plan,
@@ -262,6 +271,7 @@ static const taut_module_ops attlip_ops = {
     .vjp = attlip_vjp,
     .bound = attlip_bound,
     .params = attlip_params,
+    .describe = attlip_describe,
     .free = leaf_free,
 };
 

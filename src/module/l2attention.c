@@ -210,7 +210,6 @@ static taut_bound l2attention_bound(const taut_module *m, taut_region in)
         .wv = taut_ref_values(&s->v),
         .wo = taut_ref_values(&s->o),
     };
-    ledger_word(in.ledger, "values", s->spec.tied ? "tied" : "free");
     if (!s->spec.tied) return (taut_bound){ UP_NONE, region_after(in, UP_NONE, UP_NONE) };
     const taut_l2attention_bound b = up_l2attention(&w, in.size, in.ledger);
     return (taut_bound){ in.norm == TAUT_NORM_FLAT ? b.flat : b.tokens,
@@ -225,6 +224,13 @@ static void l2attention_params(taut_module *m, taut_visitor *v)
     taut_visit_param(v, &s->o);
 }
 
+static void l2attention_describe(const taut_module *m, taut_ledger *l)
+{
+    const taut_l2attention_spec *a = &((const l2attention *)m)->spec;
+    ledger_exact(l, "heads", (double)a->heads);
+    ledger_exact(l, "tied", a->tied);
+}
+
 static const taut_module_ops l2attention_ops = {
     .kind = "l2attention",
     .plan = l2attention_plan,
@@ -233,6 +239,7 @@ static const taut_module_ops l2attention_ops = {
     .vjp = l2attention_vjp,
     .bound = l2attention_bound,
     .params = l2attention_params,
+    .describe = l2attention_describe,
     .free = leaf_free,
 };
 
