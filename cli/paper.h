@@ -21,6 +21,8 @@ cJSON *paper_plash_fig4(const paper_options *);
 cJSON *paper_plash_deviation(const paper_options *);
 cJSON *paper_plash_table2(const paper_options *);
 cJSON *paper_plash_fig3(const paper_options *);
+cJSON *paper_attlip_fig1(const paper_options *);
+cJSON *paper_attlip_table1(const paper_options *);
 cJSON *paper_castin_fig1(const paper_options *);
 cJSON *paper_castin_fig2(const paper_options *);
 cJSON *paper_castin_fig3(const paper_options *);

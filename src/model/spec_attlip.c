@@ -30,13 +30,14 @@ taut_status taut_spec_read_attlip(taut_model_spec *s, taut_config *cfg)
         return taut_fail(TAUT_BAD_CONFIG,
                          "model.attention = l2 has no causal form here: use model.arch = encoder or vit");
     if (!s->attlip) return TAUT_OK;
-    *a = (taut_attlip_spec){ .width = s->width, .heads = s->heads, .slope_tol = 1e-3, .init = s->init };
+    *a = (taut_attlip_spec){ .width = s->width, .heads = s->heads, .init = s->init };
     a->gain = s->init == TAUT_INIT_NORMAL ? 1 / sqrt((double)s->width) : s->init_std;
     a->head_width = taut_config_int(cfg, "model.attlip_head_width", s->width / s->heads, 1, 1 << 16);
     a->eta = taut_config_real(cfg, "model.attlip_eta", 1, 1e-9, 1e9);
     a->learned = taut_config_bool(cfg, "model.attlip_learned", false);
     a->tol = taut_config_real(cfg, "model.attlip_tol", 1e-5, 1e-12, 1e3);
     a->loose = taut_config_real(cfg, "model.attlip_loose", 1e-3, 0, 1);
+    a->slope_tol = taut_config_real(cfg, "model.attlip_slope_tol", 1e-3, 0, 0.5);
     a->solver = (taut_prox_solver)taut_config_choice(cfg, "model.attlip_solver", "lbfgs|newton|descent|barzilai", 0);
     a->steps = (int)taut_config_int(cfg, "model.attlip_steps", 0, 0, 1000);
     a->unrolled = taut_config_bool(cfg, "model.attlip_unrolled", false);

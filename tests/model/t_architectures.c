@@ -27,6 +27,10 @@ static const char *const linear_time[] = {
     "attention = plash\nplash_groups = 3\nplash_degrees = 2\nplash_sizes = 4\nplash_floor = 0.5\nplash_mixers = 0\n"
     "plash_features = 3\nnorm = none\nplash_tau = 0.5\n",
     "attention = clustered\nclusters = 2\nnorm_eps = 0.3\n",
+    "attention = l2\nnorm = none\nmlp_block = sll\nactivation = relu\n",
+    "attention = attlip\nnorm = none\nmlp_block = sll\nactivation = relu\nattlip_loose = 0\nattlip_tol = 1e-12\n"
+    "attlip_learned = true\nattlip_reflected = true\nattlip_turn = true\nattlip_head_width = 1\nattlip_slope_tol = "
+    "1e-15\n",
     "attention = clustered\nclusters = 3\ncluster_first = true\ncluster_steps = 0\nnorm = none\n",
 };
 enum { LINEAR_TIME = sizeof linear_time / sizeof *linear_time };
@@ -128,6 +132,18 @@ static void check_start(void)
     taut_model_free(m);
 }
 
+static void attlip_refusals(void)
+{
+    refused("attention = attlip\nnorm = none\n", "the future too");
+    refused("attention = l2\n", "causal");
+    encoder_refused("attention = attlip\nnorm_place = pre\n", "norm_place = post");
+    encoder_refused("attention = attlip\nattlip_eta = 0\n", "attlip_eta");
+    encoder_refused("attention = attlip\nattlip_eta = -1\n", "attlip_eta");
+    encoder_refused("attention = attlip\nattlip_tol = 1e-30\n", "attlip_tol");
+    encoder_refused("attention = attlip\nattlip_unrolled = true\n", "attlip_steps above 0");
+    encoder_refused("attention = attlip\npositions = rope\n", "positions");
+}
+
 int main(void)
 {
     test_begin();
@@ -143,6 +159,7 @@ int main(void)
     check_start();
     refused("attention = plash\n", "causal");
     refused("attention = clustered\n", "causal");
+    attlip_refusals();
     encoder_refused("attention = plash\nplash_groups = 4\n", "model.plash_groups = 4");
     encoder_refused("attention = plash\nplash_sizes = 12\n", "plash_sizes = 12 wants powers of two");
     encoder_refused("attention = plash\nplash_sizes = 8 8 8\n", "plash_sizes");
