@@ -161,7 +161,7 @@ static void nested(void)
 
 int main(void)
 {
-    int models = effort(96), held = 0;
+    int models = effort(60), held = 0;
     case_begin();
     nested();
     for (case_no = 0; case_no < models; case_no++) {
