@@ -12,6 +12,7 @@ taut_evaluation taut_evaluate(taut_pass *p, taut_batch *b, taut_split split, int
     int64_t index[64];
     if (rows > 64) rows = 64;
     p->run.dropout_key = 0;
+    p->run.prox_steps = 0;
     for (int64_t first = 0; first < some; first += rows) {
         const int64_t count = some - first < rows ? some - first : rows;
         for (int64_t i = 0; i < count; i++) index[i] = (first + i) * all / some;

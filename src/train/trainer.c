@@ -92,6 +92,8 @@ static double gradients(taut_trainer *t, double *penalty)
         targets += taut_batch_train(&t->batch, micro * r->batch, r->batch);
     const double weight = 1 / (double)targets;
     *penalty = 0;
+    /* the K steps of a proximal layer come in K equal parts of the run: 1, then 2, ... */
+    t->pass->run.prox_steps = 1 + (int)(t->clock.step * m->spec.attlip_spec.steps / r->steps);
     taut_jasmin_begin(t->pass, &t->recipe.penalty, r->batch * r->accumulate, penalty);
     for (int64_t micro = first; micro < end; micro++) {
         if (taut_batch_train(&t->batch, micro * r->batch, r->batch) == 0) continue;

@@ -141,6 +141,24 @@ static void jump(void)
     law_end(&l);
 }
 
+/* A run may ask for fewer steps than a layer was built with: a schedule. */
+static void fewer_steps(void)
+{
+    double y[2][12];
+    for (int i = 0; i < 2; i++) {
+        taut_attlip_spec a = spec_of(3, 1, 3);
+        a.steps = i ? 3 : 1;
+        a.solver = TAUT_PROX_DESCENT;
+        law l;
+        rng_state = 78;
+        law_begin(&l, taut_attlip(&a), (taut_shape){ 1, 4, 3 }, NULL);
+        l.run.prox_steps = 1;
+        law_forward(&l, y[i]);
+        law_end(&l);
+    }
+    CHECK(memcmp(y[0], y[1], sizeof y[0]) == 0, "one step of three is one step");
+}
+
 int main(void)
 {
     test_begin();
@@ -148,6 +166,7 @@ int main(void)
     witness();
     solvers_agree();
     jump();
+    fewer_steps();
     laws(random_attlip, 1);
     for (case_no = 0; case_no < effort(20); case_no++) {
         const taut_shape in = { rng_int(1, 2), rng_int(1, 4), rng_int(1, 5) };
