@@ -24,6 +24,7 @@ static const struct {
       paper_plash_fig4 },
     { "plash-deviation", "the bound on the deviation beside the truth, where clusters approximate attention",
       paper_plash_deviation },
+    { "plash-table1", "forecasting with softmax and PLASH attention on ETT and weather", paper_plash_table1 },
     { "plash-table2", "latency of PLASH attention beside exact attention", paper_plash_table2 },
     { "plash-fig3", "peak memory of PLASH attention beside exact attention", paper_plash_fig3 },
     { "attlip-fig1", "what every proximal solver spends to reach a residual", paper_attlip_fig1 },

@@ -18,6 +18,7 @@ cJSON *paper_jasmin_fig3(const paper_options *);
 cJSON *paper_jasmin_fig4(const paper_options *);
 cJSON *paper_jasmin_fig6(const paper_options *);
 cJSON *paper_plash_fig4(const paper_options *);
+cJSON *paper_plash_table1(const paper_options *);
 cJSON *paper_plash_deviation(const paper_options *);
 cJSON *paper_plash_table2(const paper_options *);
 cJSON *paper_plash_fig3(const paper_options *);
