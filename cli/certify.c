@@ -122,7 +122,8 @@ static taut_status try_examples(taut_certificate *c, const taut_source *data, in
         data->ops->get(data, *now, TAUT_VALID, index);
         out->example[out->count++] = taut_example_certify(c, pass, x, now->target[k->asked - 1], in.logits);
         if (local) out->local[i] = taut_local_certify(c, pass, &out->example[i], in.logits);
-        cJSON_AddItemToArray(list, taut_example_json(&out->example[i], now->ids, k->t, index));
+        if (isfinite(out->example[i].margin)) /* nobody can check what NaN or infinity predicts */
+            cJSON_AddItemToArray(list, taut_example_json(&out->example[i], now->ids, k->t, index));
         if (i > 0 && i < 24) out->pair = fmax(out->pair, taut_pair_ratio(c, pass, old, x));
         cli_bar((double)(i + 1) / (double)wanted, "certifying examples");
     }
@@ -198,7 +199,9 @@ static void print_human(const taut_certificate *c, const sample *s, const double
     printf("proved: %s-Lipschitz from %s to logits, norm %s, l2 (%s in RMS units)\n", up_text(lip, c->lip),
            c->model->embed.rows ? "embeddings" : "pixels", c->norm == TAUT_NORM_FLAT ? "flat" : "tokens",
            up_text(rms, up_model_rms(c->model, c->lip)));
-    printf("  for %lld tokens, each within %s of the origin\n", (long long)c->tokens, up_text(reach, c->reach));
+    printf("  for %lld tokens, each within %s of the origin", (long long)c->tokens, up_text(reach, c->reach));
+    if (c->room.v > 0) printf(": inputs moved by up to %g (--radius 0: none is)", c->room.v);
+    printf("\n");
     if (units) print_units(c);
     print_why_not(c);
     if (s->count == 0) return;

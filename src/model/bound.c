@@ -15,7 +15,8 @@ taut_up taut_model_reach(const taut_model *m)
 
 taut_region taut_model_region(const taut_model *m, taut_norm norm, taut_up room)
 {
-    const taut_up size = up_add(taut_model_reach(m), room);
+    const taut_up size = up_mul(up_add(taut_model_reach(m), room),
+                                (taut_up){ 1 + 1e-9 }); /* as ledger.h says of numbers */
     return (taut_region){ .norm = norm, .tokens = m->in.t, .size = size, .unit = m->embed.rows == 0, .moved = room };
 }
 
@@ -34,8 +35,12 @@ bool taut_model_finite(const taut_model *m)
 taut_bound taut_model_bound(const taut_model *m, taut_norm norm)
 {
     TAUT_CHECK(m->k->elem == sizeof(double), "bounds are proved on a ref model");
-    taut_bound b = taut_bound_of(m->root, taut_model_region(m, norm, UP_ZERO));
-    if (!arithmetic_is_ieee() || !taut_model_finite(m))
+    taut_region in = taut_model_region(m, norm, UP_ZERO);
+    in.ledger = ledger_create(); /* nobody reads it, but with it this is the number that a certificate states */
+    taut_bound b = taut_bound_of(m->root, in);
+    b.out.ledger = NULL;
+    if (!in.ledger || !arithmetic_is_ieee() || !taut_model_finite(m))
         b.lip = UP_NONE; /* also where the weight drops out of every formula */
+    ledger_free(in.ledger);
     return b;
 }

@@ -33,6 +33,7 @@ for bits in '\000\000\300\177' '\000\000\200\377'; do
     pattern="no finite constant: a weight is NaN or infinite"
     check "not finite" says "$tmp/bad"
     check "not finite, confirmed" confirmed "$tmp/bad"
+    check "with examples too" confirmed "$tmp/bad" --n-ex 2
     check "it promises nothing" grep -q 'an infinite constant promises nothing' "$tmp/out"
     pattern="median certified radius 0"
     check "no radius" says "$tmp/bad" --n-ex 2 --radius 0.1 --local --data "$(sed -n 's/^source = //p' "$run/recipe.ini")"
@@ -45,6 +46,12 @@ check "1 by 1 matrices" train --set model.width=1 --set model.heads=1 --set mode
 check "1 by 1 matrices, confirmed" confirmed "$run" --n-ex 2
 check "1 by N matrices" train --set model.mlp=1
 check "1 by N matrices, confirmed" confirmed "$run" --norm flat
+# ---- a target is kept also where a hundred stated numbers multiply
+check "a deep model under a target" train --set model.width=4 --set model.mlp=4 --set model.depth=128 --set model.norm=none \
+    --set model.residual=convex --set model.tied=false --set model.init=orthogonal --set train.steps=1 --set constrain.method=none \
+    --set constrain.fill=1 --set constrain.target_lipschitz=2
+"$TAUT" certify "$run" --json >"$tmp/deep" 2>/dev/null
+check "stays under it: $(json_get "$tmp/deep" lip_rms)" less "$(json_get "$tmp/deep" lip_rms)" 2
 # ---- no global bound
 check "eps 0" train --set model.norm_eps=0
 pattern="no finite constant: model.norm_eps = 0"

@@ -22,7 +22,7 @@ static void compare(int64_t rows, int64_t d, double floor, double size)
 
 static void derivative(int64_t d, double floor)
 {
-    double x[8], t[8], y[8], up[8], down[8], hi[8], lo[8];
+    double x[8] = { 0 }, t[8] = { 0 }, y[8], up[8], down[8], hi[8], lo[8];
     fill(x, d), fill(t, d);
     if (fabs(norm(x, d) - floor) < 1e-3) return; /* the kink */
     for (int64_t c = 0; c < d; c++) up[c] = x[c] + 1e-6 * t[c], down[c] = x[c] - 1e-6 * t[c];
