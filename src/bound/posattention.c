@@ -6,8 +6,10 @@
  *
  * Column sums.  With a_k = exp(w[k]) causal rows have q_ij = a_{i-j} / Z_i, Z_i = a_0 + ... + a_i, which grows with i, so
  *     sum_i q_ij = sum_k a_k / Z_{k+j} <= sum_k a_k / Z_k,   column 0: the largest, and n numbers are enough.
- * Otherwise every column is added up.  The row's largest logit cancels in a/Z: logits are shifted by the table's
- * largest, a_k from above, Z from below, and no quotient counts as more than 1. */
+ * A shorter sequence has a part of that sum.  Otherwise a shorter sequence may have the heavier column, since its rows
+ * share with fewer keys: every column of every length up to n is added up, n^3/3 quotients.  The largest logit cancels
+ * in a/Z: logits are shifted by the table's largest, a_k from above, Z from below, and no quotient counts as more than
+ * 1.  Logits more than FAR below count as FAR below in a, as nothing in Z: no exp comes near underflow. */
 #include "bound/posattention.h"
 
 #include <stdlib.h>
@@ -16,6 +18,8 @@
 #include "bound/norm.h"
 #include "bound/range.h"
 #include "bound/scalar.h"
+
+enum { FAR = 640 };
 
 typedef struct {
     taut_up *a; /* by distance, from above */
@@ -39,14 +43,16 @@ static taut_up up_first_column(const column *c, int64_t n)
 static taut_up up_any_column(const column *c, int64_t n, int64_t zero)
 {
     taut_up most = UP_ZERO;
-    for (int64_t i = 0; i < n; i++) {
-        c->z[i] = (taut_lo){ 0 };
-        for (int64_t j = 0; j < n; j++) c->z[i] = lo_add(c->z[i], c->b[zero + i - j]);
-    }
-    for (int64_t j = 0; j < n; j++) {
-        taut_up sum = UP_ZERO;
-        for (int64_t i = 0; i < n; i++) sum = up_add(sum, share(c->a[zero + i - j], c->z[i]));
-        most = up_max(most, sum);
+    for (int64_t len = 1; len <= n; len++) {
+        const int64_t last = len - 1;
+        for (int64_t i = 0; i < last; i++) c->z[i] = lo_add(c->z[i], c->b[zero + i - last]);
+        c->z[last] = (taut_lo){ 0 };
+        for (int64_t j = 0; j < len; j++) c->z[last] = lo_add(c->z[last], c->b[zero + last - j]);
+        for (int64_t j = 0; j < len; j++) {
+            taut_up sum = UP_ZERO;
+            for (int64_t i = 0; i < len; i++) sum = up_add(sum, share(c->a[zero + i - j], c->z[i]));
+            most = up_max(most, sum);
+        }
     }
     return most;
 }
@@ -61,8 +67,9 @@ taut_up up_posattention_column(const taut_posattention_weights *w, int64_t head)
     for (int64_t k = 0; k < w->span; k++) most = fmax(most, logit[k]);
     if (c.a && c.b && c.z && isfinite(range_max(logit, w->span))) {
         for (int64_t k = 0; k < w->span; k++) { /* the difference rounds once */
-            c.a[k] = up_exp(nextafter(logit[k] - most, INFINITY));
-            c.b[k] = lo_exp(nextafter(logit[k] - most, -INFINITY));
+            const double x = logit[k] - most;
+            c.a[k] = up_exp(nextafter(fmax(x, -FAR), INFINITY));
+            c.b[k] = x < -FAR ? (taut_lo){ 0 } : lo_exp(nextafter(x, -INFINITY));
         }
         sum = w->causal ? up_first_column(&c, w->tokens) : up_any_column(&c, w->tokens, w->span / 2);
     }

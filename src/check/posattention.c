@@ -1,9 +1,11 @@
 /* The rule of attention by position alone.  The input decides nothing but the values, so the map is affine:
  *     y_i = W_O [g_h sum_j q^h_ij W_V^h x_j]_h + b_O,     each row of q^h probabilities.
  * tokens: a mean is no longer than the longest of what it is taken of.  flat: ||q||^2 <= (largest column sum) * 1; with
- * a_k = exp(w[k]) causal column j has the sum over k of a_k / Z_{k+j}, Z_i = a_0 + ... + a_i, so column 0 is heaviest.
- * A row's largest logit is taken off before exp: Z >= 1, and what underflows is below 1e-290.  A quotient is good to t +
- * 32 roundings and to 2 u |w| a logit. */
+ * a_k = exp(w[k]) causal column j has the sum over k of a_k / Z_{k+j}, Z_i = a_0 + ... + a_i, so column 0 is heaviest,
+ * at the full length.  Otherwise a column may be heavier in a shorter sequence, whose rows have fewer keys to share
+ * with: every column of every length is added up.
+ * The largest logit is taken off before exp.  What underflows is below 1e-290, which is added; a difference of more
+ * than 750 underflows, so that rounding it is 750 u at most.  A quotient is good to t + 32 roundings and that, twice. */
 #include <fenv.h>
 
 #include "check/ck.h"
@@ -43,23 +45,27 @@ static double row_sum(const double *w, int64_t keys, double *top)
     return z;
 }
 
-static double wrong(const ck_node *n, int64_t t)
-{
-    double most = 0;
-    for (int64_t i = 0; i < n->w[TABLE].rows * n->w[TABLE].ld; i++) most = fmax(most, fabs(n->w[TABLE].v[i]));
-    return ck_gamma(2 * (double)t + 64 + 8 * most);
-}
+static double wrong(int64_t t) { return ck_gamma(2 * (double)t + 64 + 2 * 750); }
 
+/* z[i] is the sum of row i, of a sequence of `len` tokens. */
 static double heaviest(ck *c, const ck_node *n, int64_t h, int64_t t)
 {
-    double *top = ck_room(c, 2 * t, sizeof *top), *z = top + t, most = 0;
-    for (int64_t i = 0; i < t; i++) z[i] = row_sum(logits(n, h, i), keys_of(n, i, t), &top[i]);
-    for (int64_t j = 0; j < (causal(n) ? 1 : t); j++) {
-        double sum = 0;
-        for (int64_t i = 0; i < t; i++) sum += fmin(1, exp(logits(n, h, i)[-j] - top[i]) / z[i] + 1e-290);
-        most = fmax(most, sum);
+    const ck_mat table = ck_rows(n->w[TABLE], h, 1);
+    double *a = ck_room(c, table.cols + t, sizeof *a), *z = a + table.cols, top = *table.v, most = 0;
+    if (!isfinite(ck_length(table))) return INFINITY;
+    for (int64_t k = 0; k < table.cols; k++) top = fmax(top, table.v[k]);
+    for (int64_t k = 0; k < table.cols; k++) a[k] = exp(table.v[k] - top);
+    a += zero_of(n);
+    for (int64_t len = 1; len <= t; len++) {
+        for (int64_t i = 0; i + 1 < len && !causal(n); i++) z[i] += a[i - (len - 1)]; /* one key more */
+        for (int64_t k = 0; k < len; k++) z[len - 1] += a[k];                         /* one row more */
+        for (int64_t j = 0; j < (causal(n) ? len == t : len); j++) {
+            double sum = 0;
+            for (int64_t i = 0; i < len; i++) sum += fmin(1, (a[i - j] + 1e-290) / z[i]);
+            most = fmax(most, sum);
+        }
     }
-    return most * (1 + wrong(n, t));
+    return most * (1 + wrong(t));
 }
 
 ck_bound ck_posattention(ck_fields *f, ck_node *n, double x)
@@ -102,7 +108,7 @@ void ck_look(ck *c, const ck_node *n, ck_mat *x)
         }
     }
     ck_mat mixed = o;
-    const double off = wrong(n, t);
+    const double off = wrong(t);
     mixed.err = most * sqrt((double)heads) * ((off < 0.01 ? 1.01 * off : INFINITY) * ck_longest(v) + v.err);
     *x = ck_affine(c, mixed, 1, n->w[O], n->w[BIAS]);
 }

@@ -296,20 +296,21 @@ static inline void make_channel(const maker *g, cJSON *of, const char *block, co
     finish(o, most, most * *x, x, chain);
 }
 
-/* The heaviest column of what head h gives to every key, all of them added up. */
+/* The heaviest column of what head h gives to every key, of every length, all of them added up. */
 static inline double heaviest_column(const maker *g, const double *w)
 {
     const bool causal = g->s->arch == TAUT_ARCH_GPT;
     double most = 0;
-    for (int64_t j = 0; j < g->t; j++) {
-        double sum = 0;
-        for (int64_t i = causal ? j : 0; i < g->t; i++) {
-            double z = 0;
-            for (int64_t k = 0; k < (causal ? i + 1 : g->t); k++) z += exp(w[i - k] - w[i - j]);
-            sum += 1 / z;
+    for (int64_t t = 1; t <= g->t; t++)
+        for (int64_t j = 0; j < t; j++) {
+            double sum = 0;
+            for (int64_t i = causal ? j : 0; i < t; i++) {
+                double z = 0;
+                for (int64_t k = 0; k < (causal ? i + 1 : t); k++) z += exp(w[i - k] - w[i - j]);
+                sum += 1 / z;
+            }
+            most = fmax(most, sum);
         }
-        most = fmax(most, sum);
-    }
     return most;
 }
 
