@@ -98,8 +98,9 @@ taut_up up_mlp_lip(const taut_mlp_weights *w, const taut_mlp_numbers *n)
 
 taut_up up_mlp_near(const taut_mlp_weights *w, const taut_slopes *unit)
 {
-    double *middle = taut_malloc((size_t)(2 * w->hidden + 1) * sizeof *middle), *root = middle + w->hidden;
+    double *middle = taut_malloc((size_t)(2 * w->hidden + 1) * sizeof *middle);
     if (!middle) return UP_NONE;
+    double *root = middle + w->hidden;
     for (int64_t k = 0; k < w->hidden; k++) {
         middle[k] = slopes_mid(unit[k]);
         root[k] = up_sqrt(up_slopes_half(unit[k])).v;

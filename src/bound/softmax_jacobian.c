@@ -129,7 +129,7 @@ static int64_t order_at(const double *p, int64_t n, int64_t k)
 {
     for (int64_t i = 0; i < n; i++) {
         int64_t before = 0;
-        for (int64_t j = 0; j < n && before < k; j++) before += p[j] > p[i] || (p[j] == p[i] && j < i);
+        for (int64_t j = 0; j < n && before < k; j++) before += p[j] > p[i] || (j < i && p[j] == p[i]);
         if (before == k - 1) return i;
     }
     return -1;

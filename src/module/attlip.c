@@ -243,7 +243,8 @@ static taut_bound attlip_bound(const taut_module *m, taut_region in)
     ledger_note(in.ledger, "defect", sound ? round : UP_NONE);
     in.size = sound ? up_add(all, round) : UP_NONE;
     in.round = sound ? round : UP_NONE;
-    return (taut_bound){ !sound ? UP_NONE : in.norm == TAUT_NORM_FLAT ? (taut_up){ 1 } : spread, in };
+    const taut_up one = { 1 }, lip = in.norm == TAUT_NORM_FLAT ? one : spread;
+    return (taut_bound){ sound ? lip : UP_NONE, in };
 }
 
 static void attlip_params(taut_module *m, taut_visitor *v)

@@ -54,7 +54,7 @@ static void direction(search *q, int64_t e)
 {
     const prox *p = q->p;
     lane *l = &q->lane[e];
-    double weight[PAIRS];
+    double weight[PAIRS] = { 0 };
     prox_add(p, q->dir, -1, q->g, 0, e);
     for (int i = 0; i < l->pairs; i++) {
         const int slot = (l->newest - i + PAIRS) % PAIRS;

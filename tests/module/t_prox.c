@@ -83,12 +83,13 @@ static double firm(int64_t tokens, int pairs)
     return most;
 }
 
+static long double *longs(int64_t n) { return calloc((size_t)(n > 0 ? n : 1), sizeof(long double)); }
+
 /* The residual of lane 0 in long double. */
 static double true_residual(const double *y, const double *x, const double *w, int64_t n, int64_t d, int64_t heads,
                             int64_t dh, double scale, double eta)
 {
-    long double *g = calloc((size_t)(n * d), sizeof *g), *v = calloc((size_t)(n * dh), sizeof *v), sum = 0;
-    long double *alpha = calloc((size_t)(n * n), sizeof *alpha);
+    long double *g = longs(n * d), *v = longs(n * dh), *alpha = longs(n * n), sum = 0;
     for (int64_t i = 0; i < n * d; i++) g[i] = ((long double)y[i] - x[i]) / eta;
     for (int64_t h = 0; h < heads; h++) {
         const double *wh = w + h * dh * d;
