@@ -188,13 +188,17 @@ static void family(attention *a, const cJSON *json, double root)
     ck_close(&f);
 }
 
+bool ck_heads_fit(const ck_node *n)
+{
+    const int64_t heads = (int64_t)n->k[HEADS], d = n->w[Q].cols;
+    return d % heads == 0 && (n->k[ROPE] == 0 || (n->k[ROPE] >= 1 && d / heads % 2 == 0));
+}
+
 ck_bound ck_attention(ck_fields *f, ck_node *n, double x)
 {
     ck *c = f->c;
     const int64_t all = (int64_t)n->k[HEADS], d = n->w[Q].cols;
     attention a = { .c = c, .n = n, .x = x, .scale = fabs(n->k[SCALE]), .rope = n->k[ROPE] != 0 };
-    if (!(n->k[HEADS] >= 1) || d % all || (a.rope && (d / all % 2 || !(n->k[ROPE] >= 1))))
-        ck_fail(c, "%s: its heads do not fit", n->path);
     a.dh = d / all, a.cosine = ck_is(n, "cosattention"), a.values = n->k[VALUES] != 0;
     a.head = ck_room(c, all, sizeof *a.head), a.list = ck_room(c, all, sizeof *a.list);
     a.by = ck_room(c, all, sizeof *a.by);

@@ -59,8 +59,9 @@ typedef struct {
 } ck_fields;
 
 /* prove: what the rule makes of the stated numbers, once they are confirmed, if every token has size <= x.  run: the
- * forward pass.  A shape's letters: d is the width that comes in, o what goes out, t the tokens, others as they are; a name
- * with = is a list in the tree, one with ? may be absent. */
+ * forward pass.  A constant is a float32 number; with # a whole number >= 1, with ? 0 or 1, with ~ any number; curve is a word.
+ * A shape's letters: d is the width that comes in, o what goes out, t the tokens, others as they are; a tensor's name with
+ * = is a list in the tree, one with ? may be absent. */
 typedef struct ck_rule {
     const char *name;
     ck_bound (*prove)(ck_fields *f, ck_node *n, double x);
@@ -109,9 +110,11 @@ void ck_divide(ck_mat *x, int64_t group, double over, double eps); /* z / sqrt(|
 ck_range ck_slopes(double curve);                                  /* where f' is, and secants of f */
 ck_range ck_ratio(double curve);                                   /* where f(z)/z is */
 
-ck_bound ck_attention(ck_fields *f, ck_node *n, double x); /* attention.c */
+bool ck_heads_fit(const ck_node *n); /* attention.c */
+ck_bound ck_attention(ck_fields *f, ck_node *n, double x);
 void ck_attend(ck *c, const ck_node *n, ck_mat *x);
-ck_bound ck_posattention(ck_fields *f, ck_node *n, double x); /* posattention.c */
+bool ck_table_fits(const ck_node *n); /* posattention.c */
+ck_bound ck_posattention(ck_fields *f, ck_node *n, double x);
 void ck_look(ck *c, const ck_node *n, ck_mat *x);
 void ck_example(ck *c, const cJSON *json); /* example.c */
 #endif

@@ -61,17 +61,16 @@ static void margins(ck *c, const double *z, double rho, int64_t p, double radius
 void ck_example(ck *c, const cJSON *json)
 {
     const struct ck_block *mark = c->blocks;
-    const ck_node *root = c->nodes, *head = root[1].end; /* body, head, and perhaps a scale */
-    const bool scaled = head && head->end && head->end < root->end;
-    if (c->unit || !head || head >= root->end || !ck_is(head, "linear") || head->w[0].rows != c->embed.rows ||
-        (scaled && (!ck_is(head->end, "scale") || !(head->end->k[0] > 0) || head->end->end != root->end)))
+    const ck_node *head = c->nodes[1].end;
+    if (c->unit || head->w[0].rows != c->embed.rows)
         ck_fail(c, "the model's tree is not one of next-token predictions");
     ck_fields f = { c, "example", "certified or unknown", json, 0 };
     const cJSON *ids = ck_take(&f, "ids"), *id = cJSON_IsArray(ids) ? ids->child : NULL;
     const double radius = ck_stated(&f, "radius"), margin = ck_stated(&f, "margin"), target = ck_stated(&f, "target");
     const double predicted = ck_stated(&f, "predicted"), vocab = (double)c->embed.rows;
-    ck_mat x = ck_new(c, c->out->tokens, c->embed.cols);
-    bool sound = cJSON_GetArraySize(ids) == x.rows && target < vocab && target == floor(target) && predicted < vocab &&
+    const int64_t tokens = cJSON_GetArraySize(ids);
+    ck_mat x = ck_new(c, tokens, c->embed.cols);
+    bool sound = tokens == c->out->tokens && target < vocab && target == floor(target) && predicted < vocab &&
                  predicted == floor(predicted) && radius <= c->out->room &&
                  strcmp(ck_word(&f, "verdict"), radius > 0 ? "certified" : "unknown") == 0;
     for (int64_t t = 0; t < x.rows && sound; t++, id = id->next) {

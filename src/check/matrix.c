@@ -55,7 +55,7 @@ double ck_longest(ck_mat m)
     double most = 0;
     for (int64_t i = 0; i < m.rows; i++) {
         const double row = ck_length(ck_rows(m, i, 1));
-        most = row <= most ? most : row; /* NaN stays */
+        if (row > most || isnan(row)) most = row; /* NaN stays: nothing is above it */
     }
     return most;
 }

@@ -33,15 +33,18 @@ static ck_mat tensor(ck *c, const char *name)
     return m;
 }
 
-/* A constant; an activation is its place in this list. */
-static double constant(ck_fields *f, const char *key)
+/* A constant of the kind that its name begins with (ck.h); a curve is its place in this list. */
+static double constant(ck_fields *f, const char *name)
 {
     static const char *const curves[] = { "gelu", "gelu_tanh", "relu", "silu", "tanh", "abs" };
+    const char *key = name + (*name == '#' || *name == '?' || *name == '~');
     const cJSON *found = ck_take(f, key);
-    double v = cJSON_GetNumberValue(found);
-    for (int i = 0; i < 6 && cJSON_IsString(found); i++)
-        if (strcmp(found->valuestring, curves[i]) == 0) v = i;
-    if (!(fabs(v) < 0x1p100)) ck_fail(f->c, "%s (%s): %s is missing or not known", f->path, f->part, key);
+    const double v = cJSON_GetNumberValue(found);
+    for (int i = 0; i < 6 && strcmp(key, "curve") == 0 && cJSON_IsString(found); i++)
+        if (strcmp(found->valuestring, curves[i]) == 0) return i;
+    if (!(fabs(v) < 0x1p100) || strcmp(key, "curve") == 0 || (*name == '?' && v != 0 && v != 1) ||
+        (*name == '#' && !(v >= 1 && v < 0x1p31 && v == floor(v))) || (name == key && v != (double)(float)v))
+        ck_fail(f->c, "%s (%s): %s is missing or not known", f->path, f->part, key);
     return v;
 }
 
@@ -74,9 +77,13 @@ static void load(ck_fields *f, ck_node *n, int i, int64_t *size)
     }
 }
 
-/* What leaves a node, where that is not as many tokens of the same width. */
+/* What leaves a node, where that is not as many tokens of the same width; constants that do not fit it are refused. */
 static int64_t leave(ck *c, const ck_node *n, int64_t d)
 {
+    if (((ck_is(n, "attention") || ck_is(n, "cosattention")) && !ck_heads_fit(n)) ||
+        (ck_is(n, "posattention") && !ck_table_fits(n)))
+        ck_fail(c, "%s: its heads or its table do not fit", n->path);
+    if (ck_is(n, "maxmin") && (n->k[0] != 2 || d % 2)) ck_fail(c, "%s: the checker sorts pairs only", n->path);
     if (ck_is(n, "prefix")) c->tokens++;
     if (ck_is(n, "pool")) c->tokens = 1;
     if (!ck_is(n, "pixels")) return d;
@@ -95,9 +102,12 @@ static int64_t build(ck *c, const cJSON *json, ck_node *up, int64_t d)
     const char *rule = ck_word(&f, "rule"), *name = ck_word(&f, "name");
     *n = (ck_node){ .rule = ck_rules, .name = name, .up = up };
     while (n->rule->name && strcmp(n->rule->name, rule) != 0) n->rule++;
-    snprintf(n->path, sizeof n->path, "%.31s%s%.31s", up ? up->path : "", up && *up->path && *name ? "." : "", name);
+    const char *before = up ? up->path : "", *dot = *before && *name ? "." : "";
+    if (snprintf(n->path, sizeof n->path, "%s%s%s", before, dot, name) >= (int)sizeof n->path)
+        ck_fail(c, "%s: a path of more than %zu letters", n->path, sizeof n->path - 1);
     if (!n->rule->name) ck_fail(c, "%s: the checker does not know the rule %.30s", n->path, rule);
     int64_t size['z'] = { ['1' - '0'] = 1, ['d' - '0'] = d, ['t' - '0'] = c->tokens };
+    const int64_t width = d;
     n->tokens = c->tokens;
     for (int i = 0; i < 8 && n->rule->constants[i]; i++) n->k[i] = constant(&f, n->rule->constants[i]);
     for (int i = 0; i < 8 && n->rule->tensors[i].name; i++) load(&f, n, i, size);
@@ -106,7 +116,17 @@ static int64_t build(ck *c, const cJSON *json, ck_node *up, int64_t d)
     for (const cJSON *k = of ? of->child : NULL; k; k = k->next) d = build(c, k, n, d);
     ck_close(&f);
     n->end = c->nodes + c->count;
+    if (ck_is(n, "mix") && (d != width || c->tokens != n->tokens))
+        ck_fail(c, "%s: the parts of a mix must keep the width and the tokens", n->path);
     return d;
+}
+
+/* The root: a sequence of body, head and perhaps a scale > 0. */
+static bool root_fits(const ck_node *root)
+{
+    const ck_node *end = root->end, *head = root + 1 < end ? root[1].end : end, *last = head < end ? head->end : end;
+    return ck_is(root, "sequence") && head < end && ck_is(head, "linear") &&
+           (last == end || (ck_is(last, "scale") && last->k[0] > 0 && last->end == end));
 }
 
 /* How many nodes a tree can have at most: so many objects are in it. */
@@ -139,17 +159,18 @@ void ck_model_read(ck *c)
     c->size -= 8 + (size_t)len;
     memmove(c->file, c->file + 8 + len, c->size); /* the weights, now aligned */
     ck_fields f = { c, "the model's tree", "taut.tree", c->tree, 0 };
-    if (constant(&f, "version") != 1)
+    if (constant(&f, "#version") != 1)
         ck_fail(c, "model file: the checker reads version 1 of taut.tree; save the model again");
-    c->out->tokens = c->tokens = (int64_t)constant(&f, "tokens");
-    c->width = (int64_t)constant(&f, "width");
-    c->unit = constant(&f, "unit") != 0;
+    c->out->tokens = c->tokens = (int64_t)constant(&f, "#tokens");
+    c->width = (int64_t)constant(&f, "#width");
+    c->unit = constant(&f, "?unit") != 0;
     c->embed = tensor(c, "embed.weight");
     c->nodes = ck_room(c, objects(c->tree), sizeof *c->nodes);
-    if (c->tokens < 1 || c->width < 1 || (c->unit ? c->embed.v != NULL : c->embed.cols != c->width))
+    if (c->unit ? c->embed.v != NULL : c->embed.cols != c->width)
         ck_fail(c, "model file: its inputs do not fit its embedding");
     build(c, ck_take(&f, "root"), NULL, c->width);
     ck_close(&f);
+    if (!root_fits(c->nodes)) ck_fail(c, "the model's tree is not one of a body, a head and perhaps a scale");
     if (c->used + 1 != cJSON_GetArraySize(c->header))
         ck_fail(c, "model file: it has tensors that its tree does not name");
 }

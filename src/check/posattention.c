@@ -68,15 +68,19 @@ static double heaviest(ck *c, const ck_node *n, int64_t h, int64_t t)
     return most * (1 + wrong(t));
 }
 
+bool ck_table_fits(const ck_node *n)
+{
+    const ck_mat table = n->w[TABLE];
+    return (double)table.rows == n->k[HEADS] && n->w[V].cols % table.rows == 0 &&
+           table.cols - zero_of(n) >= n->tokens && (causal(n) || table.cols % 2 == 1);
+}
+
 ck_bound ck_posattention(ck_fields *f, ck_node *n, double x)
 {
     ck *c = f->c;
     const int64_t heads = n->w[TABLE].rows, d = n->w[V].cols, t = n->tokens;
-    const int64_t context = n->w[TABLE].cols - zero_of(n);
     const cJSON *of = ck_take(f, "of"), *json = cJSON_IsArray(of) ? of->child : NULL;
     double all = 0, mean = 0;
-    if ((double)heads != n->k[HEADS] || d % heads || context < t || (!causal(n) && n->w[TABLE].cols % 2 == 0))
-        ck_fail(c, "%s: its heads or its table do not fit", n->path);
     for (int64_t h = 0; h < heads; h++, json = json->next) {
         if (!json) ck_fail(c, "%s (posattention): head %d is missing", n->path, (int)h);
         ck_fields g = ck_open(c, n->path, json, "head", "head");

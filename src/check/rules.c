@@ -30,7 +30,7 @@ static double claim_diagonal(ck_fields *f, ck_mat g, bool centred)
     double most = 0, sum = 0;
     int64_t at = 0;
     for (int64_t i = 0; i < g.cols; i++)
-        if (!(fabs(g.v[i]) <= most)) most = fabs(g.v[at = i]); /* NaN stays */
+        if (fabs(g.v[i]) > most || isnan(g.v[i])) most = fabs(g.v[at = i]); /* NaN stays: nothing is above it */
     for (int64_t i = 0; i < g.cols; i++)
         if (i != at) sum += ck_over(1, -(g.v[i] * g.v[i] - l));
     return ck_accept(f, "norm", mu, centred && (most * most - l) * sum <= 1 ? fmin(mu, most) : most);
@@ -45,7 +45,6 @@ static ck_bound simple(ck_fields *f, ck_node *n, double x)
     if (ck_is(n, "centernorm")) lip = fabs(n->k[0]) * claim_diagonal(f, n->w[0], true);
     if (ck_is(n, "linear") || ck_is(n, "centernorm")) shift = ck_claim(f, "bias", ck_length(n->w[1]));
     if (ck_is(n, "position")) shift = ck_claim(f, "longest", ck_longest(n->w[0]));
-    if (ck_is(n, "maxmin") && n->k[0] != 2) ck_fail(f->c, "%s: the checker sorts pairs only", n->path);
     return (ck_bound){ lip, lip * x + shift };
 }
 
@@ -96,11 +95,11 @@ static ck_mat scaled(ck_fields *f, ck_mat w, const cJSON *units, int sign)
     return s;
 }
 
-/* by P + keep I */
+/* by P + keep I; P is square unless keep is 0. */
 static ck_mat joined(ck *c, ck_mat p, double by, double keep)
 {
     ck_mat j = ck_stack(c, &p, &by, 1);
-    for (int64_t i = 0; i < j.rows; i++) j.v[i * j.ld + i] += keep;
+    for (int64_t i = 0; i < j.rows && keep != 0; i++) j.v[i * j.ld + i] += keep;
     j.err += CK_U * ck_length(j);
     return j;
 }
@@ -115,8 +114,8 @@ static ck_bound mlp(ck_fields *f, ck_node *n, double x)
     const cJSON *units = ck_take(f, "units");
     const double in = ck_claim_norm(f, "scaled_in", scaled(f, n->w[0], units, 1));
     const double product = fabs(mc) * in * ck_claim_norm(f, "scaled_out", scaled(f, turned, units, -1));
-    const double joint = ck_claim_norm(f, "joint", joined(c, p, mc * m, keep));
-    const double half = ck_claim_norm(f, "joint_half", joined(c, p, mc * m, keep));
+    const ck_mat both = joined(c, p, mc * m, keep);
+    const double joint = ck_claim_norm(f, "joint", both), half = ck_claim_norm(f, "joint_half", both);
     const double hidden = ck_claim_norm(f, "norm_out", turned) * ck_claim(f, "bias_in", ck_length(n->w[1]));
     const double shift = fabs(n->k[1]) * hidden + ck_claim(f, "bias_out", ck_length(n->w[3]));
     return (ck_bound){ fmin(joint + (hi - m) * product, kept + hi * product),
@@ -166,7 +165,8 @@ static ck_bound potential(ck_fields *f, ck_node *n, double x)
     double off, square = 0;
     const ck_mat t = dominant(f->c, n, &off);
     for (int64_t i = 0; i < n->w[1].cols; i++)
-        square += ck_over(n->w[1].v[i] * n->w[1].v[i], ck_below(t.v[i] * ck_below(1 - 1.1 * off)));
+        if (n->w[1].v[i] != 0)
+            square += ck_over(n->w[1].v[i] * n->w[1].v[i], ck_below(t.v[i] * ck_below(1 - 1.1 * off)));
     const double norm = sll ? 1 : ck_claim_norm(f, "norm", n->w[0]), bias = ck_claim(f, "bias", sqrt(square));
     const double ratio = sll ? 1 : ck_over(norm * norm, t.v[0]);
     return (ck_bound){ reflected(ck_slopes(n->k[0]), ratio, turned),
@@ -241,7 +241,7 @@ static ck_bound mix(ck_fields *f, ck_node *n, double x)
     return n[1].mixed ? b : (ck_bound){ keep + by * b.lip, keep * x + by * b.out };
 }
 
-#define HEADS "heads", "scale", "out", "causal", "alibi", "rope"
+#define HEADS "#heads", "scale", "out", "?causal", "?alibi", "~rope"
 #define WEIGHTS \
     { "q.weight", "dd" }, { "k.weight", "dd" }, { "v.weight", "dd" }, { "o.weight", "dd" }
 #define BIASES \
@@ -249,13 +249,13 @@ static ck_bound mix(ck_fields *f, ck_node *n, double x)
 const ck_rule ck_rules[] = {
     { "sequence", sequence, NULL, { 0 }, { { 0 } } },
     { "mix", mix, NULL, { "keep", "mix" }, { { 0 } } },
-    { "linear", simple, run_simple, { "tied" }, { { "weight", "od" }, { "?bias", "o" } } },
+    { "linear", simple, run_simple, { "?tied" }, { { "weight", "od" }, { "?bias", "o" } } },
     { "position", simple, run_simple, { 0 }, { { "weight", "td" } } },
     { "scale", simple, run_simple, { "factor" }, { { 0 } } },
-    { "maxmin", simple, run_simple, { "group" }, { { 0 } } },
+    { "maxmin", simple, run_simple, { "#group" }, { { 0 } } },
     { "channel", simple, run_simple, { 0 }, { { "weight", "d" } } },
     { "centernorm", simple, run_simple, { "factor" }, { { "weight", "d" }, { "?bias", "d" } } },
-    { "layernorm", norm_layer, run_simple, { "eps", "centred" }, { { "weight", "d" }, { "?bias", "d" } } },
+    { "layernorm", norm_layer, run_simple, { "eps", "?centred" }, { { "weight", "d" }, { "?bias", "d" } } },
     { "pointwise", pointwise, run_simple, { "curve", "factor" }, { { 0 } } },
     { "mlp",
       mlp,
@@ -265,18 +265,18 @@ const ck_rule ck_rules[] = {
     { "potential", potential, run_potential, { "curve" }, { { "weight", "hd" }, { "?bias", "h" }, { "scale", "1" } } },
     { "sll", potential, run_potential, { "curve" }, { { "weight", "hd" }, { "?bias", "h" }, { "log_q", "h" } } },
     { "attention", ck_attention, ck_attend, { HEADS }, { WEIGHTS, BIASES } },
-    { "cosattention", ck_attention, ck_attend, { HEADS, "eps", "values" }, { WEIGHTS, BIASES } },
+    { "cosattention", ck_attention, ck_attend, { HEADS, "eps", "?values" }, { WEIGHTS, BIASES } },
     { "posattention",
       ck_posattention,
       ck_look,
-      { "heads", "causal", "far" },
+      { "#heads", "?causal", "?far" },
       { { "v.weight", "dd" }, { "o.weight", "dd" }, { "?o.bias", "d" }, { "distance.weight", "hs" } } },
     { "pixels",
       pixels,
       cannot_run,
-      { "height", "width", "patch_height", "patch_width" },
+      { "#height", "#width", "#patch_height", "#patch_width" },
       { { "=scale", "c" }, { "=shift", "c" } } },
     { "prefix", prefix, cannot_run, { 0 }, { { "weight", "d" } } },
-    { "pool", pool, cannot_run, { "mean" }, { { 0 } } },
+    { "pool", pool, cannot_run, { "?mean" }, { { 0 } } },
     { NULL, NULL, NULL, { 0 }, { { 0 } } },
 };

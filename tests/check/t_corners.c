@@ -1,12 +1,13 @@
 /* Certificates as taut certify writes them, of weights at the edge: the checker confirms every one of them, and refuses
- * what would be false.  Infinite logits of attention by position; a column that is heavier in a shorter sequence. */
+ * what would be false.  Infinite logits of attention by position; a column that is heavier in a shorter sequence; layers
+ * of a potential all of whose weights are 0, and perceptrons and residual layers whose weights are. */
 #include "base/json.h"
 #include "certify/build.h"
 #include "certify/certify.h"
 #include "check/check.h"
 #include "temp.h"
 
-#define TEXT "[model]\nwidth = 4\ndepth = 1\ncontext = 3\nmlp = 6\nbias = false\nnorm = none\nactivation = relu\n"
+#define TEXT "[model]\nwidth = 4\ndepth = 1\ncontext = 3\nmlp = 6\nnorm = none\nactivation = relu\n"
 static char *model_path, *cert_path;
 
 static taut_checked verdict(const cJSON *cert)
@@ -81,6 +82,25 @@ static void infinite_logits(void)
     }
 }
 
+/* Each kind with all weights 0, then with all but one 0. */
+static void zeros(void)
+{
+    static const char *const kinds[] = { "mlp_block = potential\nheads = 2\n", "mlp_block = sll\nheads = 2\n",
+                                         "attention = position\nheads = 2\n", "attention = cosine\nheads = 2\n",
+                                         "heads = 2\n" };
+    for (case_no = 0; case_no < 5; case_no++)
+        for (int one = -1; one < 16; one++) {
+            char text[400];
+            snprintf(text, sizeof text, "%s%s", TEXT, kinds[case_no]);
+            taut_model *m = random_of(text);
+            for (int i = 0; i < m->weights; i++)
+                if (i != one)
+                    memset((double *)m->values + m->weight[i].offset, 0, (size_t)taut_weight_len(&m->weight[i]) * 8);
+            taut_certificate c = confirmed(m, kinds[case_no]);
+            taut_certificate_free(&c);
+        }
+}
+
 int main(void)
 {
     test_begin();
@@ -89,6 +109,7 @@ int main(void)
     cert_path = strdup(temp_path("cert.json"));
     shorter();
     infinite_logits();
+    zeros();
     free(model_path), free(cert_path);
     return test_end("corners", "as certify writes them");
 }

@@ -1,0 +1,183 @@
+/* The tree of a model file is whatever someone wrote there.  Trees that are no function of a model, or not one that the
+ * checker computes, are refused with a line that says why, with and without an example to run; as they should be, they
+ * are accepted.  Also: weights that are not finite, first and last, in every list that a longest or largest is taken of. */
+#include "check/tree.h"
+
+static char *model_path, *cert_path;
+
+static const tree_tensor tensors[] = {
+    { "embed.weight", 6, 4 },   { "head.weight", 6, 4 },  { "a.weight", 4, 4 },      { "wide.weight", 10, 4 },
+    { "m.in.weight", 2, 4 },    { "m.out.weight", 4, 2 }, { "big.in.weight", 2, 4 }, { "big.out.weight", 3000, 2 },
+    { "tall.weight", 6, 3000 }, { "odd.weight", 3, 4 },   { "back.weight", 6, 3 },   { "t.q.weight", 4, 4 },
+    { "t.k.weight", 4, 4 },     { "t.v.weight", 4, 4 },   { "t.o.weight", 4, 4 },    { "t.distance.weight", 2, 5 },
+    { "ten.weight", 6, 10 },
+};
+enum { TENSORS = sizeof tensors / sizeof *tensors };
+
+#define HEAD      "{'name':'head','rule':'linear','tied':0}"
+#define LIN(name) "{'name':'" name "','rule':'linear','tied':0}"
+#define SEQ(of)   "{'rule':'sequence','of':[" of "]}"
+#define MIX(of)   "{'rule':'mix','keep':1,'mix':1,'of':[" of "]}"
+#define SCALE(c)  "{'name':'s','rule':'scale','factor':" c "}"
+#define CURVE(c)  SEQ("{'name':'p','rule':'pointwise','curve':" c ",'factor':1}," HEAD)
+#define MLP(name) "{'name':'" name "','rule':'mlp','curve':'relu','factor':1}"
+#define SOFT(h, r) \
+    SEQ("{'name':'t','rule':'attention','heads':" h ",'scale':1,'out':1,'causal':1,'alibi':0,'rope':" r "}," HEAD)
+#define LOOK(h, c) SEQ("{'name':'t','rule':'posattention','heads':" h ",'causal':" c ",'far':0}," HEAD)
+#define LETTERS    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+static const struct {
+    const char *why; /* NULL: it is accepted */
+    const char *root;
+} trees[] = {
+    { NULL, SEQ(LIN("a") "," HEAD) },
+    { NULL, SEQ(SEQ("") "," HEAD) },
+    { NULL, SEQ(LIN("a") "," HEAD "," SCALE("2")) },
+    { NULL, SEQ(MIX(LIN("a")) "," HEAD) },
+    { NULL, SEQ(MIX(MLP("m")) "," HEAD) },
+    { NULL, SEQ(MLP("big") "," LIN("tall")) },
+    { NULL, SEQ(SEQ(LIN("wide") ",{'name':'z','rule':'maxmin','group':2}") "," LIN("ten")) },
+    { NULL, SOFT("2", "10000") },
+    { NULL, LOOK("2", "0") },
+    { "body, a head", SEQ("") },
+    { "body, a head", SEQ(HEAD) },
+    { "body, a head", SEQ(SEQ(LIN("a") "," HEAD)) },
+    { "body, a head", HEAD },
+    { "body, a head", MIX(LIN("a")) },
+    { "body, a head", SEQ(HEAD "," SCALE("1")) },
+    { "body, a head", SEQ(LIN("a") "," HEAD "," SCALE("0")) },
+    { "body, a head", SEQ(LIN("a") "," HEAD "," SCALE("-1")) },
+    { "body, a head", SEQ(LIN("a") "," HEAD "," SCALE("1") "," SCALE("1")) },
+    { "body, a head", SEQ(LIN("a") "," HEAD ",{'name':'z','rule':'pointwise','curve':'abs','factor':1}") },
+    { "does not know the rule", "null" },
+    { "does not know the rule", "[]" },
+    { "does not know the rule", SEQ("1,2,3,4") },
+    { "curve is missing", CURVE("1e9") },
+    { "curve is missing", CURVE("99") },
+    { "curve is missing", CURVE("-3") },
+    { "curve is missing", CURVE("3.7") },
+    { "curve is missing", CURVE("1") },
+    { "curve is missing", CURVE("'sine'") },
+    { "curve is missing", CURVE("null") },
+    { "factor is missing", SEQ(LIN("a") "," HEAD "," SCALE("'gelu'")) },
+    { "factor is missing", SEQ(LIN("a") "," HEAD "," SCALE("0.1")) },
+    { "factor is missing", SEQ(LIN("a") "," HEAD "," SCALE("1e300")) },
+    { "tied is missing", SEQ(SEQ("") ",{'name':'head','rule':'linear','tied':2}") },
+    { "keep the width", SEQ(MIX(LIN("wide")) "," LIN("ten")) },
+    { "keep the width", SEQ(MIX(MLP("big")) "," LIN("tall")) },
+    { "keep the width", SEQ(MIX("{'name':'z','rule':'pool','mean':1}") "," HEAD) },
+    { "sorts pairs", SEQ(SEQ(LIN("odd") ",{'name':'z','rule':'maxmin','group':2}") "," LIN("back")) },
+    { "sorts pairs", SEQ("{'name':'z','rule':'maxmin','group':4}," HEAD) },
+    { "group is missing", SEQ("{'name':'z','rule':'maxmin','group':0}," HEAD) },
+    { "heads is missing", SOFT("0", "0") },
+    { "heads is missing", SOFT("1.5", "0") },
+    { "heads is missing", SOFT("-2", "0") },
+    { "heads or its table", SOFT("3", "0") },
+    { "heads or its table", SOFT("8", "0") },
+    { "heads or its table", SOFT("4", "10000") },
+    { "heads or its table", SOFT("2", "0.5") },
+    { "heads or its table", LOOK("1", "0") },
+    { "heads or its table", LOOK("4", "1") },
+    { "causal is missing", LOOK("2", "2") },
+    { "more than 63 letters", SEQ("{'name':'" LETTERS LETTERS "','rule':'linear','tied':0}," HEAD) },
+    { "more than 63 letters",
+      SEQ("{'name':'" LETTERS "','rule':'sequence','of':[{'name':'" LETTERS "','rule':'linear','tied':0}]}," HEAD) },
+};
+
+/* The tensors that a tree names, so that none is left over. */
+static int named(tree_tensor *to, const char *root)
+{
+    int count = 0;
+    for (int i = 0; i < TENSORS; i++) {
+        char quoted[32];
+        snprintf(quoted, sizeof quoted, "\"%.*s\"", (int)strcspn(tensors[i].name, "."), tensors[i].name);
+        const bool keys = strstr(root, "posattention") && strpbrk(tensors[i].name + 1, "qk");
+        const bool table = !strstr(root, "posattention") && strstr(tensors[i].name, "distance");
+        if (i == 0 ||
+            (strstr(root, quoted) && !(*tensors[i].name == 't' && tensors[i].name[1] == '.' && (keys || table))))
+            to[count++] = tensors[i];
+    }
+    return count;
+}
+
+static taut_checked verdict(const char *tree, const char *file, size_t len, bool example)
+{
+    taut_checked r;
+    cJSON *json = cJSON_Parse(tree), *cert = tree_certificate(json, file, len, example);
+    char *text = cJSON_PrintUnformatted(cert);
+    temp_put("model.safetensors", file, len);
+    temp_put("cert.json", text, strlen(text));
+    if (taut_check_files(&r, cert_path, model_path)) snprintf(r.why, sizeof r.why, "%s", taut_last_error());
+    free(text);
+    cJSON_Delete(cert);
+    cJSON_Delete(json);
+    return r;
+}
+
+static char *tree_of(const char *root, const char *tokens)
+{
+    char *tree = malloc(2000);
+    snprintf(tree, 2000, "{'version':1,'tokens':%s,'width':4,'unit':0,'root':%s}", tokens, root);
+    for (char *p = tree; *p; p++) *p = *p == '\'' ? '"' : *p;
+    return tree;
+}
+
+static void expect(const char *root, const char *tokens, const char *why)
+{
+    tree_tensor list[TENSORS];
+    size_t len;
+    char *tree = tree_of(root, tokens), *file = tree_file(tree, list, named(list, tree), &len);
+    for (int example = 0; example < 2; example++) {
+        const taut_checked r = verdict(tree, file, len, example);
+        /* an example that was run is refused for its margin at most */
+        const bool fine = why ? !r.holds && strstr(r.why, why) : r.holds || (example && strstr(r.why, "is ahead of"));
+        if (!fine) fprintf(stderr, "%s\n  %s\n", tree, r.holds ? "it holds" : r.why);
+        CHECK(fine, why ? why : "accepted");
+    }
+    free(tree), free(file);
+}
+
+/* reach and a norm layer's norm, with a NaN first or last. */
+static void not_finite(void)
+{
+    static const tree_tensor few[] = { { "embed.weight", 6, 4 }, { "head.weight", 6, 4 }, { "c.weight", 0, 4 } };
+    static const int places[] = { 0, 23, 48, 51 };
+    char *tree = tree_of(SEQ("{'name':'c','rule':'channel'}," HEAD), "3");
+    for (int i = 0; i < 4; i++) {
+        const float nan = NAN;
+        taut_checked r;
+        size_t len;
+        char *file = tree_file(tree, few, 3, &len);
+        CHECK((r = verdict(tree, file, len, false)).holds, r.why);
+        memcpy(file + len - 52 * 4 + 4 * places[i], &nan, 4);
+        cJSON *json = cJSON_Parse(tree), *cert = tree_certificate(json, file, len, false);
+        cJSON *channel = cJSON_GetArrayItem(cJSON_GetObjectItem(cJSON_GetObjectItem(cert, "proof"), "of"), 0);
+        cJSON_AddNumberToObject(channel, "norm", 1000);
+        char *text = cJSON_PrintUnformatted(cert);
+        temp_put("model.safetensors", file, len);
+        temp_put("cert.json", text, strlen(text));
+        CHECK(!taut_check_files(&r, cert_path, model_path) && !r.holds, "a NaN");
+        CHECK(strstr(r.why, i < 2 ? "reach is stated" : "norm is stated") != NULL, r.why);
+        free(text), free(file);
+        cJSON_Delete(cert), cJSON_Delete(json);
+    }
+    free(tree);
+}
+
+int main(void)
+{
+    enum { TREES = sizeof trees / sizeof *trees };
+    test_begin();
+    temp_begin();
+    model_path = strdup(temp_path("model.safetensors"));
+    cert_path = strdup(temp_path("cert.json"));
+    for (case_no = 0; case_no < TREES; case_no++) expect(trees[case_no].root, "3", trees[case_no].why);
+    expect(LOOK("2", "0"), "4", "heads or its table");
+    expect(LOOK("2", "1"), "5", NULL);
+    expect(LOOK("2", "1"), "6", "heads or its table");
+    expect(trees[0].root, "1e80", "tokens is missing");
+    expect(trees[0].root, "2.5", "tokens is missing");
+    expect(trees[0].root, "0", "tokens is missing");
+    not_finite();
+    free(model_path), free(cert_path);
+    return test_end("tree", "%d trees", TREES + 6);
+}
