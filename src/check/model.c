@@ -14,7 +14,8 @@ static double item(const cJSON *list, int i) { return cJSON_GetNumberValue(cJSON
 /* The tensor of this name as doubles; one of rank 1 is a row.  Not there: none. */
 static ck_mat tensor(ck *c, const char *name)
 {
-    const cJSON *t = ck_get(c->header, name), *shape = ck_get(t, "shape"), *at = ck_get(t, "data_offsets");
+    cJSON *t = cJSON_GetObjectItemCaseSensitive(c->header, name);
+    const cJSON *shape = ck_get(t, "shape"), *at = ck_get(t, "data_offsets");
     const char *dtype = cJSON_GetStringValue(ck_get(t, "dtype"));
     const int rank = cJSON_GetArraySize(shape);
     const double rows = rank == 2 ? item(shape, 0) : 1, cols = item(shape, rank - 1), begin = item(at, 0);
@@ -29,7 +30,8 @@ static ck_mat tensor(ck *c, const char *name)
         m.v[i / m.cols * m.ld + i % m.cols] = (double)from[i];
         if (!isfinite(from[i]) && !*c->bad) snprintf(c->bad, sizeof c->bad, "%.63s", name);
     }
-    c->used++;
+    c->used += t->valueint == 0; /* once, however many nodes name it */
+    t->valueint = 1;
     return m;
 }
 

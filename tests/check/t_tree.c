@@ -136,6 +136,23 @@ static void expect(const char *root, const char *tokens, const char *why)
     free(tree), free(file);
 }
 
+/* A tensor that is named twice does not stand for one that is not named. */
+static void left_over(void)
+{
+    static const tree_tensor list[] = {
+        { "embed.weight", 6, 4 }, { "head.weight", 6, 4 }, { "a.weight", 4, 4 }, { "b", 4, 4 }
+    };
+    char *tree = tree_of(SEQ(SEQ(LIN("a") "," LIN("a")) "," HEAD), "3");
+    for (int count = 3; count <= 4; count++) {
+        size_t len;
+        char *file = tree_file(tree, list, count, &len);
+        const taut_checked r = verdict(tree, file, len, false);
+        CHECK(count == 3 ? r.holds : !r.holds && strstr(r.why, "does not name"), r.why);
+        free(file);
+    }
+    free(tree);
+}
+
 /* reach and a norm layer's norm, with a NaN first or last. */
 static void not_finite(void)
 {
@@ -178,6 +195,7 @@ int main(void)
     expect(trees[0].root, "2.5", "tokens is missing");
     expect(trees[0].root, "0", "tokens is missing");
     not_finite();
+    left_over();
     free(model_path), free(cert_path);
     return test_end("tree", "%d trees", TREES + 6);
 }
