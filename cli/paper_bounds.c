@@ -91,8 +91,8 @@ static taut_status one_draw(double *sum, double *exact, const kind *k, int64_t n
     double truth = NAN;
     taut_status s = exact_slope(&truth, &h, n, k->causal);
     if (!s)
-        s = taut_published_list(list,
-                                &(taut_published_at){ h.x, h.w[0], h.w[1], h.w[2], NULL, n, D, D, 0.125, k->causal });
+        s = taut_published_list(
+            list, &(taut_published_at){ h.x, h.w[0], h.w[1], h.w[2], NULL, n, D, D, 0.125, k->causal, false });
     if (!s) {
         const taut_attention_weights w = { .width = D,
                                            .heads = 1,

@@ -1,5 +1,5 @@
-/* Two clusters.  Rows 2..n of the derivative depend on x_1 through P_21 (I + P_22 (x_1 - x_2)(A x_2)^T), so
- *     ||J|| >= sqrt(n-1) P_21 ||V (I + P_22 (x_1 - x_2)(A x_2)^T)||,   P_21 = 1 / (1 + (n-1) e^-gap).
+/* Two clusters, unmasked.  Rows 2..n of the derivative depend on x_1 through P_21 V (I + (1 - P_21)(x_1 - x_2)(A x_2)^T), so
+ *     ||J|| >= sqrt(n-1) P_21 ||V (I + (1 - P_21)(x_1 - x_2)(A x_2)^T)||,   P_21 = 1 / (1 + (n-1) e^-gap).
  * Eigenvalues.  A = s W_K^T W_Q (width x width) and s W_Q W_K^T (dh x dh) have the same ones but for zeros: if
  * s W_Q W_K^T z = g z, then A (W_K^T z) = g W_K^T z.  So the small matrix is enough.
  *     g >= 0: x_1 = u, x_2 = u/2, gap g/4;      g < 0: x_1 = u, x_2 = -u, gap 2 |g|.

@@ -114,11 +114,12 @@ static taut_status up_map(taut_up *out, taut_up branch, const taut_exact *e, con
     return s;
 }
 
-/* The slope along the direction found, in double. */
-static taut_status witness(double *lower, const taut_exact *e, const double *x, const double *direction, taut_shape in)
+/* The slope of a map along the direction found, in double. */
+static taut_status witness(double *lower, const taut_exact *e, const taut_module *map, const double *x,
+                           const double *direction, taut_shape in)
 {
     taut_probe p;
-    taut_status s = taut_probe_create(&p, e->map, e->k, x, in, NULL);
+    taut_status s = taut_probe_create(&p, map, e->k, x, in, NULL);
     if (s) return s;
     taut_real *ty = e->k->alloc(taut_len(p.out));
     if (ty) {
@@ -135,25 +136,29 @@ static taut_status witness(double *lower, const taut_exact *e, const double *x, 
     return s;
 }
 
-/* Lower bound of one bare head on the model's kernels. */
-static taut_status one_head(taut_head_measure *out, const taut_capture *c, int layer, int64_t head, const double *z,
-                            int64_t t, const taut_slope_options *o)
+/* Lower bound of one bare head: found on the model's kernels, evaluated in double. */
+static taut_status one_head(taut_head_measure *out, const taut_capture *c, const taut_exact *e, int layer, int64_t head,
+                            const double *z, const taut_slope_options *o)
 {
-    taut_module *m = taut_attention_bare(c->m->k, c->layer[layer].attention, head, 1);
-    if (!m) return taut_no_memory("a head");
+    const taut_shape in = { 1, e->w.tq, e->w.width };
+    taut_module *m = taut_attention_bare(c->m->k, c->layer[layer].attention, head, 1),
+                *twin = taut_attention_bare(e->k, e->attention, head, 1);
+    double *direction = taut_malloc((size_t)(taut_len(in) + 1) * sizeof *direction);
     taut_probe p;
     taut_slope slope;
-    taut_status s = taut_probe_create(&p, m, c->m->k, z, (taut_shape){ 1, t, c->m->spec.width }, NULL);
+    taut_status s = m && twin && direction ? taut_probe_create(&p, m, c->m->k, z, in, NULL) : taut_no_memory("a head");
     if (!s) {
-        s = taut_slope_find(&slope, NULL, &p, o);
+        s = taut_slope_find(&slope, direction, &p, o);
         taut_probe_free(&p);
     }
-    if (!s) out->lower = slope.value;
-    taut_module_free(m);
+    if (!s) s = witness(&out->lower, e, twin, z, direction, in);
+    taut_module_free(m), taut_module_free(twin);
+    free(direction);
     return s;
 }
 
-/* [W b] and [x 1] in the place of W and x, as the papers' formulas know no biases; exact for softmax attention. */
+/* [W b] and [x 1] in the place of W and x, as the papers' formulas know no biases; exact for softmax attention.  b_K adds
+ * the same to all logits of a query and b_V the same to every output: their columns are 0. */
 static double *with_column(const double *w, const double *b, double fill, int64_t rows, int64_t d)
 {
     double *out = taut_malloc((size_t)(rows * (d + 1) + 1) * sizeof *out);
@@ -174,15 +179,20 @@ static bool any(const double *x, int64_t n)
 static taut_status publish(taut_head_measure *out, const taut_attention_weights *w, int64_t head, const double *z)
 {
     const int64_t at = head * w->dh * w->width, b = head * w->dh;
-    taut_published_at p = { z, w->wq + at, w->wk + at, w->wv + at, NULL, w->tq, w->width, w->dh, w->scale, w->causal };
+    taut_published_at p = { z,     w->wq + at, w->wk + at, w->wv + at, w->bq ? w->bq + b : NULL, w->tq, w->width,
+                            w->dh, w->scale,   w->causal,  false };
     for (int i = 0; i < TAUT_PUBLISHED; i++) out->published[i].value = NAN;
     if (w->rope || w->alibi) return TAUT_OK; /* no formula knows them */
-    if (!any(w->bq, w->heads * w->dh) && !any(w->bk, w->heads * w->dh)) return taut_published_list(out->published, &p);
-    double *x = with_column(z, NULL, 1, w->tq, w->width), *q = with_column(p.wq, w->bq + b, 0, w->dh, w->width);
-    double *k = with_column(p.wk, w->bk + b, 0, w->dh, w->width), *v = with_column(p.wv, w->bv + b, 0, w->dh, w->width);
-    p = (taut_published_at){ x, q, k, v, NULL, w->tq, w->width + 1, w->dh, w->scale, w->causal };
-    const taut_status s = x && q && k && v ? taut_published_list(out->published, &p)
-                                           : taut_no_memory("published bounds");
+    if (!any(p.bq, w->dh)) p.bq = NULL;
+    taut_status s = taut_published_list(out->published, &p);
+    if (s || !p.bq) return s;
+    taut_published lifted[TAUT_PUBLISHED]; /* Theorem E.3 knows b_Q, the others take it as a feature */
+    double *x = with_column(z, NULL, 1, w->tq, w->width), *q = with_column(p.wq, p.bq, 0, w->dh, w->width);
+    double *k = with_column(p.wk, NULL, 0, w->dh, w->width), *v = with_column(p.wv, NULL, 0, w->dh, w->width);
+    p = (taut_published_at){ x, q, k, v, NULL, w->tq, w->width + 1, w->dh, w->scale, w->causal, true };
+    s = x && q && k && v ? taut_published_list(lifted, &p) : taut_no_memory("published bounds");
+    for (int i = 0; !s && i < TAUT_PUBLISHED; i++)
+        if (!isnan(lifted[i].value)) out->published[i] = lifted[i];
     free(x), free(q), free(k), free(v);
     return s;
 }
@@ -198,7 +208,8 @@ static taut_status measure_heads(taut_layer_measure *m, const taut_local_bound *
         m->head[h].upper = bound[h].flat.v;
         m->head[h].exact = o->exact ? up_attention_exact(&e->w, &at, h).v : INFINITY;
         m->head[h].upper = fmin(m->head[h].upper, m->head[h].exact);
-        if (!e->w.alibi) s = one_head(&m->head[h], c, m->layer, h, z, m->tokens, &o->slope);
+        m->head[h].lower = NAN; /* one head of ALiBi is no module of its own: not searched */
+        if (!e->w.alibi) s = one_head(&m->head[h], c, e, m->layer, h, z, &o->slope);
         if (!s && o->published) s = publish(&m->head[h], &e->w, h, z);
     }
     return s;
@@ -218,7 +229,7 @@ static taut_status search(taut_layer_measure *m, double *direction, const taut_c
     }
     taut_module_free(map);
     m->lower = m->slope.value;
-    m->probable = taut_slope_probable(m->slope.value, m->slope.steps, taut_len(in), 1e-9);
+    m->probable = taut_slope_probable(&m->slope, o, taut_len(in), 1e-9);
     return s;
 }
 
@@ -254,7 +265,7 @@ taut_status taut_layer_measure_at(taut_layer_measure *m, const taut_capture *c, 
     if (!s) radii(m, z, in.t, in.d);
     if (!s) s = search(m, direction, c, x, in, &o->slope);
     if (!s && taut_exact_create(&e, c, layer, map, in.t) == TAUT_OK) { /* else found, but not proved */
-        s = witness(&m->lower, &e, x, direction, in);
+        s = witness(&m->lower, &e, e.map, x, direction, in);
         if (!s) s = prove(m, c, &e, x, z, o);
         taut_exact_free(&e);
     }

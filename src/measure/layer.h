@@ -17,7 +17,8 @@ typedef struct {
 } taut_layer_options;
 
 typedef struct {
-    double lower, upper, exact;               /* of the bare head; exact: proved, +inf where not asked for */
+    double lower, upper, exact;               /* of the bare head; exact: proved, +inf where not asked for; lower: NaN
+                                               * where it is not searched (ALiBi) */
     taut_published published[TAUT_PUBLISHED]; /* if asked for; NaN where a formula does not apply */
 } taut_head_measure;
 

@@ -11,7 +11,7 @@ double castin_3_3(double n, double a, double nv) { return sqrt(3) * nv * sqrt(a 
 
 double castin_3_5(double a, double nv) { return nv * (1 + 3 * a) * exp(2 * a); }
 
-double castin_3_4_lower(double n, double gap) { return sqrt(n - 1) / (1 + (n - 1) * exp(-gap)); }
+double castin_3_4_lower(double n, double gap, double nm) { return nm * sqrt(n - 1) / (1 + (n - 1) * exp(-gap)); }
 
 double castin_3_6_lower(double half_gap) { return half_gap / 2 * exp(half_gap); }
 

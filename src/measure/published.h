@@ -6,6 +6,8 @@
  * Smooth Is
  * Attention?" (castin); "Pay Attention to Attention Distribution" (jasmin).
  *
+ * nm = ||W_V (I + (1 - P_21) (x_1 - x_2) (A x_2)^T)|| at the two clusters (adversarial.c); at least 1 for W_V = I.
+ *
  * n tokens; a = ||A|| R^2 with A = s W_K^T W_Q and R the longest token; nv, nq, nk norms of W_V, W_Q, W_K. */
 #ifndef TAUT_MEASURE_PUBLISHED_H
 #define TAUT_MEASURE_PUBLISHED_H
@@ -18,7 +20,8 @@ double printed_specformer_1(double n, double x_frobenius, double nv, double nqk)
 double printed_castin_3_3(double n, double a, double nv); /* 4n + 1; sound, looser than its own proof */
 double castin_3_3(double n, double a, double nv);         /* n + 1; also Theorem 4.3, masked */
 double castin_3_5(double a, double nv);                   /* any n, unmasked */
-double castin_3_4_lower(double n, double gap);            /* somewhere in the ball, V = I; gap = 2 R^2 gamma */
+double castin_3_4_lower(double n, double gap,
+                        double nm);               /* somewhere in the ball, unmasked; gap = 2 R^2 gamma, nm below */
 double castin_3_6_lower(double half_gap);         /* the same for n = exp(2 gamma R^2), large R; half_gap = gamma R^2 */
 double printed_castin_4_4(double a, double nv);   /* any n, masked */
 double castin_4_4(double n, double a, double nv); /* what holds instead */
@@ -36,6 +39,7 @@ typedef struct {
     int64_t n, width, dh;
     double scale;
     bool causal;
+    bool lifted; /* the last feature is a 1 that carries a bias: inputs made up for the ball do not have it */
 } taut_published_at;
 
 typedef enum { TAUT_ABOVE, TAUT_BELOW, TAUT_OTHER_LAYER } taut_published_side;
@@ -47,6 +51,7 @@ typedef struct {
 } taut_published;
 enum { TAUT_PUBLISHED = 18 };
 
-/* All of them for this head; those that do not apply (masked ones without a mask, E.3 without a bias) are NaN. */
+/* All of them for this head; those that do not apply (masked ones without a mask, E.3 without a bias, 3.4 with a mask or
+ * a bias) are NaN. */
 taut_status taut_published_list(taut_published out[TAUT_PUBLISHED], const taut_published_at *) TAUT_MUST_USE;
 #endif

@@ -153,15 +153,36 @@ static taut_attention_bound up_global(const numbers *s)
     return b;
 }
 
-/* Proposition 3.4 at this radius, for the published construction; NaN where it has none. */
+/* ||W_V (I + rest (x_1 - x_2) (A x_2)^T)|| at the clusters of radius r; rest = 1 - P_21. */
+static double cluster_factor(const numbers *s, const taut_clusters *c, double rest)
+{
+    const taut_published_at *at = s->at;
+    const int64_t d = at->width, dh = at->dh;
+    double *m = taut_malloc((size_t)(dh * d + 2 * d + 2 * dh) * sizeof *m);
+    if (!m) return NAN;
+    double *apart = m + dh * d, *ax = apart + d, *q = ax + d, *v = q + dh;
+    for (int64_t i = 0; i < d; i++) apart[i] = s->r * (c->alone[i] - c->rest[i]);
+    multiply(q, at->wq, c->rest, dh, 1, d, false, s->r);
+    multiply(ax, q, at->wk, 1, d, dh, false, at->scale);
+    multiply(v, at->wv, apart, dh, 1, d, false, rest);
+    for (int64_t i = 0; i < dh * d; i++) m[i] = at->wv[i] + v[i / d] * ax[i % d];
+    const double norm = est_norm(m, dh, d);
+    free(m);
+    return norm;
+}
+
+/* Proposition 3.4 at this radius, for the published construction, with the W_V that it leaves out; NaN where it has none,
+ * with a mask (query k sees k keys) and with a bias. */
 static double lower_3_4(const numbers *s)
 {
     taut_clusters c;
     const taut_published_at *at = s->at;
+    if (at->causal || at->lifted || at->bq) return NAN;
     if (taut_clusters_castin(&c, &(taut_logits){ at->wq, at->wk, at->dh, at->width, at->scale })) return NAN;
-    const double gap = c.gap * s->r * s->r;
+    const double gap = c.gap * s->r * s->r, others = (double)(at->n - 1) * exp(-gap);
+    const double nm = gap > 0 ? cluster_factor(s, &c, others / (1 + others)) : NAN;
     taut_clusters_free(&c);
-    return gap > 0 ? castin_3_4_lower((double)at->n, gap) : NAN;
+    return castin_3_4_lower((double)at->n, gap, nm);
 }
 
 taut_status taut_published_list(taut_published out[TAUT_PUBLISHED], const taut_published_at *at)
@@ -188,9 +209,9 @@ taut_status taut_published_list(taut_published out[TAUT_PUBLISHED], const taut_p
         { "printed_castin_c_3", TAUT_ABOVE, true, b ? NAN : printed_castin_c_3(n, s.rho, s.diameter, s.nv) },
         { "castin_c_3", TAUT_ABOVE, true, b ? NAN : castin_c_3(n, s.rho, s.diameter, s.diameter_t, s.nv) },
         { "printed_castin_e_3", TAUT_ABOVE, false,
-          b ? printed_castin_e_3(n, s.r, s.a, root * s.nk, root * s.nq, root * s.bq, s.nv) : NAN },
+          b && !m ? printed_castin_e_3(n, s.r, s.a, root * s.nk, root * s.nq, root * s.bq, s.nv) : NAN },
         { "castin_e_3", TAUT_ABOVE, false,
-          b ? castin_e_3(n, s.r, s.a, root * s.nk, root * s.nq, root * s.bq, s.nv) : NAN },
+          b && !m ? castin_e_3(n, s.r, s.a, root * s.nk, root * s.nq, root * s.bq, s.nv) : NAN },
         { "jasmin_3", TAUT_ABOVE, true, b ? NAN : jasmin_3(s.nv, s.np, s.nx, s.a, s.nm) },
         { "jasmin_c", TAUT_ABOVE, true, b ? NAN : jasmin_c(s.nv, s.np, s.xm, s.xat, s.nx, s.a) },
         { "taut_global_flat", TAUT_ABOVE, false, ours.flat.v },

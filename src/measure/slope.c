@@ -13,7 +13,8 @@
  * with a zero vector.  Start vectors are gaussian, keyed by (seed, example).
  * Probabilistic bound: Kuczynski and Wozniakowski (1992), Lanczos on J^T J from a gaussian start: lam_max (1 - e) >
  * theta_k with
- * probability at most 1.648 sqrt(n) exp(-sqrt(e) (2k - 1)).  Their constant is quoted, not proved here. */
+ * probability at most 1.648 sqrt(n) exp(-sqrt(e) (2k - 1)).  Their constant is quoted, not proved here.  Which k it stops
+ * at depends on the start, so each k that is allowed gets its share of the probability to fail. */
 #include "measure/slope.h"
 
 #include <math.h>
@@ -220,8 +221,10 @@ taut_status taut_slope_find(taut_slope *out, double *direction, taut_probe *p, c
     return s;
 }
 
-double taut_slope_probable(double value, int steps, int64_t n, double miss)
+double taut_slope_probable(const taut_slope *s, const taut_slope_options *o, int64_t n, double miss)
 {
-    const double root = log(1.648 * sqrt((double)n) / miss) / (2.0 * steps - 1);
-    return steps > 0 && root < 1 ? value / sqrt(1 - root * root) : INFINITY;
+    const int allowed = o->steps < 1 ? 1 : o->steps > MOST ? MOST : o->steps;
+    const double root = log(1.648 * sqrt((double)n) * allowed / miss) / (2.0 * s->steps - 1);
+    const bool says = o->method == TAUT_SLOPE_LANCZOS && s->steps > 0 && root < 1;
+    return says ? s->value / sqrt(1 - root * root) : INFINITY;
 }

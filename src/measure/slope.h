@@ -22,8 +22,8 @@ typedef struct {
 /* out has one entry an example.  direction (or NULL) gets v, in.n * in.t * in.d doubles, each example's of length 1. */
 taut_status taut_slope_find(taut_slope *out, double *direction, taut_probe *, const taut_slope_options *) TAUT_MUST_USE;
 
-/* PROBABILISTIC: above the truth except with probability `miss`, when `value` came from this many Lanczos steps on a
- * space of
- * dimension n; +inf when the steps do not suffice for any statement.  Never a bound in the sense of taut_up. */
-double taut_slope_probable(double value, int steps, int64_t n, double miss);
+/* PROBABILISTIC: above the truth except with probability `miss`, when these Lanczos options found it on a space of
+ * dimension n; +inf for power iteration, and when the steps do not suffice for any statement.  Never a bound in the sense
+ * of taut_up. */
+double taut_slope_probable(const taut_slope *, const taut_slope_options *, int64_t n, double miss);
 #endif

@@ -27,6 +27,14 @@ done
 check "exact mode" sh -c '"$TAUT" measure "$1" --exact --tokens 6 --json >"$2"' - "$run" "$tmp/exact.json"
 check "exact mode: says so" grep -q '"exact"' "$tmp/exact.json"
 check "exact mode: lower <= upper" ordered "$tmp/exact.json"
+strict() { # FILE: the same of the heads, without any slack
+    awk -F'[:,]' '/"lower"/ { low = $2 } /"upper"/ { n++; if ($2 != "null" && low + 0 > $2 + 0) bad++ }
+                  END { exit n == 0 || bad > 0 }' "$1"
+}
+check "a sharp search" sh -c '"$TAUT" measure "$1" --exact --tolerance 1e-7 --tokens 6 --json >"$2"' - "$run" "$tmp/sharp.json"
+check "a sharp search: lower <= upper" strict "$tmp/sharp.json"
+check "power: no probabilistic number" sh -c '"$TAUT" measure "$1" --method power --tokens 4 --json >"$2"' - "$run" "$tmp/power.json"
+check "power: no probabilistic number" grep -q '"probabilistic":.*null' "$tmp/power.json"
 check "one token" "$TAUT" measure "$run" --tokens 1
 check "in words, one layer" sh -c '"$TAUT" measure "$1" --layer 0 --tokens 8 >"$2"' - "$run" "$tmp/words"
 check "in words: the published bounds" grep -q "jasmin_3" "$tmp/words"

@@ -30,6 +30,8 @@ static double slope_at_x(law *l)
     return s.value;
 }
 
+static int stated;
+
 /* d = 1, A = -a, n = e^{2a} + 1: as tokens, as a measure of two atoms, and by the formulas. */
 static void two_clusters(void)
 {
@@ -56,7 +58,7 @@ static void two_clusters(void)
         double *tokens = doubles((int64_t)n);
         taut_clusters_tokens(tokens, &c, (int64_t)n, 1, 1);
         CHECK(!taut_published_list(
-                  p, &(taut_published_at){ tokens, &minus, &one, &one, NULL, (int64_t)n, 1, 1, 1, false }),
+                  p, &(taut_published_at){ tokens, &minus, &one, &one, NULL, (int64_t)n, 1, 1, 1, false, false }),
               "published");
         for (int i = 0; i < TAUT_PUBLISHED; i++) {
             if (p[i].side == TAUT_ABOVE && !isnan(p[i].value) && strncmp(p[i].name, "printed", 7) != 0 &&
@@ -108,7 +110,7 @@ static void general(void)
         head_begin(&l, 2, n, all[case_no], id, id, false);
         const double r = taut_clusters_radius(&c, n);
         taut_clusters_tokens(l.x, &c, n, 2, r);
-        const double found = slope_at_x(&l), least = castin_3_4_lower((double)n, r * r * c.gap);
+        const double found = slope_at_x(&l), least = castin_3_4_lower((double)n, r * r * c.gap, 1);
         CHECK_LE(least, found * (1 + 1e-9), "sqrt(n-1) P_21 is attained");
         CHECK_NEAR(least, sqrt((double)n - 1) / 2, 1e-9, "half the weight");
         law_end(&l);
@@ -179,10 +181,53 @@ static void pairs_found(void)
     }
 }
 
+/* The published lower bound is attained in the ball by the clusters it speaks of, with any W_V, and so below ours. */
+static void lower_holds(void)
+{
+    for (case_no = 0; case_no < effort(60); case_no++) {
+        const int64_t d = rng_int(1, 4), n = rng_int(1, 12);
+        const bool causal = case_no % 5 == 4;
+        double w[3][16], *x = doubles(n * d), bq[4] = { 0.3, 0, -1, 0 };
+        for (int i = 0; i < 3; i++) fill(w[i], d * d);
+        for (int64_t i = 0; i < d * d; i++) w[0][i] *= 2, w[2][i] *= case_no % 3; /* W_V = 0, too */
+        fill(x, n * d);
+        taut_published_at at = { x, w[0], w[1], w[2], NULL, n, d, d, 1, causal, false };
+        taut_published p[TAUT_PUBLISHED];
+        double lower = NAN, flat = NAN, r = 0;
+        CHECK(!taut_published_list(p, &at), "made");
+        for (int i = 0; i < TAUT_PUBLISHED; i++) {
+            if (strcmp(p[i].name, "castin_3_4_lower") == 0) lower = p[i].value;
+            if (strcmp(p[i].name, "taut_global_flat") == 0) flat = p[i].value;
+        }
+        CHECK(!causal || isnan(lower), "no statement with a mask");
+        CHECK(!(lower > flat), "lower <= ours");
+        CHECK(case_no % 3 || isnan(lower) || lower == 0, "W_V = 0");
+        taut_clusters c;
+        CHECK(!taut_clusters_castin(&c, &(taut_logits){ w[0], w[1], d, d, 1 }), "made");
+        for (int64_t i = 0; i < n; i++) r = fmax(r, norm(x + i * d, d));
+        if (!isnan(lower)) {
+            law l;
+            head_begin(&l, d, n, w[0], w[1], w[2], false);
+            taut_clusters_tokens(l.x, &c, n, d, r);
+            CHECK_LE(lower, slope_at_x(&l) * (1 + 1e-8), "attained by the clusters");
+            law_end(&l);
+            stated++;
+        }
+        at.bq = bq;
+        CHECK(!taut_published_list(p, &at), "made");
+        for (int i = 0; i < TAUT_PUBLISHED; i++)
+            CHECK(strcmp(p[i].name, "castin_3_4_lower") != 0 || isnan(p[i].value), "no statement with a bias");
+        taut_clusters_free(&c);
+        free(x);
+    }
+    CHECK(stated > effort(60) / 4, "often enough");
+}
+
 int main(void)
 {
     test_begin();
     two_clusters();
+    lower_holds();
     masked();
     guards();
     general();

@@ -95,6 +95,59 @@ static void layers(void)
     }
 }
 
+static double *weight_of(taut_model *m, const char *path)
+{
+    for (int i = 0; i < m->weights; i++)
+        if (strstr(m->weight[i].path, path)) return (double *)m->values + m->weight[i].offset;
+    return NULL;
+}
+
+static double published(const taut_head_measure *h, const char *name)
+{
+    for (int i = 0; i < TAUT_PUBLISHED; i++)
+        if (h->published[i].name && strcmp(h->published[i].name, name) == 0) return h->published[i].value;
+    return NAN;
+}
+
+/* The papers' numbers beside a head with biases: b_K and b_V change none of them, b_Q brings Theorem E.3, W_V = 0 leaves no
+ * lower bound above 0. */
+static void publishes(void)
+{
+    const taut_layer_options o = { { TAUT_SLOPE_LANCZOS, 60, 1e-9, 1 }, true, true, true, 0 };
+    const int32_t ids[] = { 1, 4, 2, 2, 6, 0 };
+    taut_head_measure first[2];
+    taut_model *m = blank_model(recipes[2], 7, false);
+    must(taut_model_init(m, 3));
+    for (int64_t i = 0; i < m->slab; i++) ((double *)m->values)[i] = (float)(25 * ((double *)m->values)[i]);
+    for (case_no = 0; case_no < 4; case_no++) {
+        taut_capture *c = NULL;
+        taut_layer_measure l;
+        if (case_no == 1) weight_of(m, "attn.k.bias")[1] = 7, weight_of(m, "attn.v.bias")[2] = 1000;
+        if (case_no == 2) weight_of(m, "attn.q.bias")[0] = 2;
+        if (case_no == 3) memset(weight_of(m, "attn.v.weight"), 0, 16 * sizeof(double));
+        must(taut_capture_create(&c, m, 1, 6));
+        taut_capture_run(c, ids, 1, 6);
+        must(taut_layer_measure_at(&l, c, 0, TAUT_MAP_BARE, &o));
+        for (int64_t h = 0; h < 2; h++) {
+            const taut_head_measure *at = &l.head[h];
+            const double e3 = published(at, "castin_e_3");
+            CHECK_LE(at->lower, at->upper, "lower <= upper");
+            if (case_no == 0) first[h] = *at;
+            CHECK(!(published(at, "castin_3_4_lower") > published(at, "taut_global_flat")), "3.4 <= ours");
+            CHECK(isnan(e3) == !(case_no >= 2 && h == 0), "E.3 is there with a b_Q");
+            CHECK(isnan(e3) || at->lower <= e3, "E.3 holds");
+            for (int i = 0; case_no == 1 && i < TAUT_PUBLISHED; i++)
+                CHECK(at->published[i].value == first[h].published[i].value ||
+                          (isnan(at->published[i].value) && isnan(first[h].published[i].value)),
+                      "b_K and b_V are not in the derivative");
+            if (case_no == 3) CHECK_LE(at->lower, 1e-10, "a constant head; its b_V of 1000 leaves rounding");
+        }
+        taut_layer_measure_free(&l);
+        taut_capture_free(c);
+    }
+    taut_model_free(m);
+}
+
 /* Lengths: as many points as promised, the ones of a length beside each other; what is refused. */
 static void scatters(void)
 {
@@ -124,6 +177,7 @@ int main(void)
 {
     test_begin();
     layers();
+    publishes();
     scatters();
     return test_end("layer", "smallest upper / exact %.6f", tightest);
 }

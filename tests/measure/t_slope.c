@@ -191,9 +191,15 @@ static void bad_input(void)
     CHECK(taut_probe_create(&p, l.m, l.run.k, l.x, l.in, NULL) == TAUT_BAD_DATA, "so is an output that is not finite");
     ((double *)l.seen[2]->value)[0] = 1;
     law_end(&l);
-    CHECK(taut_slope_probable(1, 1, 4096, 1e-9) == INFINITY, "too few steps say nothing");
-    CHECK_NEAR(taut_slope_probable(1, 20, 4096, 1e-9), 1.32, 0.02, "20 steps, 4096 dimensions");
-    CHECK_NEAR(taut_slope_probable(1, 100, 4096, 1e-9), 1.0082, 0.0003, "100 steps");
+    taut_slope_options o = usual;
+    CHECK(taut_slope_probable(&(taut_slope){ 1, 0, 1 }, &o, 4096, 1e-9) == INFINITY, "too few steps say nothing");
+    CHECK_NEAR(taut_slope_probable(&(taut_slope){ 1, 0, 20 }, &o, 4096, 1e-9), 1.583, 0.001, "20 of 128 steps");
+    o.steps = 100000; /* cut to 128 */
+    CHECK_NEAR(taut_slope_probable(&(taut_slope){ 2, 0, 100 }, &o, 4096, 1e-9), 2.0235, 0.001, "100 of 128 steps");
+    o.steps = 1; /* one k: the theorem as it stands */
+    CHECK_NEAR(taut_slope_probable(&(taut_slope){ 1, 0, 20 }, &o, 4096, 1e-9), 1.3174, 0.001, "no choice of k");
+    o.method = TAUT_SLOPE_POWER;
+    CHECK(taut_slope_probable(&(taut_slope){ 1, 0, 100 }, &o, 4096, 1e-9) == INFINITY, "a theorem about Lanczos only");
 }
 
 int main(void)
