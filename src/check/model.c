@@ -131,14 +131,6 @@ static bool root_fits(const ck_node *root)
            (last == end || (ck_is(last, "scale") && last->k[0] > 0 && last->end == end));
 }
 
-/* How many nodes a tree can have at most: so many objects are in it. */
-static int objects(const cJSON *json)
-{
-    int count = 0;
-    for (; json; json = json->next) count += cJSON_IsObject(json) + objects(json->child);
-    return count;
-}
-
 void ck_model_read(ck *c)
 {
     char hex[65];
@@ -167,7 +159,9 @@ void ck_model_read(ck *c)
     c->width = (int64_t)constant(&f, "#width");
     c->unit = constant(&f, "?unit") != 0;
     c->embed = tensor(c, "embed.weight");
-    c->nodes = ck_room(c, objects(c->tree), sizeof *c->nodes);
+    int objects = 0; /* no fewer than nodes, and one more */
+    for (const char *p = tree; *p; p++) objects += *p == '{';
+    c->nodes = ck_room(c, objects, sizeof *c->nodes);
     if (c->unit ? c->embed.v != NULL : c->embed.cols != c->width)
         ck_fail(c, "model file: its inputs do not fit its embedding");
     build(c, ck_take(&f, "root"), NULL, c->width);
