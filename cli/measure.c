@@ -26,7 +26,9 @@ static int map_of(const cli_args *a)
 static bool read_lengths(taut_scatter_options *o, const char *text)
 {
     char part[3][24] = { "", "", "1" };
-    const int found = sscanf(text, "%23[0-9]:%23[0-9]:%23[0-9]", part[0], part[1], part[2]);
+    int two = 0, three = 0;
+    const int found = sscanf(text, "%23[0-9]:%23[0-9]%n:%23[0-9]%n", part[0], part[1], &two, part[2], &three);
+    if (text[three ? three : two]) return false; /* something behind it */
     int64_t *const to[] = { &o->first, &o->last, &o->step };
     for (int i = 0; i < 3; i++)
         if (!taut_number_int(to[i], part[i])) return false;
@@ -39,7 +41,7 @@ static taut_slope_options slope_options(const cli_args *a)
     const bool power = strcmp(method, "power") == 0;
     if (!power && strcmp(method, "lanczos") != 0) exit(cli_refuse(a, "--method is lanczos or power, not %s", method));
     return (taut_slope_options){ power ? TAUT_SLOPE_POWER : TAUT_SLOPE_LANCZOS,
-                                 (int)cli_int(a, "--steps", power ? 500 : 40, 1, 100000),
+                                 (int)cli_int(a, "--steps", power ? 500 : 40, 1, power ? 100000 : 128),
                                  cli_real(a, "--tolerance", 1e-4, 0, 1),
                                  (uint64_t)cli_int(a, "--seed", 1, 0, INT64_MAX) };
 }
@@ -114,7 +116,7 @@ static int tell_layers(const cli_args *a, cli_model *m, const taut_text *text, c
     taut_layer_measure *found = taut_calloc((size_t)m->model->spec.depth, sizeof *found);
     taut_status s = found ? measure_layers(a, m, text, about, found, &count) : taut_no_memory("layers");
     const char *csv = cli_text(a, "--csv", NULL);
-    if (!s && csv) s = measure_layers_csv(csv, found, count);
+    if (!s && csv) s = measure_layers_csv(csv, about, found, count);
     if (s)
         code = cli_fail(a);
     else if (cli_flag(a, "--json"))
@@ -150,6 +152,7 @@ static int tell_scatter(const cli_args *a, cli_model *m, const taut_text *text, 
     measure_scatter r = { .layer = o.layer,
                           .adversarial = cli_flag(a, "--adversarial"),
                           .head = cli_int(a, "--head", 0, 0, spec->heads - 1) };
+    if (taut_scatter_check(m->model, &o, r.adversarial)) return cli_fail(a);
     r.count = taut_scatter_count(&o, r.adversarial);
     taut_scatter_point *points = taut_calloc((size_t)r.count + 1, sizeof *points);
     double *n = taut_calloc((size_t)(2 * r.count) + 1, sizeof *n), *y = n + r.count;
@@ -157,7 +160,10 @@ static int tell_scatter(const cli_args *a, cli_model *m, const taut_text *text, 
     int code = EXIT_BAD;
     taut_status s = points && n ? scatter(a, m, text, &o, &r, points) : taut_no_memory("points");
     cli_bar_end();
-    for (int64_t i = 0; !s && i < r.count; i++) n[i] = (double)points[i].n, y[i] = points[i].value;
+    for (int64_t i = 0; !s && i < r.count; i++) { /* one or two adversarial tokens are no clusters: not fitted */
+        n[i] = r.adversarial && points[i].n < 3 ? 0 : (double)points[i].n;
+        y[i] = points[i].value;
+    }
     if (!s) r.growth = taut_growth_fit(n, y, r.count);
     if (!s && cli_text(a, "--csv", NULL)) s = measure_scatter_csv(cli_text(a, "--csv", NULL), &r);
     if (s)
@@ -168,6 +174,48 @@ static int tell_scatter(const cli_args *a, cli_model *m, const taut_text *text, 
         measure_print_scatter(about, &r), code = EXIT_DONE;
     free(points), free(n);
     return code;
+}
+
+/* Which options each way of measuring reads; the others would be ignored. */
+enum { LAYERS = 1, LENGTHS = 2, ADVERSARIAL = 4, NETWORK = 8 };
+static const struct {
+    const char *name;
+    int ways;
+} reads[] = {
+    { "--text", LAYERS | LENGTHS },
+    { "--data", LAYERS | LENGTHS | NETWORK },
+    { "--tokens", LAYERS },
+    { "--from", LAYERS },
+    { "--layer", LAYERS | LENGTHS | ADVERSARIAL },
+    { "--map", LAYERS | LENGTHS | ADVERSARIAL },
+    { "--ball", LAYERS },
+    { "--exact", LAYERS },
+    { "--lengths", LENGTHS | ADVERSARIAL },
+    { "--samples", LENGTHS },
+    { "--adversarial", ADVERSARIAL },
+    { "--head", ADVERSARIAL },
+    { "--radius", ADVERSARIAL },
+    { "--castin", ADVERSARIAL },
+};
+
+/* EXIT_DONE, or what the refusal answers. */
+static int check_options(const cli_args *a)
+{
+    const int way = cli_flag(a, "--network")       ? NETWORK
+                    : cli_flag(a, "--adversarial") ? ADVERSARIAL
+                    : cli_flag(a, "--lengths")     ? LENGTHS
+                                                   : LAYERS;
+    for (size_t i = 0; i < sizeof reads / sizeof *reads; i++) {
+        if ((reads[i].ways & way) || !cli_flag(a, reads[i].name)) continue;
+        if (reads[i].ways == ADVERSARIAL && way != NETWORK)
+            return cli_refuse(a, "%s is for --adversarial", reads[i].name);
+        if (way == LAYERS) return cli_refuse(a, "%s is for --lengths", reads[i].name);
+        return cli_refuse(a, "%s has no meaning with %s", reads[i].name,
+                          way == NETWORK       ? "--network"
+                          : way == ADVERSARIAL ? "--adversarial"
+                                               : "--lengths");
+    }
+    return EXIT_DONE;
 }
 
 static int run(const cli_args *a)
@@ -181,9 +229,10 @@ static int run(const cli_args *a)
         return cli_refuse(a, "no map is called %s (bare, attention, branch, residual, block)%s%s",
                           cli_text(a, "--map", ""), near ? "; did you mean " : "", near ? near : "");
     }
+    if (check_options(a)) return EXIT_BAD;
     if (cli_model_open(&m, a->operand[0], k, (uint64_t)cli_int(a, "--seed", 1, 0, INT64_MAX))) return cli_fail(a);
     const measure_about about = { a->operand[0], cli_text(a, "--text", cli_text(a, "--data", m.data.source)),
-                                  (taut_map)map, cli_real(a, "--ball", 0, 0, 1e30) };
+                                  (taut_map)map, cli_real(a, "--ball", 0, 0, 1e30), slope_options(a).tolerance };
     const bool lengths = cli_flag(a, "--lengths") || cli_flag(a, "--adversarial");
     int code;
     if (m.model->spec.arch == TAUT_ARCH_FORECASTER)
@@ -191,7 +240,10 @@ static int run(const cli_args *a)
     else if (cli_flag(a, "--network")) {
         const taut_slope_options o = slope_options(a);
         code = measure_network(a, &m, &o);
-    } else if (lengths && !m.vocab)
+    } else if (!m.vocab && (cli_flag(a, "--text") || cli_flag(a, "--tokens")))
+        code = cli_refuse(a, "%s reads images: %s is for texts", a->operand[0],
+                          cli_flag(a, "--text") ? "--text" : "--tokens");
+    else if (lengths && !m.vocab)
         code = cli_refuse(a, "%s reads images, which have one length", a->operand[0]);
     else if (!cli_flag(a, "--adversarial") && m.vocab && open_text(&text, a, &m))
         code = cli_fail(a);

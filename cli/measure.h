@@ -11,12 +11,13 @@
 typedef struct {
     const char *model, *source;
     taut_map map;
-    double ball; /* 0: none */
+    double ball;      /* 0: none */
+    double tolerance; /* of the search */
 } measure_about;
 
 void measure_print_layers(const measure_about *, const taut_layer_measure *, int count);
 cJSON *measure_layers_json(const measure_about *, const taut_layer_measure *, int count);
-taut_status measure_layers_csv(const char *path, const taut_layer_measure *, int count);
+taut_status measure_layers_csv(const char *path, const measure_about *, const taut_layer_measure *, int count);
 
 typedef struct {
     const taut_scatter_point *point;

@@ -48,7 +48,8 @@ cJSON *measure_layers_json(const measure_about *a, const taut_layer_measure *m, 
         cJSON_AddNumberToObject(row, "steps", m[l].slope.steps);
         cJSON_AddNumberToObject(row, "probabilistic", m[l].probable);
         cJSON_AddItemToObject(row, "upper", up_json(m[l].upper));
-        cJSON_AddNumberToObject(row, "gap", m[l].upper.v / m[l].lower);
+        cJSON_AddNumberToObject(row, "gap", m[l].lower > 0 ? m[l].upper.v / m[l].lower : NAN);
+        cJSON_AddBoolToObject(row, "converged", m[l].slope.residual <= a->tolerance);
         if (a->ball > 0) cJSON_AddItemToObject(row, "ball", up_json(m[l].ball));
         cJSON *parts = cJSON_AddObjectToObject(row, "attention");
         cJSON_AddItemToObject(parts, "triangle", up_json(m[l].parts.triangle));
@@ -89,20 +90,53 @@ static taut_status store(table *t, const char *path, bool whole)
     return s;
 }
 
-taut_status measure_layers_csv(const char *path, const taut_layer_measure *m, int count)
+/* ,number; empty for NaN: there is none. */
+static bool add_number(table *t, double v)
+{
+    char cell[32];
+    snprintf(cell, sizeof cell, isnan(v) ? "," : ",%.17g", v);
+    return add(t, cell);
+}
+
+/* ,"text" with its quotes doubled */
+static bool add_text(table *t, const char *text)
+{
+    bool whole = add(t, ",\"");
+    for (; whole && *text; text++) whole = add(t, *text == '"' ? "\"\"" : (char[]){ *text, '\0' });
+    return whole && add(t, "\"");
+}
+
+static bool add_head(table *t, const measure_about *a, const taut_layer_measure *m, int64_t h)
+{
+    const taut_head_measure *head = &m->head[h];
+    char line[96];
+    snprintf(line, sizeof line, "%d,%lld,%s", m->layer, (long long)h, taut_map_names[TAUT_MAP_BARE]);
+    bool whole = add(t, line) && add_text(t, a->source);
+    snprintf(line, sizeof line, ",%lld,%.9g", (long long)m->tokens, m->radius);
+    whole = whole && add(t, line) && add_number(t, head->lower) && add_number(t, NAN) && add_number(t, head->upper) &&
+            add_number(t, head->exact < INFINITY ? head->exact : NAN);
+    for (int i = 0; whole && i < TAUT_PUBLISHED; i++) whole = add_number(t, head->published[i].value);
+    return whole && add(t, "\n");
+}
+
+taut_status measure_layers_csv(const char *path, const measure_about *a, const taut_layer_measure *m, int count)
 {
     table t = { NULL, 0, 0 };
-    char line[256];
-    bool whole = add(&t, "layer,head,tokens,radius,lower,residual,upper\n");
+    char line[96];
+    const bool heads = count > 0 && m[0].head;
+    bool whole = add(&t, "layer,head,map,text,tokens,radius,lower,residual,upper,exact");
+    for (int i = 0; heads && whole && i < TAUT_PUBLISHED; i++)
+        whole = add(&t, ",") && add(&t, m[0].head[0].published[i].name);
+    whole = whole && add(&t, "\n");
     for (int l = 0; l < count; l++) {
-        snprintf(line, sizeof line, "%d,,%lld,%.9g,%.17g,%.3g,%.17g\n", m[l].layer, (long long)m[l].tokens, m[l].radius,
-                 m[l].lower, m[l].slope.residual, m[l].upper.v);
-        whole = whole && add(&t, line);
-        for (int64_t h = 0; m[l].head && h < m[l].heads; h++) {
-            snprintf(line, sizeof line, "%d,%lld,%lld,%.9g,%.17g,,%.17g\n", m[l].layer, (long long)h,
-                     (long long)m[l].tokens, m[l].radius, m[l].head[h].lower, m[l].head[h].upper);
-            whole = whole && add(&t, line);
-        }
+        snprintf(line, sizeof line, "%d,,%s", m[l].layer, taut_map_names[m[l].map]);
+        whole = whole && add(&t, line) && add_text(&t, a->source);
+        snprintf(line, sizeof line, ",%lld,%.9g", (long long)m[l].tokens, m[l].radius);
+        whole = whole && add(&t, line) && add_number(&t, m[l].lower) && add_number(&t, m[l].slope.residual) &&
+                add_number(&t, m[l].upper.v) && add_number(&t, NAN);
+        for (int i = 0; heads && whole && i < TAUT_PUBLISHED; i++) whole = add_number(&t, NAN);
+        whole = whole && add(&t, "\n");
+        for (int64_t h = 0; whole && m[l].head && h < m[l].heads; h++) whole = add_head(&t, a, &m[l], h);
     }
     return store(&t, path, whole);
 }

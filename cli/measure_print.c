@@ -15,6 +15,15 @@ static void print_about(const measure_about *a)
            map_formula[a->map]);
 }
 
+/* A number, or - where there is none. */
+static const char *or_dash(char dst[32], const char *format, double v)
+{
+    snprintf(dst, 32, isfinite(v) ? format : "-", v);
+    return dst;
+}
+
+static double gap_of(double upper, double lower) { return lower > 0 ? upper / lower : NAN; }
+
 /* ||W_O|| sqrt(sum_h L_h^2) without ||W_O||: for the bare map. */
 static double together(const taut_layer_measure *m, int formula)
 {
@@ -62,10 +71,11 @@ static void print_heat(const taut_layer_measure *m, int count)
 
 static void print_heads(const taut_layer_measure *m)
 {
+    char lower[32], gap[32];
     printf("heads of layer %d, bare:      lower       upper       gap\n", m->layer);
     for (int64_t h = 0; m->head && h < m->heads; h++)
-        printf("  %3lld                 %11.6g %11.6g %9.3g\n", (long long)h, m->head[h].lower, m->head[h].upper,
-               m->head[h].upper / m->head[h].lower);
+        printf("  %3lld                 %11s %11.6g %9s\n", (long long)h, or_dash(lower, "%.6g", m->head[h].lower),
+               m->head[h].upper, or_dash(gap, "%.3g", gap_of(m->head[h].upper, m->head[h].lower)));
     for (int i = 0; m->head && i < TAUT_PUBLISHED; i++) {
         double most = 0;
         for (int64_t h = 0; h < m->heads; h++) most = fmax(most, m->head[h].published[i].value);
@@ -79,13 +89,17 @@ static void print_heads(const taut_layer_measure *m)
 
 void measure_print_layers(const measure_about *about, const taut_layer_measure *m, int count)
 {
-    char up[32], ball[32];
+    char up[32], ball[32], gap[32];
+    bool early = false;
     print_about(about);
     printf("layer  tokens  radius       lower   residual       upper     gap%s%s    jasmin_3  castin_3_3  specformer\n",
            about->ball > 0 ? "        ball" : "", "");
     for (int l = 0; l < count; l++) {
-        printf("%5d %7lld %7.4g %11.6g   %8.1e %11s %7.3g", m[l].layer, (long long)m[l].tokens, m[l].radius, m[l].lower,
-               m[l].slope.residual, up_text(up, m[l].upper), m[l].upper.v / m[l].lower);
+        const bool stopped = m[l].slope.residual > about->tolerance;
+        early |= stopped;
+        printf("%5d %7lld %7.4g %11.6g%s  %8.1e %11s %7s", m[l].layer, (long long)m[l].tokens, m[l].radius, m[l].lower,
+               stopped ? "*" : " ", m[l].slope.residual, up_text(up, m[l].upper),
+               or_dash(gap, "%.3g", gap_of(m[l].upper.v, m[l].lower)));
         if (about->ball > 0) printf(" %11s", up_text(ball, m[l].ball));
         print_formula(&m[l], "jasmin_3");
         print_formula(&m[l], formula_named(&m[l], "castin_3_3") >= 0 &&
@@ -97,6 +111,10 @@ void measure_print_layers(const measure_about *about, const taut_layer_measure *
     }
     printf("lower: found, attained by a direction.  upper: proved.  The last three: sqrt(sum over heads of the "
            "squares), without W_O\n");
+    if (early)
+        printf("* its steps ended before the residual was at most %g (--tolerance): more of them may find a steeper "
+               "direction\n",
+               about->tolerance);
     print_heat(m, count);
     if (count == 1) print_heads(&m[0]);
 }
@@ -136,7 +154,14 @@ void measure_print_scatter(const measure_about *about, const measure_scatter *s)
     print_about(about);
     printf("layer %d, %lld points%s\n", s->layer, (long long)s->count, s->adversarial ? ", adversarial" : "");
     plot(s);
-    printf("slope ~ %.4g n^%.4f, exponent in [%.4f, %.4f] with 95 %% confidence\n", s->growth.factor,
-           s->growth.exponent, s->growth.low, s->growth.high);
+    if (s->count == 0 || s->point[0].n == s->point[s->count - 1].n)
+        printf("one length: no exponent\n");
+    else if (isnan(s->growth.exponent))
+        printf("fewer than two lengths have a slope that can be fitted: no exponent\n");
+    else if (isnan(s->growth.low))
+        printf("slope ~ %.4g n^%.4f; two points: no interval\n", s->growth.factor, s->growth.exponent);
+    else
+        printf("slope ~ %.4g n^%.4f, exponent in [%.4f, %.4f] with 95 %% confidence\n", s->growth.factor,
+               s->growth.exponent, s->growth.low, s->growth.high);
     if (s->adversarial) printf("made for head %lld, whose logit gap at radius 1 is %.4g\n", (long long)s->head, s->gap);
 }

@@ -181,11 +181,11 @@ static taut_status publish(taut_head_measure *out, const taut_attention_weights 
     const int64_t at = head * w->dh * w->width, b = head * w->dh;
     taut_published_at p = { z,     w->wq + at, w->wk + at, w->wv + at, w->bq ? w->bq + b : NULL, w->tq, w->width,
                             w->dh, w->scale,   w->causal,  false };
-    for (int i = 0; i < TAUT_PUBLISHED; i++) out->published[i].value = NAN;
-    if (w->rope || w->alibi) return TAUT_OK; /* no formula knows them */
     if (!any(p.bq, w->dh)) p.bq = NULL;
     taut_status s = taut_published_list(out->published, &p);
-    if (s || !p.bq) return s;
+    for (int i = 0; !s && i < TAUT_PUBLISHED && (w->rope || w->alibi); i++)
+        out->published[i].value = NAN; /* no formula knows them */
+    if (s || !p.bq || w->rope || w->alibi) return s;
     taut_published lifted[TAUT_PUBLISHED]; /* Theorem E.3 knows b_Q, the others take it as a feature */
     double *x = with_column(z, NULL, 1, w->tq, w->width), *q = with_column(p.wq, p.bq, 0, w->dh, w->width);
     double *k = with_column(p.wk, NULL, 0, w->dh, w->width), *v = with_column(p.wv, NULL, 0, w->dh, w->width);

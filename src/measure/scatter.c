@@ -7,10 +7,28 @@
 #include "base/alloc.h"
 #include "measure/adversarial.h"
 
+enum { LONGEST = 16384 };
+
+static int64_t lengths_of(const taut_scatter_options *o)
+{
+    return o->last < o->first ? 0 : (o->last - o->first) / o->step + 1;
+}
+
 int64_t taut_scatter_count(const taut_scatter_options *o, bool adversarial)
 {
-    const int64_t lengths = o->last < o->first ? 0 : (o->last - o->first) / o->step + 1;
-    return lengths * (adversarial ? 1 : o->samples);
+    return lengths_of(o) * (adversarial ? 1 : o->samples);
+}
+
+taut_status taut_scatter_check(const taut_model *m, const taut_scatter_options *o, bool adversarial)
+{
+    if (o->first < 1 || o->step < 1 || o->last < o->first) return taut_fail(TAUT_BAD_CONFIG, "no lengths to measure");
+    if (!adversarial && o->last > m->spec.context)
+        return taut_fail(TAUT_BAD_CONFIG, "sequences of %lld tokens for a model that reads %lld", (long long)o->last,
+                         (long long)m->spec.context);
+    if (adversarial && o->last > LONGEST)
+        return taut_fail(TAUT_BAD_CONFIG, "%lld adversarial tokens are more than the %d that are measured at most",
+                         (long long)o->last, LONGEST);
+    return TAUT_OK;
 }
 
 static double radius_of(const double *z, int64_t t, int64_t d)
@@ -56,18 +74,18 @@ static taut_status one_length(taut_scatter_point *out, const taut_capture *c, in
 taut_status taut_scatter_text(taut_scatter_point *out, taut_model *m, const int32_t *ids, int64_t len,
                               const taut_scatter_options *o)
 {
+    const taut_status bad = taut_scatter_check(m, o, false);
+    if (bad) return bad;
     int64_t needed = 0;
-    for (int64_t n = o->first; n <= o->last; n += o->step) needed += n * o->samples;
-    if (o->last > m->spec.context)
-        return taut_fail(TAUT_BAD_CONFIG, "sequences of %lld tokens for a model that reads %lld", (long long)o->last,
-                         (long long)m->spec.context);
+    for (int64_t i = 0; i < lengths_of(o); i++) needed += (o->first + i * o->step) * o->samples;
     if (needed > len)
         return taut_fail(TAUT_BAD_DATA, "%lld sequences without overlap need %lld tokens, the text has %lld",
                          (long long)taut_scatter_count(o, false), (long long)needed, (long long)len);
     taut_capture *c = NULL;
     taut_status s = taut_capture_create(&c, m, o->samples, o->last);
     int64_t used = 0;
-    for (int64_t n = o->first; !s && n <= o->last; n += o->step) {
+    for (int64_t i = 0; !s && i < lengths_of(o); i++) {
+        const int64_t n = o->first + i * o->step;
         taut_capture_run(c, ids + used, o->samples, n);
         s = one_length(out, c, n, o);
         out += o->samples, used += n * o->samples;
@@ -95,6 +113,8 @@ static taut_status clusters_of(taut_clusters *c, const taut_kernels *k, const ta
 taut_status taut_scatter_adversarial(taut_scatter_point *out, double *gap, taut_model *m, const taut_scatter_attack *a,
                                      const taut_scatter_options *o)
 {
+    const taut_status bad = taut_scatter_check(m, o, true);
+    if (bad) return bad;
     const int64_t d = m->spec.width;
     const int32_t any[2] = { 0, 0 };
     taut_capture *c = NULL;
@@ -112,7 +132,8 @@ taut_status taut_scatter_adversarial(taut_scatter_point *out, double *gap, taut_
                                 : "head %lld has A = 0: no input of it is steep",
                       (long long)a->head);
     if (!s) s = taut_capture_map(&map, c, o->layer, o->map);
-    for (int64_t n = o->first; !s && n <= o->last; n += o->step, out++) {
+    for (int64_t i = 0; !s && i < lengths_of(o); i++, out++) {
+        const int64_t n = o->first + i * o->step;
         taut_slope slope;
         taut_clusters_tokens(x, &two, n, d, a->radius > 0 ? a->radius : taut_clusters_radius(&two, n));
         s = slopes_at(&slope, map, m->k, x, (taut_shape){ 1, n, d }, &o->slope);

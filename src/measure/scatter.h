@@ -20,7 +20,10 @@ typedef struct {
 
 int64_t taut_scatter_count(const taut_scatter_options *, bool adversarial); /* how many points there will be */
 
-/* Refused: a text too short for that many sequences, lengths beyond the model's context. */
+/* Refused: lengths that are none, beyond the model's context, or (adversarial, which needs no positions) beyond 16384. */
+taut_status taut_scatter_check(const taut_model *, const taut_scatter_options *, bool adversarial) TAUT_MUST_USE;
+
+/* Refused: what the check refuses, a text too short for that many sequences. */
 taut_status taut_scatter_text(taut_scatter_point *out, taut_model *, const int32_t *ids, int64_t len,
                               const taut_scatter_options *) TAUT_MUST_USE;
 

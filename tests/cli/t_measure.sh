@@ -52,6 +52,35 @@ check "adversarial: a gap" grep -q '"gap"' "$tmp/a.json"
 check "layers as CSV" "$TAUT" measure "$run" --tokens 4 --csv "$tmp/layers.csv"
 check "layers as CSV: a layer, its heads" [ "$(wc -l <"$tmp/layers.csv")" = 4 ]
 
+check "layers as CSV: the map, the text, what papers print" sh -c 'head -n 1 "$1" | grep -q "map,text,.*exact,.*jasmin_3"' - "$tmp/layers.csv"
+check "layers as CSV: as many cells in every line" sh -c \
+    'sed "s/\"[^\"]*\"/text/g" "$1" | awk -F, "NR == 1 { n = NF } NF != n { exit 1 }"' - "$tmp/layers.csv"
+check "one length" sh -c '"$TAUT" measure "$1" --lengths 1:1 >"$2"' - "$run" "$tmp/one"
+check "one length: no exponent" grep -q "one length: no exponent" "$tmp/one"
+check "adversarial, from two tokens on" sh -c '"$TAUT" measure "$1" --adversarial --lengths 1:2 >"$2"' - "$run" "$tmp/two"
+check "adversarial, two tokens: no exponent" grep -q "no exponent" "$tmp/two"
+check "a huge step" "$TAUT" measure "$run" --lengths 2:3:9223372036854775806 --samples 1
+check "a search that ends early says so" sh -c '"$TAUT" measure "$1" --steps 2 --tolerance 1e-9 | grep -q "ended before"' - "$run"
+
+far=9223372036854775807
+refuse "lengths without end" "reads 16" "$TAUT" measure "$run" --lengths 1:$far:9223372036854775806
+refuse "adversarial lengths without end" "16384" "$TAUT" measure "$run" --adversarial --lengths 1:$far:9223372036854775806
+refuse "adversarial lengths too far" "16384" "$TAUT" measure "$run" --adversarial --lengths 2:1000000:999998
+refuse "junk behind the lengths" "first:last:step" "$TAUT" measure "$run" --lengths 2:10:2x
+refuse "junk behind two lengths" "first:last:step" "$TAUT" measure "$run" --lengths 2:10x
+refuse "a colon behind the lengths" "first:last:step" "$TAUT" measure "$run" --lengths 2:10:
+refuse "lanczos has 128 steps" "--steps" "$TAUT" measure "$run" --steps 129
+for option in "--ball 1" "--exact" "--tokens 4"; do
+    # shellcheck disable=SC2086 # an option and its value
+    refuse "$option with lengths" "no meaning with --lengths" "$TAUT" measure "$run" --lengths 2:6:2 $option
+done
+for option in "--head 0" "--radius 1" "--castin"; do
+    # shellcheck disable=SC2086
+    refuse "$option without adversarial" "is for --adversarial" "$TAUT" measure "$run" $option
+done
+refuse "a text with adversarial" "no meaning with --adversarial" "$TAUT" measure "$run" --adversarial --text "$tmp/words"
+refuse "samples without lengths" "is for --lengths" "$TAUT" measure "$run" --samples 3
+refuse "a map of the network" "no meaning with --network" "$TAUT" measure "$run" --network 2 --map bare
 refuse "unknown map" "did you mean residual" "$TAUT" measure "$run" --map residul
 refuse "no such layer" "layer 7" "$TAUT" measure "$run" --layer 7
 refuse "too many tokens" "tokens 999" "$TAUT" measure "$run" --tokens 999
