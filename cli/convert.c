@@ -1,9 +1,11 @@
 /* A Hugging Face checkpoint, or a built-in shape with random weights, stored as a model of taut's own. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/alloc.h"
 #include "base/file.h"
 #include "model.h"
 #include "model/builtin.h"
@@ -61,6 +63,32 @@ static taut_status build(taut_model **out, cJSON **report, const cli_args *a, co
     return s;
 }
 
+/* Weights that are no numbers are kept as they are, and said. */
+static taut_status report_numbers(cJSON *report, const taut_model *m)
+{
+    int64_t count = 0;
+    const char *first = NULL;
+    for (int i = 0; i < m->weights; i++) {
+        const taut_param *p = m->weight[i].param;
+        const int64_t len = p->rows * p->cols;
+        double *w = taut_malloc((size_t)(len + 1) * sizeof *w);
+        if (!w) return taut_no_memory("weights");
+        m->k->get(w, p->value, len);
+        for (int64_t j = 0; j < len; j++) {
+            if (isfinite(w[j])) continue;
+            if (!count++) first = m->weight[i].path;
+        }
+        free(w);
+    }
+    cJSON_AddNumberToObject(report, "not_finite", (double)count);
+    cJSON *notes = cJSON_GetObjectItem(report, "notes");
+    char line[256];
+    snprintf(line, sizeof line, "%lld weight%s NaN or infinite, the first in %s: nothing can be proved of it",
+             (long long)count, count == 1 ? " is" : "s are", first ? first : "");
+    if (count && notes) cJSON_AddItemToArray(notes, cJSON_CreateString(line));
+    return TAUT_OK;
+}
+
 /* Would the model take the place of the checkpoint? */
 static bool same_file(const char *checkpoint, const char *out)
 {
@@ -82,6 +110,7 @@ static int run(const cli_args *a)
     const taut_kernels *k = taut_kernels_find("cpu"); /* floats, as the file has */
     const bool builtin = taut_builtin_is(from) && !taut_file_exists(from);
     taut_status s = (builtin ? build : convert)(&m, &report, a, k);
+    if (!s) s = report_numbers(report, m);
     if (!s) s = taut_model_save(m, out);
     int code = EXIT_DONE;
     if (s) {

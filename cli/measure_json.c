@@ -106,38 +106,38 @@ static bool add_text(table *t, const char *text)
     return whole && add(t, "\"");
 }
 
-static bool add_head(table *t, const measure_about *a, const taut_layer_measure *m, int64_t h)
+/* ,map,"text" and what papers print, if anything (NULL: an empty cell each) */
+static bool add_end(table *t, const measure_about *a, taut_map map, const taut_head_measure *h, bool papers)
 {
-    const taut_head_measure *head = &m->head[h];
-    char line[96];
-    snprintf(line, sizeof line, "%d,%lld,%s", m->layer, (long long)h, taut_map_names[TAUT_MAP_BARE]);
-    bool whole = add(t, line) && add_text(t, a->source);
-    snprintf(line, sizeof line, ",%lld,%.9g", (long long)m->tokens, m->radius);
-    whole = whole && add(t, line) && add_number(t, head->lower) && add_number(t, NAN) && add_number(t, head->upper) &&
-            add_number(t, head->exact < INFINITY ? head->exact : NAN);
-    for (int i = 0; whole && i < TAUT_PUBLISHED; i++) whole = add_number(t, head->published[i].value);
+    bool whole = add(t, ",") && add(t, taut_map_names[map]) && add_text(t, a->source);
+    for (int i = 0; papers && whole && i < TAUT_PUBLISHED; i++) whole = add_number(t, h ? h->published[i].value : NAN);
     return whole && add(t, "\n");
+}
+
+static bool add_layer(table *t, const measure_about *a, const taut_layer_measure *m, bool papers)
+{
+    char line[96];
+    snprintf(line, sizeof line, "%d,,%lld,%.9g", m->layer, (long long)m->tokens, m->radius);
+    bool whole = add(t, line) && add_number(t, m->lower) && add_number(t, m->slope.residual) &&
+                 add_number(t, m->upper.v) && add_number(t, NAN) && add_end(t, a, m->map, NULL, papers);
+    for (int64_t h = 0; whole && m->head && h < m->heads; h++) {
+        const taut_head_measure *head = &m->head[h];
+        snprintf(line, sizeof line, "%d,%lld,%lld,%.9g", m->layer, (long long)h, (long long)m->tokens, m->radius);
+        whole = add(t, line) && add_number(t, head->lower) && add_number(t, NAN) && add_number(t, head->upper) &&
+                add_number(t, head->exact < INFINITY ? head->exact : NAN) && add_end(t, a, TAUT_MAP_BARE, head, papers);
+    }
+    return whole;
 }
 
 taut_status measure_layers_csv(const char *path, const measure_about *a, const taut_layer_measure *m, int count)
 {
     table t = { NULL, 0, 0 };
-    char line[96];
-    const bool heads = count > 0 && m[0].head;
-    bool whole = add(&t, "layer,head,map,text,tokens,radius,lower,residual,upper,exact");
-    for (int i = 0; heads && whole && i < TAUT_PUBLISHED; i++)
+    const bool papers = count > 0 && m[0].head;
+    bool whole = add(&t, "layer,head,tokens,radius,lower,residual,upper,exact,map,text");
+    for (int i = 0; papers && whole && i < TAUT_PUBLISHED; i++)
         whole = add(&t, ",") && add(&t, m[0].head[0].published[i].name);
     whole = whole && add(&t, "\n");
-    for (int l = 0; l < count; l++) {
-        snprintf(line, sizeof line, "%d,,%s", m[l].layer, taut_map_names[m[l].map]);
-        whole = whole && add(&t, line) && add_text(&t, a->source);
-        snprintf(line, sizeof line, ",%lld,%.9g", (long long)m[l].tokens, m[l].radius);
-        whole = whole && add(&t, line) && add_number(&t, m[l].lower) && add_number(&t, m[l].slope.residual) &&
-                add_number(&t, m[l].upper.v) && add_number(&t, NAN);
-        for (int i = 0; heads && whole && i < TAUT_PUBLISHED; i++) whole = add_number(&t, NAN);
-        whole = whole && add(&t, "\n");
-        for (int64_t h = 0; whole && m[l].head && h < m[l].heads; h++) whole = add_head(&t, a, &m[l], h);
-    }
+    for (int l = 0; whole && l < count; l++) whole = add_layer(&t, a, &m[l], papers);
     return store(&t, path, whole);
 }
 

@@ -168,6 +168,17 @@ static taut_status count_tokens(taut_hf *hf)
     return TAUT_OK;
 }
 
+/* vocab_size is not needed, but where it is there it belongs to these tensors. */
+static taut_status check_tokens(const taut_hf *hf)
+{
+    int64_t size;
+    if (hf->tokens == 0 || !taut_hf_has(hf, "vocab_size")) return TAUT_OK;
+    const taut_status s = taut_hf_int(hf, &size, "vocab_size", 1, INT32_MAX);
+    if (s || size == hf->tokens) return s;
+    return taut_fail(TAUT_BAD_FILE, "%s/config.json: vocab_size is %lld, the embedding has %lld rows", hf->folder,
+                     (long long)size, (long long)hf->tokens);
+}
+
 /* What no weight asked for: left out for a reason, or unknown. */
 static void judge_the_rest(taut_hf *hf)
 {
@@ -190,6 +201,7 @@ static taut_status place_tensors(taut_hf *hf, const char *recipe)
     if (!s) s = count_tokens(hf);
     if (!s) s = taut_model_create(&m, &hf->spec, hf->tokens, hf->recipe, "", taut_kernels_find("cpu"));
     if (!s) s = taut_hf_check_shapes(hf, m);
+    if (!s) s = check_tokens(hf);
     if (!s) judge_the_rest(hf);
     taut_model_free(m);
     return s;

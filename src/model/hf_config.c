@@ -13,6 +13,15 @@ static const cJSON *item(const taut_hf *hf, const char *key)
     return cJSON_IsNull(o) ? NULL : o;
 }
 
+/* A key that is there twice: which one counts is not said anywhere.  Only the outermost object is read. */
+static const char *twice(const cJSON *object)
+{
+    for (const cJSON *a = object->child; a; a = a->next)
+        for (const cJSON *b = a->next; b; b = b->next)
+            if (strcmp(a->string, b->string) == 0) return a->string;
+    return NULL;
+}
+
 taut_status taut_hf_json(cJSON **out, const taut_hf *hf, const char *name)
 {
     char path[4096], *text = NULL;
@@ -21,9 +30,15 @@ taut_status taut_hf_json(cJSON **out, const taut_hf *hf, const char *name)
     snprintf(path, sizeof path, "%s/%s", hf->folder, name);
     taut_status s = taut_file_read(&text, &len, path);
     if (s) return s;
-    *out = cJSON_ParseWithLength(text, len);
+    const char *end = NULL;
+    *out = cJSON_ParseWithLengthOpts(text, len, &end, false);
+    while (*out && end < text + len && *end && strchr(" \t\r\n", *end)) end++;
+    const bool more = *out && end < text + len;
     free(text);
-    return cJSON_IsObject(*out) ? TAUT_OK : taut_fail(TAUT_BAD_FILE, "%s: no JSON object", path);
+    if (!cJSON_IsObject(*out)) return taut_fail(TAUT_BAD_FILE, "%s: no JSON object", path);
+    if (more) return taut_fail(TAUT_BAD_FILE, "%s: something stands behind the JSON object", path);
+    const char *key = twice(*out);
+    return key ? taut_fail(TAUT_BAD_FILE, "%s: %.40s is there twice", path, key) : TAUT_OK;
 }
 
 bool taut_hf_has(const taut_hf *hf, const char *key) { return item(hf, key) != NULL; }

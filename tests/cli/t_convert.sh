@@ -27,6 +27,7 @@ check "tied" [ "$(json_get "$tmp/json" tied)" = true ]
 check "convert" "$TAUT" convert "$hf" --out "$out"
 "$TAUT" convert "$hf" --out "$out" --json >"$tmp/json"
 check "its vocabulary" [ "$(json_get "$tmp/json" vocabulary)" = 28 ]
+check "its numbers are finite" [ "$(json_get "$tmp/json" not_finite)" = 0 ]
 check "info of the model" "$TAUT" info "$out"
 check "eval" "$TAUT" eval "$out" --data "$tmp/text"
 "$TAUT" eval "$out" --data "$tmp/text" --json >"$tmp/json"
@@ -39,6 +40,15 @@ check "certify" "$TAUT" certify "$out" --data "$tmp/text" --n-ex 2 --out "$tmp/c
 check "check" "$TAUT" check "$tmp/cert.json" "$out"
 check "a folder is no model" refused "taut convert" eval "$hf" --data "$tmp/text"
 check "bounds need a model" refused "first taut convert" info "$hf" --bound
+
+cp -r "$hf" "$tmp/nan"
+chmod u+w "$tmp/nan/model.safetensors"
+printf '\377\377\377\177' | dd of="$tmp/nan/model.safetensors" bs=1 conv=notrunc \
+    seek=$(($(wc -c <"$tmp/nan/model.safetensors") - 4)) 2>"$tmp/dd.log"
+check "a NaN among the weights is said" sh -c '"$TAUT" convert "$1" --out "$2" | grep -q "1 weight is NaN or infinite, the first in "' - \
+    "$tmp/nan" "$tmp/nan.safetensors"
+"$TAUT" convert "$tmp/nan" --out "$tmp/nan.safetensors" --json >"$tmp/nan.json"
+check "and counted" [ "$(json_get "$tmp/nan.json" not_finite)" = 1 ]
 
 sed 's/"n_embd": 16/"n_embd": 32/' tests/golden/hf_gpt2/config.json >"$hf/config.json"
 check "a wrong shape" refused "wte.weight is 29 x 16, config.json asks for 29 x 32" convert "$hf" --out "$out"

@@ -52,7 +52,7 @@ check "adversarial: a gap" grep -q '"gap"' "$tmp/a.json"
 check "layers as CSV" "$TAUT" measure "$run" --tokens 4 --csv "$tmp/layers.csv"
 check "layers as CSV: a layer, its heads" [ "$(wc -l <"$tmp/layers.csv")" = 4 ]
 
-check "layers as CSV: the map, the text, what papers print" sh -c 'head -n 1 "$1" | grep -q "map,text,.*exact,.*jasmin_3"' - "$tmp/layers.csv"
+check "layers as CSV: the map, the text, what papers print" sh -c 'head -n 1 "$1" | grep -q "exact,map,text,.*jasmin_3"' - "$tmp/layers.csv"
 check "layers as CSV: as many cells in every line" sh -c \
     'sed "s/\"[^\"]*\"/text/g" "$1" | awk -F, "NR == 1 { n = NF } NF != n { exit 1 }"' - "$tmp/layers.csv"
 check "one length" sh -c '"$TAUT" measure "$1" --lengths 1:1 >"$2"' - "$run" "$tmp/one"

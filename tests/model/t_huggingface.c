@@ -166,6 +166,9 @@ static void bad_configs(void)
                              *const vit = "tests/golden/hf_vit";
     static const char *const cases[][4] = {
         { "gpt2", "\"n_embd\": 16", "\"n_embd\": 20", "config.json asks for 29 x 20" },
+        { "gpt2", "\"n_embd\": 16", "\"n_embd\": 16, \"n_embd\": 16", "n_embd is there twice" },
+        { "gpt2", "\"vocab_size\": 29", "\"vocab_size\": 30", "vocab_size is 30, the embedding has 29 rows" },
+        { "gpt2", "\"vocab_size\": 29", "\"vocab_size\": \"29\"", "vocab_size is something else" },
         { "gpt2", "\"n_embd\": 16", "\"n_embd\": 16.5", "n_embd is something else" },
         { "gpt2", "\"n_embd\"", "\"n_embed\"", "n_embd is missing" },
         { "gpt2", "\"n_layer\": 2", "\"n_layer\": 3", "h.2.ln_1.weight is missing" },
@@ -201,6 +204,8 @@ static void bad_configs(void)
     refused(temp_path("c"), "preprocessor_config.json");
     refused("tests/golden", "config.json");
     must(taut_dir_make(temp_path("empty")));
+    temp_text("empty/config.json", "{\"model_type\": \"gpt2\"} {}");
+    refused(temp_path("empty"), "something stands behind");
     temp_text("empty/config.json", "{\"model_type\": \"gpt2\"}");
     refused(temp_path("empty"), "model.safetensors");
 }
