@@ -271,7 +271,7 @@ static const cli_option options[] = {
     { "--radius", "R", "how long their tokens may be (default: the steepest for each length)" },
     { "--castin", NULL, "the published construction, by an eigenvector" },
     { "--method", "NAME", "lanczos (default) or power" },
-    { "--steps", "N", "its steps at most" },
+    { "--steps", "N", "its steps at most (lanczos: 40, up to 128; power: 500)" },
     { "--tolerance", "T", "the relative residual at which it stops (default 1e-4)" },
     { "--csv", "FILE", "the numbers as a table" },
     { NULL, NULL, NULL },

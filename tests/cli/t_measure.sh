@@ -62,6 +62,14 @@ check "adversarial, two tokens: no exponent" grep -q "no exponent" "$tmp/two"
 check "a huge step" "$TAUT" measure "$run" --lengths 2:3:9223372036854775806 --samples 1
 check "a search that ends early says so" sh -c '"$TAUT" measure "$1" --steps 2 --tolerance 1e-9 | grep -q "ended before"' - "$run"
 
+# one head of ALiBi is not searched: no number, rather than 0
+# shellcheck disable=SC2086
+check "a run with ALiBi" "$TAUT" train $small --set model.positions=alibi --out "$tmp/alibi"
+check "ALiBi" sh -c '"$TAUT" measure "$1" --tokens 6 --layer 0 --json >"$2"' - "$tmp/alibi" "$tmp/alibi.json"
+check "ALiBi: no lower bound of a head" [ "$(grep -c '"lower":.*null' "$tmp/alibi.json")" = 2 ]
+check "ALiBi, in words" sh -c '"$TAUT" measure "$1" --tokens 6 --layer 0 >"$2"' - "$tmp/alibi" "$tmp/words"
+check "ALiBi, in words: a dash" grep -Eq '^ +0 +- +[0-9.e+]+ +-$' "$tmp/words"
+
 far=9223372036854775807
 refuse "lengths without end" "reads 16" "$TAUT" measure "$run" --lengths 1:$far:9223372036854775806
 refuse "adversarial lengths without end" "16384" "$TAUT" measure "$run" --adversarial --lengths 1:$far:9223372036854775806
