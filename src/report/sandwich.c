@@ -24,15 +24,17 @@ static void put(cells *c, const char *format, double v)
     c->count++;
 }
 
-/* A layer's value of a published bound: heads stand side by side, so their squares add up. */
+/* A layer's value of a published bound: heads stand side by side, so their squares add up; those of lower bounds do not, as each
+ * head has its own steep input, and the largest counts. */
 static double published(const cJSON *layer, const char *name)
 {
+    const bool lower = strstr(name, "_lower") != NULL;
     double sum = 0;
     const cJSON *head;
     cJSON_ArrayForEach(head, cJSON_GetObjectItemCaseSensitive(layer, "heads"))
     {
         const double v = taut_report_number(cJSON_GetObjectItemCaseSensitive(head, "published"), name);
-        sum += v * v;
+        sum = !lower ? sum + v * v : v * v > sum ? v * v : sum;
     }
     return sqrt(sum);
 }
@@ -57,7 +59,7 @@ static void table(taut_page *p, const cJSON *layers, const char *run)
         taut_report_up(word, upper);
         put(&c, "%.6g", upper);
         snprintf(c.cell[c.count - 1], WORD, "%s", word);
-        put(&c, "%.3g", upper / lower);
+        put(&c, "%.3g", lower > 0 ? upper / lower : NAN);
         for (int i = 4; i < cols; i++) put(&c, "%.3g", published(layer, head[i]));
     }
     snprintf(name, sizeof name, "%.60s-sandwich", run);
