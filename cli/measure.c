@@ -165,7 +165,7 @@ static int tell_scatter(const cli_args *a, cli_model *m, const taut_text *text, 
         y[i] = points[i].value;
     }
     if (!s) r.growth = taut_growth_fit(n, y, r.count);
-    if (!s && cli_text(a, "--csv", NULL)) s = measure_scatter_csv(cli_text(a, "--csv", NULL), &r);
+    if (!s && cli_text(a, "--csv", NULL)) s = measure_scatter_csv(cli_text(a, "--csv", NULL), about, &r);
     if (s)
         code = cli_fail(a);
     else if (cli_flag(a, "--json"))
@@ -231,7 +231,10 @@ static int run(const cli_args *a)
     }
     if (check_options(a)) return EXIT_BAD;
     if (cli_model_open(&m, a->operand[0], k, (uint64_t)cli_int(a, "--seed", 1, 0, INT64_MAX))) return cli_fail(a);
-    const measure_about about = { a->operand[0], cli_text(a, "--text", cli_text(a, "--data", m.data.source)),
+    const measure_about about = { a->operand[0],
+                                  cli_flag(a, "--adversarial")
+                                      ? "adversarial tokens"
+                                      : cli_text(a, "--text", cli_text(a, "--data", m.data.source)),
                                   (taut_map)map, cli_real(a, "--ball", 0, 0, 1e30), slope_options(a).tolerance };
     const bool lengths = cli_flag(a, "--lengths") || cli_flag(a, "--adversarial");
     int code;

@@ -30,7 +30,7 @@ typedef struct {
 } measure_scatter;
 void measure_print_scatter(const measure_about *, const measure_scatter *);
 cJSON *measure_scatter_json(const measure_about *, const measure_scatter *);
-taut_status measure_scatter_csv(const char *path, const measure_scatter *);
+taut_status measure_scatter_csv(const char *path, const measure_about *, const measure_scatter *);
 
 /* measure_network.c: the whole network at many examples */
 int measure_network(const cli_args *, cli_model *, const taut_slope_options *);

@@ -162,15 +162,15 @@ cJSON *measure_scatter_json(const measure_about *a, const measure_scatter *s)
     return o;
 }
 
-taut_status measure_scatter_csv(const char *path, const measure_scatter *s)
+taut_status measure_scatter_csv(const char *path, const measure_about *a, const measure_scatter *s)
 {
     table t = { NULL, 0, 0 };
     char line[128];
-    bool whole = add(&t, "tokens,slope,radius\n");
+    bool whole = add(&t, "tokens,slope,radius,layer,map,text\n");
     for (int64_t i = 0; i < s->count; i++) {
-        snprintf(line, sizeof line, "%lld,%.9g,%.9g\n", (long long)s->point[i].n, s->point[i].value,
-                 s->point[i].radius);
-        whole = whole && add(&t, line);
+        snprintf(line, sizeof line, "%lld,%.9g,%.9g,%d", (long long)s->point[i].n, s->point[i].value,
+                 s->point[i].radius, s->layer);
+        whole = whole && add(&t, line) && add_end(&t, a, a->map, NULL, false);
     }
     return store(&t, path, whole);
 }

@@ -47,7 +47,9 @@ check "cpu and ref agree" near "$(first "$tmp/ref.json")" "$(first "$tmp/bare.js
 check "lengths" sh -c '"$TAUT" measure "$1" --lengths 2:14:4 --samples 3 --json --csv "$3" >"$2"' - "$run" "$tmp/l.json" "$tmp/l.csv"
 check "lengths: an exponent and its interval" grep -q exponent_low "$tmp/l.json"
 check "lengths: a line a point" [ "$(wc -l <"$tmp/l.csv")" = 13 ]
+check "lengths: the map and the text" grep -q '^2,[^,]*,[^,]*,0,bare,"brackets"$' "$tmp/l.csv"
 check "adversarial" sh -c '"$TAUT" measure "$1" --lengths 4:16:4 --adversarial --radius 50 --json >"$2"' - "$run" "$tmp/a.json"
+check "adversarial: no text" grep -q '"text":.*"adversarial tokens"' "$tmp/a.json"
 check "adversarial: a gap" grep -q '"gap"' "$tmp/a.json"
 check "layers as CSV" "$TAUT" measure "$run" --tokens 4 --csv "$tmp/layers.csv"
 check "layers as CSV: a layer, its heads" [ "$(wc -l <"$tmp/layers.csv")" = 4 ]
