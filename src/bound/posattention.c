@@ -69,7 +69,7 @@ taut_up up_posattention_column(const taut_posattention_weights *w, int64_t head)
         for (int64_t k = 0; k < w->span; k++) { /* the difference rounds once */
             const double x = logit[k] - most;
             c.a[k] = up_exp(nextafter(fmax(x, -FAR), INFINITY));
-            c.b[k] = x < -FAR ? (taut_lo){ 0 } : lo_exp(nextafter(x, -INFINITY));
+            c.b[k] = lo_exp(x < -FAR ? -INFINITY : nextafter(x, -INFINITY));
         }
         sum = w->causal ? up_first_column(&c, w->tokens) : up_any_column(&c, w->tokens, w->span / 2);
     }
