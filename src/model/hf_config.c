@@ -32,11 +32,11 @@ taut_status taut_hf_json(cJSON **out, const taut_hf *hf, const char *name)
     if (s) return s;
     const char *end = NULL;
     *out = cJSON_ParseWithLengthOpts(text, len, &end, false);
-    while (*out && end < text + len && *end && strchr(" \t\r\n", *end)) end++;
-    const bool more = *out && end < text + len;
+    size_t used = *out ? (size_t)(end - text) : len;
+    while (used < len && text[used] && strchr(" \t\r\n", text[used])) used++;
     free(text);
     if (!cJSON_IsObject(*out)) return taut_fail(TAUT_BAD_FILE, "%s: no JSON object", path);
-    if (more) return taut_fail(TAUT_BAD_FILE, "%s: something stands behind the JSON object", path);
+    if (used < len) return taut_fail(TAUT_BAD_FILE, "%s: something stands behind the JSON object", path);
     const char *key = twice(*out);
     return key ? taut_fail(TAUT_BAD_FILE, "%s: %.40s is there twice", path, key) : TAUT_OK;
 }
