@@ -51,8 +51,12 @@ onload = () => { for (const w of [360, 1400]) { const d = document.getElementByI
   document.getElementById('said').textContent += `width${w} charts=${d.querySelectorAll('svg').length} out=${out} clipped=${text} over=${d.documentElement.scrollWidth - d.documentElement.clientWidth};` } }
 </script>
 HTML
-timeout 120 "$browser" --headless --no-sandbox --disable-gpu --allow-file-access-from-files --enable-logging=stderr --v=0 \
+timeout 120 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --allow-file-access-from-files --enable-logging=stderr --v=0 \
     --user-data-dir="$tmp/profile" --dump-dom "file://$tmp/look.html" >"$tmp/dom" 2>"$tmp/console"
+if [ ! -s "$tmp/dom" ]; then # in a container without what a browser needs
+    finish "taut report (the browser here does not start: the page was not looked at)"
+    exit
+fi
 grep -o 'width[0-9]* charts[^;]*;' "$tmp/dom" >"$tmp/said"
 for w in 360 1400; do
     check "every chart fits at $w pixels: $(cat "$tmp/said")" grep -q "width$w charts=$charts out=0 clipped=0 over=0;" "$tmp/said"
