@@ -17,6 +17,7 @@
 #include "certify/units.h"
 #include "cli.h"
 #include "model.h"
+#include "report/waterfall.h"
 
 typedef struct {
     taut_example *example;

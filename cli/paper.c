@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/nearest.h"
+#include "bound/print.h"
 #include "cli.h"
 
 static const struct {
@@ -50,21 +51,28 @@ static int list(const cli_args *a)
 }
 
 /* Every figure answers { "title", "columns": [...], "rows": [[...]], "note" }. */
+/* What is proved is printed rounded up, everything else to the nearest. */
+static void print_cell(const cJSON *cell, const char *column)
+{
+    char word[32];
+    if (!cJSON_IsNumber(cell))
+        printf("%16s", cJSON_GetStringValue(cell));
+    else if (column && strstr(column, "proved"))
+        printf("%16s", up_text(word, (taut_up){ cell->valuedouble }));
+    else
+        printf("%16.5g", cell->valuedouble);
+}
+
 static void print_table(const cJSON *o)
 {
-    const cJSON *row, *cell;
+    const cJSON *row, *cell, *columns = cJSON_GetObjectItem(o, "columns");
     printf("%s\n", cJSON_GetStringValue(cJSON_GetObjectItem(o, "title")));
-    cJSON_ArrayForEach(cell, cJSON_GetObjectItem(o, "columns")) printf("%16s", cJSON_GetStringValue(cell));
+    cJSON_ArrayForEach(cell, columns) printf("%16s", cJSON_GetStringValue(cell));
     putchar('\n');
     cJSON_ArrayForEach(row, cJSON_GetObjectItem(o, "rows"))
     {
-        cJSON_ArrayForEach(cell, row)
-        {
-            if (cJSON_IsNumber(cell))
-                printf("%16.5g", cell->valuedouble);
-            else
-                printf("%16s", cJSON_GetStringValue(cell));
-        }
+        int at = 0;
+        cJSON_ArrayForEach(cell, row) print_cell(cell, cJSON_GetStringValue(cJSON_GetArrayItem(columns, at++)));
         putchar('\n');
     }
     printf("%s\n", cJSON_GetStringValue(cJSON_GetObjectItem(o, "note")));

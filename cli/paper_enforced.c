@@ -91,8 +91,7 @@ static taut_status one_run(double *loss, double *bound, const setting *s, const 
     taut_config_free(cfg);
     if (!status) status = taut_certify(&c, model, TAUT_NORM_TOKENS, 0);
     if (status) return status;
-    const taut_param *w = taut_linear_weight(c.model->head);
-    *bound = up_mul(c.lip, up_sqrt(up_div(up_int(w->cols), lo_exact((double)w->rows)))).v;
+    *bound = up_model_rms(c.model, c.lip).v;
     taut_certificate_free(&c);
     return TAUT_OK;
 }

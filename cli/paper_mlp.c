@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "bound/print.h"
 #include "data/find.h"
 #include "paper.h"
 #include "paper_net.h"
@@ -100,10 +101,10 @@ cJSON *paper_enforced_fig3(const paper_options *o)
         paper_net_close(&p);
     }
     if (s) return NULL;
-    char title[256];
+    char title[256], word[2][32];
     snprintf(title, sizeof title,
-             "enforced figure 3: two CIFAR-10 MLPs under l2 PGD; proved bounds %.4g and %.4g (RMS units)", bound[0],
-             bound[1]);
+             "enforced figure 3: two CIFAR-10 MLPs under l2 PGD; proved bounds %s and %s (RMS units)",
+             up_text(word[0], (taut_up){ bound[0] }), up_text(word[1], (taut_up){ bound[1] }));
     cJSON *t = paper_table(title, columns, 3, "Accuracy on the first test images; PGD with 20 steps, random start.");
     for (int r = 0; r < RADII; r++) paper_row(t, eps[r], left[r], 2);
     return t;

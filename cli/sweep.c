@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "base/file.h"
+#include "bound/print.h"
 #include "cli.h"
 #include "report/run.h"
 
@@ -178,7 +179,7 @@ static int certify_all(sweep *s)
 /* The frontier: a page of plots, and a line for each run. */
 static int tell(const sweep *s)
 {
-    char(*folder)[LEN * 8] = calloc((size_t)s->runs, sizeof *folder), page_path[LEN * 2];
+    char(*folder)[LEN * 8] = calloc((size_t)s->runs, sizeof *folder), page_path[LEN * 2], word[32];
     char **list = calloc((size_t)s->runs, sizeof *list);
     cJSON *o = cJSON_CreateObject(), *runs = cJSON_AddArrayToObject(o, "runs");
     taut_page page;
@@ -193,8 +194,8 @@ static int tell(const sweep *s)
         cJSON_AddNumberToObject(one, "val_loss", taut_report_number(summary, "val_loss"));
         cJSON_AddNumberToObject(one, "lip", taut_report_number(cert, "lip"));
         if (!cli_flag(s->args, "--json"))
-            printf("%-60s  loss %8.4f  bound %10.4g\n", folder[i], taut_report_number(summary, "val_loss"),
-                   taut_report_number(cert, "lip"));
+            printf("%-60s  loss %8.4f  bound %s\n", folder[i], taut_report_number(summary, "val_loss"),
+                   up_text(word, (taut_up){ taut_report_number(cert, "lip") }));
         cJSON_AddItemToArray(runs, one);
         cJSON_Delete(cert);
         cJSON_Delete(summary);

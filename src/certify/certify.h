@@ -20,14 +20,4 @@ typedef struct {
 /* room 0 covers the embeddings themselves.  A constant that is not finite is an answer, not an error. */
 taut_status taut_certify(taut_certificate *, const char *path, taut_norm, double room) TAUT_MUST_USE;
 void taut_certificate_free(taut_certificate *);
-
-/* One line of the waterfall: what a part of the network multiplies the constant by, and how large tokens are
- * behind it. */
-typedef struct {
-    char path[96], rule[24];
-    double lip, out;
-} taut_fall;
-
-/* Fills at most `room` rows, in the order of the network; returns how many there are. */
-int taut_waterfall(taut_fall *rows, int room, const cJSON *proof);
 #endif

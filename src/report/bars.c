@@ -1,10 +1,11 @@
 /* One bar a row, from the top down. */
 #include <math.h>
+#include <stdio.h>
 
 #include "report/axis.h"
 #include "report/chart.h"
 
-enum { WIDTH = 640, ROW = 20, TOP = 8, BOTTOM = 26, NAMES = 200, NUMBERS = 76 };
+enum { WIDTH = 640, ROW = 20, TOP = 8, BOTTOM = 26, NAMES = 200, NUMBERS = 100 };
 
 static taut_axis across(const taut_bars *b)
 {
@@ -21,7 +22,7 @@ static void bar(taut_markup *t, const taut_bars *b, const taut_axis *x, int i)
     const bool shown = taut_axis_shows(x, v);
     const double end = shown ? taut_axis_pixel(x, v) : v > 0 ? x->to : zero; /* infinity fills the row */
     char word[24];
-    taut_axis_word(word, v);
+    snprintf(word, sizeof word, "%.6g", v); /* as in the table: a bound that was rounded up stays one */
     taut_markup_add(t, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">", NAMES - 6, y + 13);
     taut_markup_escape(t, b->row[i]);
     taut_markup_add(t, "</text><rect class=\"fill %s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\"><title>",

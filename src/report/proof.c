@@ -1,57 +1,11 @@
 /* A certificate as pictures: which layer spends the budget, and what it buys. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "report/run.h"
+#include "report/waterfall.h"
 
-enum { LAYERS = 200, PATH = 48 };
-
-typedef struct {
-    char path[LAYERS][PATH];
-    double lip[LAYERS], sofar[LAYERS], out[LAYERS];
-    int count;
-} layers;
-
-static void take(layers *l, const cJSON *node, const char *path)
-{
-    if (l->count == LAYERS) return;
-    const double before = l->count ? l->sofar[l->count - 1] : 1;
-    snprintf(l->path[l->count], PATH, "%s", path);
-    l->lip[l->count] = taut_report_number(node, "lip");
-    l->sofar[l->count] = before * l->lip[l->count];
-    l->out[l->count++] = taut_report_number(node, "out");
-}
-
-static void walk(layers *l, const cJSON *node, const char *path);
-
-/* A residual branch has no name of its own: it is called after the last thing in it. */
-static void walk_branch(layers *l, const cJSON *node, const char *path)
-{
-    char inner[PATH] = "";
-    const cJSON *of = cJSON_GetObjectItemCaseSensitive(node, "of"), *f = cJSON_GetArrayItem(of, 0), *step;
-    cJSON_ArrayForEach(step, cJSON_GetObjectItemCaseSensitive(f, "of"))
-    {
-        const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(step, "name"));
-        if (name && strcmp(name, "drop") != 0) snprintf(inner, PATH, "%.30s%s%.15s", path, *path ? "." : "", name);
-    }
-    take(l, node, *inner ? inner : path);
-}
-
-static void walk(layers *l, const cJSON *node, const char *path)
-{
-    const char *rule = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(node, "rule"));
-    const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(node, "name"));
-    char here[PATH];
-    snprintf(here, PATH, "%.30s%s%.15s", path, *path && name ? "." : "", name ? name : "");
-    if (rule && strcmp(rule, "sequence") == 0) {
-        const cJSON *step;
-        cJSON_ArrayForEach(step, cJSON_GetObjectItemCaseSensitive(node, "of")) walk(l, step, here);
-    } else if (rule && strcmp(rule, "mix") == 0)
-        walk_branch(l, node, here);
-    else
-        take(l, node, *here ? here : rule ? rule : "?");
-}
+enum { LAYERS = 200 };
 
 static void accuracy(taut_page *p, const cJSON *cert, const char *run)
 {
@@ -79,21 +33,26 @@ static void accuracy(taut_page *p, const cJSON *cert, const char *run)
 
 void taut_report_certificate(taut_page *p, const cJSON *cert, const char *run)
 {
-    layers l = { .count = 0 };
+    static taut_fall fall[LAYERS];
     const char *row[LAYERS], *norm = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(cert, "norm"));
-    double at[LAYERS];
+    double at[LAYERS], lip[LAYERS], out[LAYERS], so_far[LAYERS], product = 1;
     char name[96], word[24];
-    walk(&l, cJSON_GetObjectItemCaseSensitive(cert, "proof"), "");
-    for (int i = 0; i < l.count; i++) {
-        row[i] = l.path[i];
+    const int all = taut_waterfall(fall, LAYERS, cJSON_GetObjectItemCaseSensitive(cert, "proof"));
+    const int count = all < LAYERS ? all : LAYERS;
+    for (int i = 0; i < count; i++) {
+        product = nextafter(product * fall[i].lip, INFINITY);
+        row[i] = fall[i].path;
         at[i] = i + 1;
+        lip[i] = taut_report_raised(fall[i].lip);
+        out[i] = taut_report_raised(fall[i].out);
+        so_far[i] = taut_report_raised(product);
     }
     taut_report_up(word, taut_report_number(cert, "lip"));
     taut_page_say(
         p, "Proved from the stored weights: the network is %s-Lipschitz from its input to its logits (norm %s, l2).",
         word, norm ? norm : "?");
-    if (l.count) {
-        const taut_bars bars = { "layer", "Lipschitz constant", true, l.count, row, l.lip };
+    if (count) {
+        const taut_bars bars = { "layer", "Lipschitz constant", true, count, row, lip };
         snprintf(name, sizeof name, "%.60s-waterfall", run);
         taut_page_bars(p, name, "Where the budget goes",
                        "The proved constant of each layer, from the input down: their product is the whole network's.",
@@ -102,8 +61,8 @@ void taut_report_certificate(taut_page *p, const cJSON *cert, const char *run)
                                   "l2 norm",
                                   false,
                                   true,
-                                  { { "largest token, at most", at, l.out, row, l.count, TAUT_DRAW_LINE },
-                                    { "constant so far", at, l.sofar, row, l.count, TAUT_DRAW_DASHED } },
+                                  { { "largest token, at most", at, out, row, count, TAUT_DRAW_LINE },
+                                    { "constant so far", at, so_far, row, count, TAUT_DRAW_DASHED } },
                                   2 };
         snprintf(name, sizeof name, "%.60s-sizes", run);
         taut_page_plot(p, name, "How large it can get",

@@ -50,6 +50,13 @@ void taut_report_up(char word[24], double v)
     }
 }
 
+double taut_report_raised(double v)
+{
+    char word[24];
+    taut_report_up(word, v);
+    return strtod(word, NULL);
+}
+
 enum { FACTS = 40, FACT_LEN = 64 };
 
 /* The plain members of an object, as name and value. */
@@ -132,7 +139,7 @@ void taut_report_frontier(taut_page *p, int runs, char *const *folder)
         cJSON *cert = taut_report_json(folder[i], "certificate.json", &broken);
         cJSON *summary = taut_report_json(folder[i], "summary.json", &broken);
         if (cert && summary) {
-            x[count] = taut_report_number(cert, "lip");
+            x[count] = taut_report_raised(taut_report_number(cert, "lip"));
             y[count] = taut_report_number(summary, "val_loss");
             label[count++] = base_name(folder[i]);
         }

@@ -20,6 +20,7 @@ double taut_report_number(const cJSON *object,
 
 /* A number that only rounds up: what is printed as a bound must be one. */
 void taut_report_up(char word[24], double);
+double taut_report_raised(double); /* the same as a number: six digits show all of it */
 
 void taut_report_curves(taut_page *, const char *folder, const char *run);     /* curves.c */
 void taut_report_certificate(taut_page *, const cJSON *cert, const char *run); /* proof.c */

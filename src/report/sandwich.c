@@ -43,7 +43,7 @@ static void table(taut_page *p, const cJSON *layers, const char *run)
 {
     static cells c;
     const char *head[BOUNDS + 4] = { "layer", "found", "proved", "ratio" };
-    char name[96], word[WORD];
+    char name[96];
     int cols = 4;
     const cJSON *layer, *v, *first = cJSON_GetArrayItem(layers, 0);
     const cJSON *one = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(first, "heads"), 0);
@@ -56,9 +56,7 @@ static void table(taut_page *p, const cJSON *layers, const char *run)
         const double lower = taut_report_number(layer, "lower"), upper = taut_report_number(layer, "upper");
         put(&c, "%.0f", taut_report_number(layer, "layer"));
         put(&c, "%.6g", lower);
-        taut_report_up(word, upper);
-        put(&c, "%.6g", upper);
-        snprintf(c.cell[c.count - 1], WORD, "%s", word);
+        put(&c, "%.6g", taut_report_raised(upper));
         put(&c, "%.3g", lower > 0 ? upper / lower : NAN);
         for (int i = 4; i < cols; i++) put(&c, "%.3g", published(layer, head[i]));
     }
@@ -80,7 +78,8 @@ static void heat(taut_page *p, const cJSON *layers, const char *run)
     if (rows < 1 || rows > LAYERS || cols < 1 || cols > HEADS) return;
     for (int r = 0; r < rows; r++) {
         const cJSON *heads = cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(layers, r), "heads");
-        for (int h = 0; h < cols; h++) value[r * cols + h] = taut_report_number(cJSON_GetArrayItem(heads, h), "upper");
+        for (int h = 0; h < cols; h++)
+            value[r * cols + h] = taut_report_raised(taut_report_number(cJSON_GetArrayItem(heads, h), "upper"));
     }
     const taut_heat chart = { "layer", "head", "proved slope at the input", rows, cols, value };
     snprintf(name, sizeof name, "%.60s-heads", run);

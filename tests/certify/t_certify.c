@@ -8,6 +8,7 @@
 #include "bound/curve.h"
 #include "build.h"
 #include "laws.h"
+#include "report/waterfall.h"
 #include "taut.h"
 #include "temp.h"
 

@@ -5,6 +5,7 @@
 #include "build.h"
 #include "certify/certify.h"
 #include "laws.h"
+#include "report/waterfall.h"
 #include "taut.h"
 #include "temp.h"
 

@@ -1,8 +1,10 @@
 /* Which layer spends the budget: the proof's tree cut into the factors whose product is the constant. */
+#include "report/waterfall.h"
+
+#include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "certify/certify.h"
 
 typedef struct {
     taut_fall *rows;
