@@ -36,6 +36,16 @@ finish() { # the closing line, the exit code
     [ "$fails" = 0 ]
 }
 
+refuse() { # WHAT PATTERN COMMAND...: exit code 1, one line on stderr that says the pattern, nothing on stdout
+    what=$1 pattern=$2; shift 2
+    "$@" >"$tmp/out" 2>"$tmp/err"
+    rc=$?
+    check "$what: exit code 1, not $rc" [ $rc = 1 ]
+    check "$what: one line" [ "$(wc -l <"$tmp/err")" = 1 ]
+    check "$what: says '$pattern', not '$(cat "$tmp/err")'" grep -q -e "$pattern" "$tmp/err"
+    check "$what: nothing on stdout" [ ! -s "$tmp/out" ]
+}
+
 # A run of milliseconds: taut train $small --out RUN
 small="recipes/tiny.ini --set model.width=16 --set model.depth=1 --set model.heads=2 --set model.context=16
  --set train.steps=6 --set train.batch=2 --set train.warmup=2 --set train.log_every=1 --set data.length=2000"

@@ -2,15 +2,6 @@
 # taut attack: what it prints, what it refuses, that a state is taken up again, and that a contradiction is exit code 2.
 . tests/cli/lib.sh
 mlp=$tmp/mlp vit=$tmp/vit gpt=$tmp/gpt
-refuse() { # WHAT PATTERN COMMAND...
-    what=$1 pattern=$2; shift 2
-    "$@" >"$tmp/out" 2>"$tmp/err"
-    rc=$?
-    check "$what: exit code 1, not $rc" [ $rc = 1 ]
-    check "$what: one line" [ "$(wc -l <"$tmp/err")" = 1 ]
-    check "$what: says '$pattern', not '$(cat "$tmp/err")'" grep -q -e "$pattern" "$tmp/err"
-    check "$what: nothing on stdout" [ ! -s "$tmp/out" ]
-}
 check "an mlp" "$TAUT" train recipes/mlp-shapes-small.ini --out "$mlp" --set train.steps=60 --set model.hidden=24 \
     --set data.length=2000
 check "a vit" "$TAUT" train recipes/vit-shapes-small.ini --out "$vit" --set train.steps=3 --set data.length=200

@@ -3,15 +3,6 @@
 . tests/cli/lib.sh
 good=$tmp/good
 
-refuse() { # WHAT PATTERN COMMAND...
-    what=$1 pattern=$2; shift 2
-    "$@" >"$tmp/out" 2>"$tmp/err"
-    rc=$?
-    check "$what: exit code 1, not $rc" [ $rc = 1 ]
-    check "$what: one line" [ "$(wc -l <"$tmp/err")" = 1 ]
-    check "$what: says '$pattern', not '$(cat "$tmp/err")'" grep -q -e "$pattern" "$tmp/err"
-    check "$what: nothing on stdout" [ ! -s "$tmp/out" ]
-}
 train() { # shellcheck disable=SC2086
     "$TAUT" train $small "$@"
 }

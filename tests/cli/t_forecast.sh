@@ -34,14 +34,6 @@ check "clusters have no bound" "$TAUT" eval "$tmp/run-clustered" --windows 2 --n
 cp "$tmp/check.log" "$tmp/noise.json"
 check "and say so" [ "$(json_get "$tmp/noise.json" moves)" = inf ]
 
-refuse() { # WHAT PATTERN COMMAND...
-    what=$1 pattern=$2; shift 2
-    "$@" >"$tmp/out" 2>"$tmp/err"
-    rc=$?
-    check "$what: exit code 1, not $rc" [ $rc = 1 ]
-    check "$what: one line that says '$pattern', not '$(cat "$tmp/err")'" grep -q -e "$pattern" "$tmp/err"
-    check "$what: one line" [ "$(wc -l <"$tmp/err")" = 1 ]
-}
 bad() { # WHAT PATTERN ROWS
     printf 'date,a,b\n2016-07-01 00:00:00,1,2\n%s\n' "$3" >"$tmp/bad.csv"
     # shellcheck disable=SC2086

@@ -3,15 +3,6 @@
 . tests/cli/lib.sh
 run=$tmp/run
 
-refuse() { # WHAT PATTERN COMMAND...
-    what=$1 pattern=$2; shift 2
-    "$@" >"$tmp/out" 2>"$tmp/err"
-    rc=$?
-    check "$what: exit code 1, not $rc" [ $rc = 1 ]
-    check "$what: one line" [ "$(wc -l <"$tmp/err")" = 1 ]
-    check "$what: says '$pattern', not '$(cat "$tmp/err")'" grep -q -e "$pattern" "$tmp/err"
-    check "$what: nothing on stdout" [ ! -s "$tmp/out" ]
-}
 ordered() { # FILE: of every pair of numbers called lower and upper, the first is not the larger
     awk -F'[:,]' '/"lower"/ { low = $2 } /"upper"/ { n++; if ($2 != "null" && low > $2 * (1 + 1e-6)) bad++ }
                   END { exit n == 0 || bad > 0 }' "$1"
