@@ -61,7 +61,6 @@ static void page_of_taut(void)
     entry("0", NULL, "done");
     entry("1", NULL, "bad input or a failed world, with one line on stderr");
     entry("2", NULL, "a contradiction: a certificate was beaten, or does not check");
-    entry("3", NULL, "unknown answers are present, under --strict");
     printf(".SH SEE ALSO\n");
     for (int i = 0; i < cli_command_count; i++)
         printf(".BR taut\\-%s (1)%s\n", cli_commands[i]->name, i + 1 < cli_command_count ? "," : "");
