@@ -1,6 +1,7 @@
 # make            the program (build/taut) and the library
 # make check      builds and runs every test; SAN=1 with ASan and UBSan; ONLY=module/ a part
-# make demo       trains a small GPT on built-in data and samples from it
+# make demo       a transformer on images: trained under a bound, proved, checked, attacked, shown on a page
+# make demo-text  the same for a GPT, on TEXT=FILE or built-in text; make demo-forecast: for time series
 # make lint       layers, lengths, formatting, cppcheck
 # make fuzz       every reader under libFuzzer, SECONDS=60 each
 # make coverage   the tests again, and how many lines of src/ they run
@@ -41,7 +42,7 @@ CLI_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(wildcard cli/*.c))
 TESTS    := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/*/t_*.c))
 SCRIPTS  := $(wildcard tests/*/t_*.sh)
 
-.PHONY: all check coverage demo fuzz lint bench install clean deps format
+.PHONY: all check coverage demo demo-text demo-forecast fuzz lint bench install clean deps format
 all: $(BUILD)/taut $(BUILD)/libtaut.so $(BUILD)/taut.pc
 
 $(BUILD)/taut: $(CLI_OBJ) $(BUILD)/libtaut.a
@@ -82,6 +83,7 @@ deps:
 
 # Each README command does everything by itself: first what is missing, then the work.
 check: deps
+	@tools/deps data || echo "no Fashion-MNIST: the tests that read it are skipped"
 	@tools/deps browser || echo "no browser: nobody will look at the report's pages"
 	@$(MAKE) --no-print-directory all tests
 	@BUILD=$(BUILD) tools/run_tests $(ONLY)
@@ -108,8 +110,15 @@ coverage:
 	@gcovr --root . --filter src/ --object-directory build/coverage build/coverage
 
 demo: deps
+	@tools/deps data || echo "no Fashion-MNIST: the demo uses built-in images"
 	@$(MAKE) --no-print-directory all
-	@BUILD=$(BUILD) tools/demo
+	@BUILD=$(BUILD) tools/demo image
+demo-text: deps
+	@$(MAKE) --no-print-directory all
+	@BUILD=$(BUILD) tools/demo text $(TEXT)
+demo-forecast: deps
+	@$(MAKE) --no-print-directory all
+	@BUILD=$(BUILD) tools/demo forecast
 
 lint:
 	@tools/lint

@@ -102,12 +102,26 @@ static int print(const cli_args *a, const cli_model *m, const int32_t *ids, int6
     return code;
 }
 
+/* The prompt, or a new line; a text without new lines starts with a space, or with the first token there is. */
+static taut_status start(int32_t **ids, int64_t *count, const taut_vocab *vocab, const char *prompt)
+{
+    static const char *const ways[] = { "\n", " " };
+    if (prompt) return taut_vocab_encode(ids, count, vocab, prompt, strlen(prompt));
+    for (int i = 0; i < 2; i++) {
+        if (!taut_vocab_encode(ids, count, vocab, ways[i], 1) && *count > 0) return TAUT_OK;
+        free(*ids);
+        *ids = NULL;
+    }
+    *ids = taut_calloc(1, sizeof **ids);
+    *count = 1;
+    return *ids ? TAUT_OK : taut_no_memory("a prompt");
+}
+
 static int run(const cli_args *a)
 {
     const int64_t length = cli_int(a, "--length", 200, 1, 10000000);
     const choice c = { cli_real(a, "--temperature", 0.8, 0, 100), cli_int(a, "--top-k", 0, 0, 1 << 30),
                        taut_rng_key((uint64_t)cli_int(a, "--seed", 1, 0, INT64_MAX), TAUT_RNG_SAMPLE, 0) };
-    const char *prompt = cli_text(a, "--prompt", "\n");
     const taut_kernels *k = cli_kernels(a);
     cli_model m;
     int32_t *ids = NULL, *grown;
@@ -117,7 +131,7 @@ static int run(const cli_args *a)
     if (m.model->spec.arch != TAUT_ARCH_GPT)
         s = taut_fail(TAUT_BAD_CONFIG, "%s is of model.arch = %s: only a gpt writes text", a->operand[0],
                       taut_arch_name(m.model->spec.arch));
-    if (!s) s = taut_vocab_encode(&ids, &count, m.vocab, prompt, strlen(prompt));
+    if (!s) s = start(&ids, &count, m.vocab, cli_text(a, "--prompt", NULL));
     if (!s && count == 0) s = taut_fail(TAUT_BAD_DATA, "an empty --prompt gives the model nothing to start from");
     if (!s) {
         grown = taut_realloc(ids, (size_t)(count + length) * sizeof *ids);
@@ -131,7 +145,7 @@ static int run(const cli_args *a)
 }
 
 static const cli_option options[] = {
-    { "--prompt", "TEXT", "what it goes on from (default: a new line)" },
+    { "--prompt", "TEXT", "what it goes on from (default: a new line, or what the text has instead)" },
     { "--length", "N", "tokens to write" },
     { "--temperature", "T", "0: always the likeliest token (default 0.8)" },
     { "--top-k", "K", "choose among the K likeliest tokens only" },

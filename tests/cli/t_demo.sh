@@ -1,0 +1,28 @@
+#!/bin/sh
+# The three demos in their shortest form: every step runs, the page is there, the summary has its numbers.
+. tests/cli/lib.sh
+export DEMO_OUT="$tmp/demo" DEMO_STEPS=3
+demo() { # KIND PAGE [FILE]
+    kind=$1 page=$2; shift 2
+    tools/demo "$kind" "$@" >"$tmp/o" 2>"$tmp/e"
+    rc=$?
+    check "demo $kind: exit code 0, not $rc: $(tail -n 2 "$tmp/e")" [ $rc = 0 ]
+    check "demo $kind: its page" [ -s "$tmp/demo/$page" ]
+    sed -n '/^== in short/,$p' "$tmp/o" >"$tmp/short"
+    check "demo $kind: a short summary" [ "$(wc -l <"$tmp/short")" -ge 6 ] && [ "$(wc -l <"$tmp/short")" -le 16 ]
+    check "demo $kind: it says where the page is" grep -q "$page" "$tmp/short"
+    check "demo $kind: no escape codes" [ -z "$(tr -d '\040-\176\n\t' <"$tmp/e" | tr -d '\200-\377')" ]
+}
+demo image report.html
+check "no attack beat a certificate" grep -q 'beat a certificate *0' "$tmp/short"
+check "the constant is a number" grep -Eq 'proved Lipschitz constant +[0-9.]+' "$tmp/short"
+check "the proof was checked" grep -q '^confirmed' "$tmp/o"
+printf 'the quick brown fox jumps over the lazy dog. %.0s' $(seq 400) >"$tmp/fox.txt"
+demo text text.html "$tmp/fox.txt"
+check "both losses" grep -Eq 'validation loss +[0-9.]+ +[0-9.]+' "$tmp/short"
+demo forecast forecast.html
+check "a proved distance" grep -Eq '^ +[0-9.]+ +proved' "$tmp/short"
+check "a demo nobody knows" sh -c '! tools/demo music 2>/dev/null'
+check "built-in images do where no others are" "$TAUT" train recipes/vit-fashion-lip.ini --out "$tmp/shapes" --set data.source=shapes \
+    --set model.patch=8 --set train.steps=2
+finish "make demo"
