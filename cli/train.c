@@ -54,6 +54,7 @@ static int print_summary(const cli_args *a, const taut_train_summary *r, const c
                r->test_loss, r->test_mae);
     else
         printf("  validation loss  %.4f   accuracy %.2f %%   (whole split)\n", r->val_loss, 100 * r->val_acc);
+    if (r->best_step) printf("  best at step     %lld\n", (long long)r->best_step);
     printf("  %lld weights in %s/model.safetensors\n", (long long)r->weights, run);
     if (r->stopped) printf("  go on with --resume\n");
     return EXIT_DONE;

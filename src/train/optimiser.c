@@ -26,7 +26,7 @@ static int64_t work_len(const taut_model *m, const taut_train_spec *t)
 
 int64_t taut_optimiser_len(const taut_model *m, const taut_train_spec *t)
 {
-    return m->slab * (t->optimiser == TAUT_SGD ? 1 : 2) + work_len(m, t);
+    return m->slab * ((t->optimiser == TAUT_SGD ? 1 : 2) + (t->patience > 0)) + work_len(m, t);
 }
 
 taut_status taut_optimiser_create(taut_optimiser **out, taut_model *m, const taut_train_spec *t)
@@ -38,7 +38,8 @@ taut_status taut_optimiser_create(taut_optimiser **out, taut_model *m, const tau
     o->first = m->k->alloc(m->slab);
     if (squares) o->second = m->k->alloc(m->slab);
     if (muon) o->work = m->k->alloc(work_len(m, t));
-    if (!o->first || (squares && !o->second) || (muon && !o->work)) {
+    if (t->patience > 0) o->best = m->k->alloc(m->slab);
+    if (!o->first || (squares && !o->second) || (muon && !o->work) || (t->patience > 0 && !o->best)) {
         taut_optimiser_free(o);
         return taut_no_memory("the optimiser's state");
     }
@@ -49,8 +50,8 @@ taut_status taut_optimiser_create(taut_optimiser **out, taut_model *m, const tau
 void taut_optimiser_free(taut_optimiser *o)
 {
     if (!o) return;
-    taut_real *slab[] = { o->first, o->second, o->work };
-    for (int i = 0; i < 3; i++)
+    taut_real *slab[] = { o->first, o->second, o->work, o->best };
+    for (int i = 0; i < 4; i++)
         if (slab[i]) o->m->k->release(slab[i]);
     free(o);
 }

@@ -9,6 +9,7 @@ typedef struct {
     taut_model *m;
     const taut_train_spec *spec;
     taut_real *first, *second; /* momentum; Adam's squares (NULL for SGD) */
+    taut_real *best;           /* the weights of the best evaluation (train/best.h); NULL without patience */
     taut_real *work;           /* Muon: an update and its Gram matrices */
     double head;               /* the norm of head.weight where it fills a target; 0: a matrix like any other */
 } taut_optimiser;

@@ -62,9 +62,17 @@ static void read_loop(taut_recipe *r, taut_config *cfg)
     r->data.mask_rate = taut_config_real(cfg, "train.mask_rate", 0.15, 1e-6, 1);
     t->eval_every = taut_config_int(cfg, "train.eval_every", 0, 0, most);
     t->eval_batches = taut_config_int(cfg, "train.eval_batches", 10, 1, most);
+    if (taut_config_has(cfg, "train.patience")) t->patience = taut_config_int(cfg, "train.patience", 0, 0, most);
     t->checkpoint_every = taut_config_int(cfg, "train.checkpoint_every", 100, 1, most);
     t->log_every = taut_config_int(cfg, "train.log_every", 10, 1, most);
     t->seed = (uint64_t)taut_config_int(cfg, "train.seed", 1, 0, INT64_MAX);
+}
+
+static taut_status check_patience(const taut_train_spec *t)
+{
+    if (t->patience == 0 || t->eval_every > 0) return TAUT_OK;
+    return taut_fail(TAUT_BAD_CONFIG, "train.patience = %lld counts evaluations: give train.eval_every",
+                     (long long)t->patience);
 }
 
 /* Asked before hours of training: some architectures have no constant to enforce. */
@@ -103,6 +111,7 @@ taut_status taut_recipe_read(taut_recipe *r, taut_config *cfg)
     const taut_status keys = taut_config_finish(cfg);
     if (keys || model) return keys ? keys : model; /* a bad key explains more than what follows from it */
     if (constrain || penalty) return constrain ? constrain : penalty;
-    const taut_status useful = check_penalty(r);
-    return useful ? useful : check_target(r);
+    const taut_status useful = check_penalty(r), patient = check_patience(&r->train);
+    if (useful || patient) return useful ? useful : patient;
+    return check_target(r);
 }

@@ -9,13 +9,15 @@
 #include "base/number.h"
 #include "model/slabs.h"
 
-/* What is kept of each weight: w. its value, m. and v. the optimiser's. */
+enum { KINDS = 4 };
+
+/* What is kept of each weight: w. its value, m. and v. the optimiser's, b. its value when the run was best. */
 static int kinds_of(const taut_optimiser *o, const char **prefix, taut_real **slab)
 {
-    const char *const name[] = { "w.", "m.", "v." };
-    taut_real *const all[] = { o->m->values, o->first, o->second };
+    const char *const name[] = { "w.", "m.", "v.", "b." };
+    taut_real *const all[] = { o->m->values, o->first, o->second, o->best };
     int kinds = 0;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < KINDS; i++)
         if (all[i]) {
             prefix[kinds] = name[i];
             slab[kinds++] = all[i];
@@ -46,9 +48,9 @@ static taut_status write_entries(const taut_clock *c, const taut_optimiser *o, c
                                  taut_st_entry *entry)
 {
     const taut_model *m = o->m;
-    const char *prefix[3], *dtype = m->k->elem == 8 ? "F64" : "F32";
-    taut_real *slab[3];
-    char step[32], tokens[32], seconds[40];
+    const char *prefix[KINDS], *dtype = m->k->elem == 8 ? "F64" : "F32";
+    taut_real *slab[KINDS];
+    char step[32], tokens[32], seconds[40], best[96];
     int count = 0;
     const int kinds = kinds_of(o, prefix, slab);
     for (int kind = 0; kind < kinds; kind++)
@@ -63,12 +65,13 @@ static taut_status write_entries(const taut_clock *c, const taut_optimiser *o, c
     snprintf(step, sizeof step, "%lld", (long long)c->step);
     snprintf(tokens, sizeof tokens, "%lld", (long long)c->tokens);
     snprintf(seconds, sizeof seconds, "%a", c->seconds);
+    snprintf(best, sizeof best, "%lld %lld %a", (long long)c->best_step, (long long)c->waited, c->best_loss);
     char *section = model_section(m->recipe);
     const taut_st_meta meta[] = { { "format", "taut-state" }, { "taut.version", TAUT_VERSION },
                                   { "step", step },           { "tokens", tokens },
                                   { "seconds", seconds },     { "taut.vocab", m->vocab },
-                                  { "taut.model", section } };
-    const taut_status s = section ? taut_safetensors_write(path, entry, count, meta, 7)
+                                  { "taut.model", section },  { "best", best } };
+    const taut_status s = section ? taut_safetensors_write(path, entry, count, meta, o->best ? 8 : 7)
                                   : taut_no_memory("saving the run");
     free(section);
     return s;
@@ -76,13 +79,25 @@ static taut_status write_entries(const taut_clock *c, const taut_optimiser *o, c
 
 taut_status taut_state_save(const taut_clock *c, const taut_optimiser *o, const char *path)
 {
-    const size_t most = (size_t)(3 * o->m->weights + 1);
+    const size_t most = (size_t)(KINDS * o->m->weights + 1);
     item *items = taut_calloc(most, sizeof *items);
     taut_st_entry *entry = taut_calloc(most, sizeof *entry);
     const taut_status s = items && entry ? write_entries(c, o, path, items, entry) : taut_no_memory("saving the run");
     free(items);
     free(entry);
     return s;
+}
+
+/* When the run was best; a state without that is of a run without patience. */
+static taut_status load_best(taut_clock *c, const taut_safetensors *st, const char *path)
+{
+    const char *best = taut_safetensors_meta(st, "best");
+    long long step, waited;
+    int end = 0;
+    if (!best || sscanf(best, "%lld %lld %n", &step, &waited, &end) != 2 || step < 0 || waited < 0 || step > c->step)
+        return taut_fail(TAUT_BAD_FILE, "%s: does not say when the run was best, and train.patience asks", path);
+    c->best_step = step, c->waited = waited, c->best_loss = strtod(best + end, NULL);
+    return TAUT_OK;
 }
 
 static taut_status load_clock(taut_clock *c, const taut_safetensors *st, const taut_model *m, const char *path)
@@ -118,13 +133,14 @@ static taut_status check_model(const taut_safetensors *st, const taut_model *m, 
 taut_status taut_state_load(taut_clock *c, taut_optimiser *o, const char *path)
 {
     const taut_model *m = o->m;
-    const char *prefix[3];
-    taut_real *slab[3];
+    const char *prefix[KINDS];
+    taut_real *slab[KINDS];
     char name[280];
     taut_safetensors *st = NULL;
     taut_status s = taut_safetensors_open(&st, path);
     if (s) return s;
     s = load_clock(c, st, m, path);
+    if (!s && o->best) s = load_best(c, st, path);
     const int kinds = kinds_of(o, prefix, slab);
     for (int kind = 0; kind < kinds; kind++)
         for (int i = 0; !s && i < m->weights; i++) {

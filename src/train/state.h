@@ -10,6 +10,9 @@ typedef struct {
     int64_t step, tokens;       /* steps done, tokens seen */
     double seconds;             /* spent training so far */
     double recent[TAUT_RECENT]; /* the last losses: step s is at s % TAUT_RECENT */
+    int64_t best_step,
+        waited; /* of a run with patience: when it was best, evaluations since; step 0: not evaluated yet */
+    double best_loss;
 } taut_clock;
 
 taut_status taut_state_save(const taut_clock *, const taut_optimiser *, const char *path) TAUT_MUST_USE;

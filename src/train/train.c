@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "train/trainer.h"
+#include "train/best.h"
 
 typedef struct {
     taut_trainer trainer;
@@ -33,6 +33,16 @@ static char *in_run(const run *r, char path[4096], const char *file)
     return path;
 }
 
+/* The model by itself: with patience, the best there was. */
+static taut_status save_model(run *r)
+{
+    char path[4096];
+    taut_best_show(&r->trainer, false);
+    const taut_status s = taut_trainer_save(&r->trainer, in_run(r, path, "model.safetensors"));
+    taut_best_show(&r->trainer, true);
+    return s;
+}
+
 static taut_status begin(run *r)
 {
     static const char *const old[] = { "state.safetensors", "model.safetensors", "summary.json" };
@@ -48,7 +58,7 @@ static taut_status begin(run *r)
             return taut_fail(TAUT_BAD_CONFIG, "%s: %lld steps are done already, more than train.steps = %lld", path,
                              (long long)t->clock.step, (long long)t->recipe.train.steps);
         /* killed between the two files of a checkpoint, the model is older than the state */
-        if (!s) s = taut_trainer_save(t, in_run(r, path, "model.safetensors"));
+        if (!s) s = save_model(r);
     } else {
         s = taut_model_init(t->model, t->recipe.train.seed);
         if (!s) taut_trainer_settle(t);
@@ -78,7 +88,7 @@ static taut_status checkpoint(run *r)
     taut_status s = due ? taut_trainer_enforce(t) : TAUT_OK;
     if (!s) s = taut_state_save(&t->clock, t->optimiser, in_run(r, path, "state.safetensors"));
     if (!s && !due) s = taut_trainer_enforce(t);
-    if (!s) s = taut_trainer_save(t, in_run(r, path, "model.safetensors"));
+    if (!s) s = save_model(r);
     if (!s) r->saved = t->clock.step;
     return s;
 }
@@ -99,8 +109,9 @@ static taut_status log_evaluation(run *r)
 {
     taut_trainer *t = &r->trainer;
     const taut_train_spec *spec = &t->recipe.train;
-    const taut_evaluation e = taut_evaluate(t->pass, &t->batch, TAUT_VALID, spec->eval_batches * spec->batch,
-                                            spec->batch);
+    const int64_t windows = spec->patience ? 0 : spec->eval_batches * spec->batch;
+    const taut_evaluation e = taut_evaluate(t->pass, &t->batch, TAUT_VALID, windows, spec->batch);
+    taut_best_see(t, e.loss);
     cJSON *line = cJSON_CreateObject();
     cJSON_AddNumberToObject(line, "step", (double)t->clock.step);
     cJSON_AddNumberToObject(line, "val_loss", e.loss);
@@ -154,6 +165,7 @@ cJSON *taut_train_summary_json(const taut_train_summary *s)
     }
     cJSON_AddNumberToObject(o, "tokens_per_s", s->tokens_per_s);
     cJSON_AddNumberToObject(o, "seconds", s->seconds);
+    if (s->best_step) cJSON_AddNumberToObject(o, "best_step", (double)s->best_step);
     cJSON_AddBoolToObject(o, "stopped", s->stopped);
     return o;
 }
@@ -164,6 +176,7 @@ static taut_status finish(run *r, taut_train_summary *out)
     taut_trainer *t = &r->trainer;
     const taut_clock *c = &t->clock;
     const double seconds = now() - r->started;
+    taut_best_show(t, false);
     const taut_evaluation e = taut_evaluate(t->pass, &t->batch, TAUT_VALID, 0, t->recipe.train.batch);
     taut_evaluation test = { .loss = NAN, .mae = NAN };
     if (t->source->task.reals) test = taut_evaluate(t->pass, &t->batch, TAUT_TEST, 0, t->recipe.train.batch);
@@ -178,7 +191,8 @@ static taut_status finish(run *r, taut_train_summary *out)
                                  .val_acc = e.accuracy,
                                  .tokens_per_s = (double)c->tokens / seconds,
                                  .seconds = seconds,
-                                 .stopped = c->step < t->recipe.train.steps };
+                                 .best_step = t->optimiser->best ? c->best_step : 0,
+                                 .stopped = c->step < t->recipe.train.steps && !taut_best_over(t) };
     cJSON *o = taut_train_summary_json(out);
     char *text = taut_json_text(o, true);
     cJSON_Delete(o);
@@ -194,7 +208,7 @@ static taut_status loop(run *r, taut_train_summary *out)
     const taut_train_spec *spec = &t->recipe.train;
     const volatile int *stop = r->options->stop;
     taut_status s = TAUT_OK;
-    while (!s && t->clock.step < spec->steps && !(stop && *stop)) {
+    while (!s && t->clock.step < spec->steps && !taut_best_over(t) && !(stop && *stop)) {
         taut_step step;
         s = taut_trainer_step(t, &step);
         if (!s) s = report(r, &step);

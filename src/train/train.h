@@ -25,6 +25,7 @@ typedef struct {
     int64_t steps, tokens, weights;
     double train_loss, val_loss, val_acc, tokens_per_s, seconds;
     double val_mae, test_loss, test_mae; /* of a forecaster, whose losses are mean squared errors; NaN for all others */
+    int64_t best_step;                   /* of a run with patience: what model.safetensors is of; 0: the last */
     bool stopped;                        /* before the last step */
 } taut_train_summary;
 
