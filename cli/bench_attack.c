@@ -21,7 +21,7 @@ static const char recipe[] = "[model]\narch = vit\nimage_height = 32\nimage_widt
                              "8\nclasses = 10\nwidth = 48\n"
                              "depth = 3\nheads = 3\nmlp = 96\npool = mean\npixel_mean = 0.5\npixel_std = 0.25\n";
 
-enum { ROUNDS = 5, PGD_IMAGES = 64, AA_ROUNDS = 1, AA_IMAGES = 16 };
+enum { ROUNDS = 5, PGD_IMAGES = 64, AA_ROUNDS = 1, AA_IMAGES = 32 };
 
 typedef struct {
     taut_model *m;

@@ -9,11 +9,6 @@
 #include "base/check.h"
 #include "base/rng.h"
 
-bool taut_attack_fits(const taut_attack *a, taut_ball_kind kind)
-{
-    return kind != TAUT_BALL_L1 || (a->kind != TAUT_FGSM && a->kind != TAUT_PGD);
-}
-
 double *taut_chase_work(const taut_chase *c) { return c->work + omp_get_thread_num() * 3 * c->h->target->dim; }
 
 const uint64_t *taut_chase_keys(taut_chase *c, int64_t step, int64_t draw)
@@ -100,8 +95,6 @@ taut_status taut_attack_run(taut_hunt *h, const taut_attack *spec)
     taut_chase c = { .h = h, .a = &a };
     char *memory = NULL;
     const int64_t others = h->target->classes - 1;
-    if (!taut_attack_fits(&a, h->ball.kind))
-        return taut_fail(TAUT_BAD_CONFIG, "%s has no form for L1 (apgd-ce, apgd-t, fab-t and square have)", a.name);
     a.loss = taut_loss_for(a.loss, h->target->classes);
     if (a.targets > others) a.targets = others;
     const taut_status s = make_room(&c, &memory);

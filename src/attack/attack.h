@@ -41,9 +41,7 @@ typedef struct {
     int64_t still; /* APGD's starts whose gradient was 0 everywhere */
 } taut_hunt;
 
-/* What the attack cannot do (a norm it has no form for) is refused before anything is tried. */
 taut_status taut_attack_run(taut_hunt *, const taut_attack *) TAUT_MUST_USE;
-bool taut_attack_fits(const taut_attack *, taut_ball_kind);
 
 /* ---- for the attacks themselves ---- */
 

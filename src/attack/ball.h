@@ -32,4 +32,7 @@ void taut_ball_sparse_step(double *y, const double *g, double size, double share
 /* d = the shortest (in the ball's norm) with w.d = c and x + d in the box; where no such d exists, the one that comes
  * nearest to c.  work holds 3 n. */
 void taut_plane_move(taut_ball, double *d, const double *x, const double *w, double c, double *work, int64_t n);
+/* L1: d = the move of length at most eps, no entry above `most`, with x + d in the box, that has the largest w.d.  work
+ * holds 3 n. */
+void taut_plane_far(taut_ball, double *d, const double *x, const double *w, double most, double *work, int64_t n);
 #endif

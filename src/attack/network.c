@@ -8,50 +8,75 @@
 
 typedef struct {
     taut_pass *pass;
+    double *out; /* all logits of a batch, on the host */
+} lane;
+
+typedef struct {
     taut_model *m;
-    double *x, *out; /* the whole batch on the host: inputs (or their gradients), and all logits */
+    int64_t lanes;
+    lane lane[];
 } network;
 
 /* Logits of the last question of each example. */
-static void forward(void *arg, double *z, const double *x, const uint64_t *key, int64_t n)
+static void forward(void *arg, int64_t which, double *z, const double *x, const uint64_t *key, int64_t n)
 {
     network *w = arg;
+    lane *l = &w->lane[which];
     const taut_kernels *k = w->m->k;
     const int64_t dim = w->m->in.t * w->m->in.d;
     (void)key; /* nothing is drawn when a model is used */
-    for (int64_t e = 0; e < TAUT_NETWORK_BATCH; e++)
-        memcpy(w->x + e * dim, x + (e < n ? e : n - 1) * dim, (size_t)dim * sizeof *x);
-    taut_pass_shape(w->pass, TAUT_NETWORK_BATCH, w->m->in.t);
-    k->put(w->pass->x.data, w->x, TAUT_NETWORK_BATCH * dim);
-    taut_pass_run(w->pass);
-    const taut_shape s = w->pass->logits.shape;
-    k->get(w->out, w->pass->logits.data, taut_len(s));
-    for (int64_t e = 0; e < n; e++) memcpy(z + e * s.d, w->out + ((e + 1) * s.t - 1) * s.d, (size_t)s.d * sizeof *z);
+    taut_pass_shape(l->pass, TAUT_NETWORK_BATCH, w->m->in.t);
+    k->put(l->pass->x.data, x, n * dim);
+    for (int64_t e = n; e < TAUT_NETWORK_BATCH; e++)
+        k->put(taut_at(k, l->pass->x.data, e * dim), x + (n - 1) * dim, dim);
+    taut_pass_run(l->pass);
+    const taut_shape s = l->pass->logits.shape;
+    k->get(l->out, l->pass->logits.data, taut_len(s));
+    for (int64_t e = 0; e < n; e++) memcpy(z + e * s.d, l->out + ((e + 1) * s.t - 1) * s.d, (size_t)s.d * sizeof *z);
 }
 
-static void backward(void *arg, double *g, const double *weight, int64_t n)
+static void backward(void *arg, int64_t which, double *g, const double *weight, int64_t n)
 {
     network *w = arg;
+    lane *l = &w->lane[which];
     const taut_kernels *k = w->m->k;
-    const taut_shape s = w->pass->logits.shape;
-    const int64_t dim = w->m->in.t * w->m->in.d;
-    memset(w->out, 0, (size_t)taut_len(s) * sizeof *w->out);
+    const taut_shape s = l->pass->logits.shape;
+    memset(l->out, 0, (size_t)taut_len(s) * sizeof *l->out);
     for (int64_t e = 0; e < n; e++)
-        memcpy(w->out + ((e + 1) * s.t - 1) * s.d, weight + e * s.d, (size_t)s.d * sizeof *weight);
-    k->put(w->pass->logits.data, w->out, taut_len(s));
-    taut_pass_input_grad(w->pass);
-    k->get(w->x, w->pass->gx, TAUT_NETWORK_BATCH * dim);
-    memcpy(g, w->x, (size_t)(n * dim) * sizeof *g);
+        memcpy(l->out + ((e + 1) * s.t - 1) * s.d, weight + e * s.d, (size_t)s.d * sizeof *weight);
+    k->put(l->pass->logits.data, l->out, taut_len(s));
+    taut_pass_input_grad(l->pass);
+    k->get(g, l->pass->gx, n * w->m->in.t * w->m->in.d);
+}
+
+static taut_status lane_open(lane *l, taut_model *m)
+{
+    const taut_status s = taut_pass_create(&l->pass, m, TAUT_NETWORK_BATCH, m->in.t, true);
+    if (s) return s;
+    taut_pass_shape(l->pass, TAUT_NETWORK_BATCH, m->in.t);
+    /* as when it is certified: what misses its tolerance is NaN */
+    l->pass->run.strict = m->k->elem == sizeof(double);
+    l->out = taut_malloc((size_t)taut_len(l->pass->logits.shape) * sizeof *l->out);
+    return l->out ? TAUT_OK : taut_no_memory("a model under attack");
+}
+
+/* One a thread, as far as a gigabyte reaches. */
+static int64_t lanes_of(const taut_model *m)
+{
+    const double one = (double)taut_pass_len(m, TAUT_NETWORK_BATCH, m->in.t, true) * (double)m->k->elem;
+    const int64_t most = (int64_t)fmin(0x1p30 / one, taut_threads());
+    return most > 1 ? most : 1;
 }
 
 taut_status taut_network_open(taut_target *t, taut_model *m)
 {
-    const int64_t dim = m->in.t * m->in.d;
     const bool image = m->embed.rows == 0;
-    network *w = taut_calloc(1, sizeof *w);
-    *t = (taut_target){ .dim = dim,
+    const int64_t lanes = lanes_of(m);
+    network *w = taut_calloc(1, sizeof *w + (size_t)lanes * sizeof *w->lane);
+    *t = (taut_target){ .dim = m->in.t * m->in.d,
                         .classes = m->classes,
                         .batch = TAUT_NETWORK_BATCH,
+                        .lanes = lanes,
                         .channels = image ? m->spec.image.channels : 1,
                         .height = image ? m->spec.image.height : m->in.t,
                         .width = image ? m->spec.image.width : m->in.d,
@@ -62,15 +87,10 @@ taut_status taut_network_open(taut_target *t, taut_model *m)
                         .backward = backward };
     if (!w) return taut_no_memory("a model under attack");
     w->m = m;
-    taut_status s = taut_pass_create(&w->pass, m, TAUT_NETWORK_BATCH, m->in.t, true);
-    if (!s) {
-        taut_pass_shape(w->pass, TAUT_NETWORK_BATCH, m->in.t);
-        w->pass->run.strict = m->k->elem ==
-                              sizeof(double); /* as when it is certified: what misses its tolerance is NaN */
-        w->x = taut_malloc((size_t)(TAUT_NETWORK_BATCH * dim) * sizeof *w->x);
-        w->out = taut_malloc((size_t)taut_len(w->pass->logits.shape) * sizeof *w->out);
-        s = w->x && w->out ? taut_target_ready(t) : taut_no_memory("a model under attack");
-    }
+    w->lanes = lanes;
+    taut_status s = TAUT_OK;
+    for (int64_t i = 0; !s && i < lanes; i++) s = lane_open(&w->lane[i], m);
+    if (!s) s = taut_target_ready(t);
     if (s) taut_network_close(t);
     return s;
 }
@@ -80,10 +100,10 @@ void taut_network_close(taut_target *t)
     network *w = t->arg;
     taut_target_done(t);
     t->arg = NULL;
-    if (!w) return;
-    taut_pass_free(w->pass);
-    free(w->x);
-    free(w->out);
+    for (int64_t i = 0; w && i < w->lanes; i++) {
+        taut_pass_free(w->lane[i].pass);
+        free(w->lane[i].out);
+    }
     free(w);
 }
 

@@ -1,5 +1,7 @@
 /* PGD: y <- project(y + step * steepest ascent of the cross-entropy), from a random point of the ball (Linf: each entry
- * uniform; L2: a Gaussian direction with a length uniform in [0, eps]) or from the clean input. */
+ * uniform; L2, L1: a Gaussian direction with a length uniform in [0, eps], for L1 then projected) or from the clean input.
+ * In L1 the ascent is the move that raises the linearised loss most among those inside the box that spread over at least a
+ * hundredth of the entries, equally where the box lets them (Tramer and Boneh 2019; one entry alone would be the steepest). */
 #include <string.h>
 
 #include "attack/attack.h"
@@ -25,6 +27,21 @@ static void start(const taut_chase *c, double *y, int64_t e)
     taut_ball_start(b, y, x, c->key[e], dim);
 }
 
+static void climb(const taut_chase *c, double *y, double *g, const double *x, int64_t dim)
+{
+    taut_ball b = c->h->ball;
+    const double size = c->a->step * b.eps;
+    if (b.kind == TAUT_BALL_L1) {
+        double *d = c->array[2] + (y - c->array[0]);
+        b.eps = size;
+        taut_plane_far(b, d, y, g, size / (double)(dim < 200 ? 1 : dim / 100), taut_chase_work(c), dim);
+        for (int64_t i = 0; i < dim; i++) y[i] += d[i];
+    } else {
+        taut_ball_step(b, y, g, size, dim);
+    }
+    taut_ball_project(c->h->ball, y, x, dim);
+}
+
 void taut_pgd(taut_chase *c)
 {
     taut_hunt *h = c->h;
@@ -39,8 +56,7 @@ void taut_pgd(taut_chase *c)
 #pragma omp parallel for schedule(static) if (c->lives * c->h->target->dim > TAUT_CHASE_WORTH)
         for (int64_t i = 0; i < c->lives; i++) {
             const int64_t at = c->live[i] * dim;
-            taut_ball_step(h->ball, y + at, g + at, c->a->step * h->ball.eps, dim);
-            taut_ball_project(h->ball, y + at, h->x + at, dim);
+            climb(c, y + at, g + at, h->x + at, dim);
         }
     }
     taut_target_logits(h->target, c->z, y, taut_chase_keys(c, c->a->steps, 0), c->live, c->lives);

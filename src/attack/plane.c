@@ -3,6 +3,7 @@
  *     Linf   d_i = min(l, r_i)         with the l where  f(l) = sum w_i min(l, r_i) = c
  *     L2     d_i = min(l w_i, r_i)     with the l where  f(l) = sum w_i min(l w_i, r_i) = c
  *     L1     whole rooms in the order of w, the largest first, until c is reached.
+ * And L1's furthest: whole rooms in the same order until the length is spent, each at the price 1 and not at its weight.
  * f is concave and piecewise linear, so Newton from l = 0 climbs to the root without passing it, in finitely many steps.
  * If all room together is not enough (or w is 0) d fills it. */
 #include <math.h>
@@ -46,15 +47,17 @@ static int by_weight(const void *a, const void *b)
     return (x->at > y->at) - (x->at < y->at);
 }
 
-static void greedy(double *d, const double *w, const double *r, double c, entry *order, int64_t n)
+/* Spends c on rooms, the largest weight first; what a unit of room costs is its weight, or flat: 1. */
+static void greedy(double *d, const double *w, const double *r, double c, bool flat, entry *order, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) order[i] = (entry){ fabs(w[i]), i };
     for (int64_t i = 0; i < n; i++) d[i] = 0;
     qsort(order, (size_t)n, sizeof *order, by_weight);
     for (int64_t k = 0; k < n && c > 0 && order[k].weight > 0; k++) {
         const int64_t i = order[k].at;
-        d[i] = fmin(c / order[k].weight, r[i]);
-        c -= order[k].weight * d[i];
+        const double price = flat ? 1 : order[k].weight;
+        d[i] = fmin(c / price, r[i]);
+        c -= price * d[i];
     }
 }
 
@@ -64,8 +67,16 @@ void taut_plane_move(taut_ball b, double *d, const double *x, const double *w, d
     const double turn = c < 0 ? -1 : 1;
     for (int64_t i = 0; i < n; i++) r[i] = room(b, x[i], turn * w[i]);
     if (b.kind == TAUT_BALL_L1)
-        greedy(d, w, r, turn * c, (entry *)(work + n), n);
+        greedy(d, w, r, turn * c, false, (entry *)(work + n), n);
     else
         newton(b.kind, d, w, r, turn * c, n);
     for (int64_t i = 0; i < n; i++) d[i] = copysign(d[i], turn * w[i]);
+}
+
+void taut_plane_far(taut_ball b, double *d, const double *x, const double *w, double most, double *work, int64_t n)
+{
+    double *r = work;
+    for (int64_t i = 0; i < n; i++) r[i] = fmin(room(b, x[i], w[i]), most);
+    greedy(d, w, r, b.eps, true, (entry *)(work + n), n);
+    for (int64_t i = 0; i < n; i++) d[i] = copysign(d[i], w[i]);
 }

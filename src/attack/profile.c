@@ -89,10 +89,6 @@ taut_status taut_profile_find(taut_profile *p, const char *name, taut_ball_kind 
         if (strcmp(name, names[i]) != 0) continue;
         *p = profiles[i];
         suit(p, kind, o);
-        for (int k = 0; k < p->attacks; k++)
-            if (!taut_attack_fits(&p->attack[k], kind))
-                return taut_fail(TAUT_BAD_CONFIG, "%s has no form for %s (apgd-ce, apgd-t, fab-t and square have)",
-                                 name, taut_ball_name(kind));
         return TAUT_OK;
     }
     const char *near = taut_nearest(name, names, PROFILES);

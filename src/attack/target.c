@@ -1,22 +1,25 @@
 #include "attack/target.h"
 
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
 
-/* The packed batch, carved from memory: inputs, logits, weights of the logits, gradients, best gradients. */
+/* A lane's packed batch, carved from memory: inputs, logits, weights of the logits, gradients, best gradients. */
 typedef struct {
     double *x, *z, *w, *g, *best;
     uint64_t *key;
 } packed;
 
-static packed carve(const taut_target *t)
+static int64_t room(const taut_target *t) { return t->batch * (3 * t->dim + 2 * t->classes + 1); }
+
+static packed carve(const taut_target *t, int64_t lane)
 {
     const int64_t inputs = t->batch * t->dim, outputs = t->batch * t->classes;
-    double *m = t->memory;
+    double *m = t->memory + lane * room(t);
     return (packed){ .x = m,
                      .g = m + inputs,
                      .best = m + 2 * inputs,
@@ -31,7 +34,8 @@ taut_status taut_target_ready(taut_target *t)
     if (t->channels * t->height * t->width != t->dim) t->channels = t->height = 1, t->width = t->dim;
     if (t->classes < 2) return taut_fail(TAUT_BAD_CONFIG, "a classifier of one class cannot be attacked");
     if (!(t->lo < t->hi)) return taut_fail(TAUT_BAD_CONFIG, "the box of the inputs is empty");
-    t->memory = taut_calloc((size_t)(t->batch * (3 * t->dim + 2 * t->classes + 1)), sizeof *t->memory);
+    if (t->lanes < 1) t->lanes = 1;
+    t->memory = taut_calloc((size_t)(t->lanes * room(t)), sizeof *t->memory);
     return t->memory ? TAUT_OK : taut_no_memory("a batch under attack");
 }
 
@@ -43,16 +47,23 @@ void taut_target_done(taut_target *t)
 
 static int64_t row(const int64_t *live, int64_t i) { return live ? live[i] : i; }
 
-static void forward(taut_target *t, packed *p, const double *x, const uint64_t *key, const int64_t *live, int64_t first,
-                    int64_t count)
+static void forward(const taut_target *t, int64_t lane, packed *p, const double *x, const uint64_t *key,
+                    const int64_t *live, int64_t first, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
         const int64_t e = row(live, first + i);
         memcpy(p->x + i * t->dim, x + e * t->dim, (size_t)t->dim * sizeof *x);
         p->key[i] = key ? key[e] : 0;
     }
-    t->forward(t->arg, p->z, p->x, key ? p->key : NULL, count);
-    t->forwards += count;
+    t->forward(t->arg, lane, p->z, p->x, key ? p->key : NULL, count);
+}
+
+/* How many lanes share the batches of n examples.  One, if most threads would stand idle: then the kernels use them. */
+static int crew(const taut_target *t, int64_t n)
+{
+    const int64_t parts = (n + t->batch - 1) / t->batch, threads = omp_get_max_threads();
+    const int64_t most = threads < t->lanes ? threads : t->lanes, lanes = parts < most ? parts : most;
+    return 2 * lanes > threads ? (int)lanes : 1;
 }
 
 static int64_t portion(const taut_target *t, int64_t first, int64_t n)
@@ -62,37 +73,40 @@ static int64_t portion(const taut_target *t, int64_t first, int64_t n)
 
 void taut_target_logits(taut_target *t, double *z, const double *x, const uint64_t *key, const int64_t *live, int64_t n)
 {
-    packed p = carve(t);
-    for (int64_t first = 0, count; first < n; first += count) {
-        count = portion(t, first, n);
-        forward(t, &p, x, key, live, first, count);
+#pragma omp parallel for schedule(dynamic) num_threads(crew(t, n))
+    for (int64_t first = 0; first < n; first += t->batch) {
+        const int64_t lane = omp_get_thread_num(), count = portion(t, first, n);
+        packed p = carve(t, lane);
+        forward(t, lane, &p, x, key, live, first, count);
         for (int64_t i = 0; i < count; i++)
             memcpy(z + row(live, first + i) * t->classes, p.z + i * t->classes, (size_t)t->classes * sizeof *z);
     }
+    t->forwards += n;
 }
 
 void taut_target_slope(taut_target *t, double *z, double *loss, double *g, const double *x, const uint64_t *key,
                        const int64_t *live, int64_t n, taut_loss kind, const int32_t *label, const int32_t *wrong)
 {
-    packed p = carve(t);
-    for (int64_t first = 0, count; first < n; first += count) {
-        count = portion(t, first, n);
-        forward(t, &p, x, key, live, first, count);
+#pragma omp parallel for schedule(dynamic) num_threads(crew(t, n))
+    for (int64_t first = 0; first < n; first += t->batch) {
+        const int64_t lane = omp_get_thread_num(), count = portion(t, first, n);
+        packed p = carve(t, lane);
+        forward(t, lane, &p, x, key, live, first, count);
         for (int64_t i = 0; i < count; i++) {
             const int64_t e = row(live, first + i), c = t->classes;
             loss[e] = taut_loss_at(p.w + i * c, kind, p.z + i * c, c, label[e], wrong ? wrong[e] : 0);
             memcpy(z + e * c, p.z + i * c, (size_t)c * sizeof *z);
         }
-        t->backward(t->arg, p.g, p.w, count);
-        t->backwards += count;
+        t->backward(t->arg, lane, p.g, p.w, count);
         for (int64_t i = 0; i < count; i++)
             memcpy(g + row(live, first + i) * t->dim, p.g + i * t->dim, (size_t)t->dim * sizeof *g);
     }
+    t->forwards += n, t->backwards += n;
 }
 
 /* One class of each packed row against its label; a row for which the class is its label, or not allowed, is left alone. */
-static void try_class(taut_target *t, packed *p, double *f, double *near, const int64_t *live, int64_t first,
-                      int64_t count, const int32_t *label, const int32_t *wrong, int32_t class,
+static void try_class(const taut_target *t, int64_t lane, packed *p, double *f, double *near, const int64_t *live,
+                      int64_t first, int64_t count, const int32_t *label, const int32_t *wrong, int32_t class,
                       double (*scale)(const double *, int64_t))
 {
     const int64_t classes = t->classes;
@@ -102,8 +116,7 @@ static void try_class(taut_target *t, packed *p, double *f, double *near, const 
         p->w[i * classes + (wrong ? wrong[e] : class)] += 1;
         p->w[i * classes + label[e]] -= 1;
     }
-    t->backward(t->arg, p->g, p->w, count);
-    t->backwards += count;
+    t->backward(t->arg, lane, p->g, p->w, count);
     for (int64_t i = 0; i < count; i++) {
         const int64_t e = row(live, first + i);
         const int32_t c = wrong ? wrong[e] : class;
@@ -120,22 +133,25 @@ void taut_target_boundary(taut_target *t, double *f, double *g, const double *x,
                           const int64_t *live, int64_t n, const int32_t *label, const int32_t *wrong,
                           double (*scale)(const double *, int64_t))
 {
-    packed p = carve(t);
-    double near[256];
+    const int32_t classes = wrong ? 1 : (int32_t)t->classes;
     TAUT_CHECK(t->batch <= 256, "target: at most 256 examples in a batch");
-    for (int64_t first = 0, count; first < n; first += count) {
-        count = portion(t, first, n);
-        forward(t, &p, x, key, live, first, count);
+#pragma omp parallel for schedule(dynamic) num_threads(crew(t, n))
+    for (int64_t first = 0; first < n; first += t->batch) {
+        const int64_t lane = omp_get_thread_num(), count = portion(t, first, n);
+        packed p = carve(t, lane);
+        double near[256];
+        forward(t, lane, &p, x, key, live, first, count);
         for (int64_t i = 0; i < count; i++) {
             near[i] = INFINITY;
             f[row(live, first + i)] = 0;
             memset(p.best + i * t->dim, 0, (size_t)t->dim * sizeof *p.best);
         }
-        for (int32_t c = 0; c < (wrong ? 1 : t->classes); c++)
-            try_class(t, &p, f, near, live, first, count, label, wrong, c, scale);
+        for (int32_t c = 0; c < classes; c++)
+            try_class(t, lane, &p, f, near, live, first, count, label, wrong, c, scale);
         for (int64_t i = 0; i < count; i++)
             memcpy(g + row(live, first + i) * t->dim, p.best + i * t->dim, (size_t)t->dim * sizeof *g);
     }
+    t->forwards += n, t->backwards += n * classes;
 }
 
 int32_t taut_argmax(const double *z, int64_t classes)

@@ -2,7 +2,8 @@
  * else here (losses, attacks, profiles) is written against this and knows nothing of models.
  *
  * Inputs and logits are rows of doubles.  An attack keeps its arrays whole and names the rows it still works on in `live`;
- * the calls below pack those rows into batches and put the answers back, so that examples that are done cost nothing. */
+ * the calls below pack those rows into batches and put the answers back, so that examples that are done cost nothing.
+ * Batches are shared out among the lanes, a thread each: a small network has too little in it to be cut any finer. */
 #ifndef TAUT_ATTACK_TARGET_H
 #define TAUT_ATTACK_TARGET_H
 #include <stdint.h>
@@ -12,18 +13,20 @@
 
 typedef struct taut_target {
     int64_t dim, classes, batch;     /* entries of an input; logits; examples one call may bring */
+    int64_t lanes;                   /* calls with different lanes may run at the same time; 0 is 1 */
     int64_t channels, height, width; /* what Square cuts its windows from: entry (y * width + x) * channels + channel */
     double lo, hi;                   /* every entry stays in [lo, hi]; infinite: no box */
     void *arg;
     /* z (n, classes) = logits of x (n, dim), n <= batch.  key: one an example, names the random numbers of a network that
      * draws some; others ignore it. */
-    void (*forward)(void *arg, double *z, const double *x, const uint64_t *key, int64_t n);
-    void (*backward)(void *arg, double *g, const double *w, int64_t n); /* g (n, dim) = J^T w at the last forward */
-    int64_t forwards, backwards;                                        /* examples that went through so far */
-    double *memory;                                                     /* taut_target_ready's: the packed batch */
+    void (*forward)(void *arg, int64_t lane, double *z, const double *x, const uint64_t *key, int64_t n);
+    /* g (n, dim) = J^T w at the lane's last forward */
+    void (*backward)(void *arg, int64_t lane, double *g, const double *w, int64_t n);
+    int64_t forwards, backwards; /* examples that went through so far */
+    double *memory;              /* taut_target_ready's: the packed batch of each lane */
 } taut_target;
 
-/* Checks the sizes and allocates the packed batch; done releases it, not arg. */
+/* Checks the sizes and allocates the packed batches; done releases it, not arg. */
 taut_status taut_target_ready(taut_target *) TAUT_MUST_USE;
 void taut_target_done(taut_target *);
 

@@ -18,6 +18,16 @@ static void plane(taut_ball_kind kind)
         r[i] = !boxed ? 1e6 : way > 0 ? 1 - x[i] : x[i];
         size[i] = fabs(w[i]), all += size[i] * r[i];
     }
+    if (kind == TAUT_BALL_L1 && c > 0) {
+        const taut_ball far = { kind, 5 * rng_unit(), b.lo, b.hi };
+        const double most = rng_int(0, 1) ? INFINITY : 0.5 * rng_unit();
+        double capped[MOST];
+        for (int64_t i = 0; i < n; i++) capped[i] = fmin(r[i], most);
+        taut_plane_far(far, d, x, w, most, work, n);
+        for (int64_t i = 0; i < n; i++) CHECK(x[i] + d[i] >= b.lo - 1e-15 && x[i] + d[i] <= b.hi + 1e-15, "in the box");
+        CHECK_LE(test_norm(kind, d, n), far.eps * (1 + 1e-12), "no longer than it may be");
+        CHECK_NEAR(dot(w, d, n), reach(kind, far.eps, size, capped, n), 1e-12 * (1 + all), "the furthest");
+    }
     taut_plane_move(b, d, x, w, c, work, n);
     for (int64_t i = 0; i < n; i++) CHECK(x[i] + d[i] >= b.lo - 1e-15 && x[i] + d[i] <= b.hi + 1e-15, "in the box");
     if (all < fabs(c)) {

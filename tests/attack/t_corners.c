@@ -73,8 +73,8 @@ static void few(void)
         for (int64_t i = 0; i < m.dim; i++) f.x[i] = fabs(f.x[i]);
         field_label(&f);
         f.h.ball = (taut_ball){ kind, 0.8, 0, 1 };
-        if (!taut_profile_find(&p, names[case_no % 6], kind, (taut_profile_options){ .steps = 10, .queries = 50 }))
-            broken += (int)field_attack(&f, &p);
+        must(taut_profile_find(&p, names[case_no % 6], kind, (taut_profile_options){ .steps = 10, .queries = 50 }));
+        broken += (int)field_attack(&f, &p);
         field_close(&f);
         taut_target_done(&t);
         net_free(&m);

@@ -27,17 +27,18 @@ static double exact(const net *m, const taut_target *t, taut_ball_kind kind, con
 }
 
 /* How far above the exact distance an attack must succeed; infinite: nothing is promised.  Two classes: the gradient points
- * the right way at once, so one step of FGSM without a box, and any 100 steps; PGD's 100 of eps / 40 turn an angle to a
- * twelfth.  With a box the L2 step is cut after it was
- * scaled, which costs some of it.  L1 steps are never shorter than eps / 10, spread over several entries, so a corner of the
- * ball is only come near to.  FAB steps 5 % over the plane and pulls back by 10 %; in L1 a step moves whole entries, and a
- * box can make another class the nearest than the one it takes.  Square has no gradients and small windows of 3. */
+ * the right way at once, so one step of FGSM without a box (L1: with one too), and any 100 steps; PGD's 100 of eps / 40
+ * turn an angle to a twelfth.  With a box the L2 step is cut after it was scaled, which costs some of it.  APGD's L1 steps
+ * are never shorter than eps / 10, spread over several entries, so a corner of the ball is only come near to; PGD's
+ * projections drain the entries that it has just filled.  FAB steps 5 % over the plane and pulls back
+ * by 10 %; in L1 a step moves whole entries, and a box can make another class the nearest than the one it takes.  Square
+ * has no gradients and small windows of 3. */
 static double promise(int attack, taut_ball_kind kind, bool boxed, int64_t classes)
 {
     const bool climbs = attack >= 1 && attack <= 3, one = kind == TAUT_BALL_L1;
-    if (attack == 0) return boxed || classes > 2 ? INFINITY : 1.001;
+    if (attack == 0) return (boxed && !one) || classes > 2 ? INFINITY : 1.001;
     if (climbs && classes > 2) return INFINITY;
-    if (attack == 1) return boxed ? 1.1 : 1.05;
+    if (attack == 1 && !one) return boxed ? 1.1 : 1.05;
     if (climbs || attack == 4) return one ? 1.5 : boxed ? 1.1 : 1.01;
     if (attack == 7) return boxed || one ? INFINITY : kind == TAUT_BALL_LINF ? 2 : 3;
     return boxed && classes > 2 ? INFINITY : one ? 1.1 : 1.06;
@@ -48,7 +49,6 @@ static void one(field *f, int attack, double eps, taut_ball_kind kind, const dou
     const taut_profile_options o = { .steps = attack == 1 ? 100 : 0, .queries = 3000 };
     const taut_target *t = f->h.target;
     taut_profile p;
-    if (attack < 2 && kind == TAUT_BALL_L1) return;
     must(taut_profile_find(&p, attacks[attack], kind, o));
     f->h.ball = (taut_ball){ kind, eps, t->lo, t->hi };
     field_attack(f, &p);
@@ -65,7 +65,7 @@ static void one(field *f, int attack, double eps, taut_ball_kind kind, const dou
             d[i] = adv[i] - x[i];
             CHECK(adv[i] >= t->lo && adv[i] <= t->hi, "in the box");
         }
-        net_forward(t->arg, z, adv, NULL, 1);
+        net_forward(t->arg, 0, z, adv, NULL, 1);
         CHECK(taut_argmax(z, t->classes) != f->label[e], "really another class");
         CHECK_NEAR(test_norm(kind, d, t->dim), f->h.distance[e], 1e-12, "the distance told");
         CHECK_LE(f->h.distance[e], eps * (1 + 1e-12), "inside the ball");
@@ -119,7 +119,7 @@ int main(void)
     for (case_no = 0; case_no < effort(24); case_no++)
         model((taut_ball_kind)(case_no % 3), case_no / 3 % 2, case_no / 6 % 2 ? 2 : rng_int(3, 10));
     for (int k = 0; k < 3; k++)
-        for (int a = k == 2 ? 2 : 0; a < 8; a++) CHECK(hits[k][a] > 0 || !chances[k][a], attacks[a]);
+        for (int a = 0; a < 8; a++) CHECK(hits[k][a] > 0 || !chances[k][a], attacks[a]);
     return test_end("linear", "%d successes, none below the exact distance; FAB within %.2g %.2g %.2g of it", tried,
                     worst_fab[0], worst_fab[1], worst_fab[2]);
 }

@@ -50,7 +50,7 @@ static void profile(net *m, const char *name, taut_ball_kind kind)
     double x[N * DIM];
     int order[N], broken = 0;
     taut_profile p;
-    if (taut_profile_find(&p, name, kind, (taut_profile_options){ .steps = 12, .queries = 40 })) return; /* pgd in L1 */
+    must(taut_profile_find(&p, name, kind, (taut_profile_options){ .steps = 12, .queries = 40 }));
     for (int i = 0; i < N * DIM; i++) x[i] = rng_unit();
     for (int i = 0; i < N; i++) order[i] = i;
     run(&whole, m, &p, kind, x, order, N, NET_BATCH, 2);

@@ -71,7 +71,6 @@ static void members(void)
           "ta-10");
     must(taut_profile_find(&p, "pgd", TAUT_BALL_LINF, (taut_profile_options){ .steps = 10, .restarts = 3 }));
     CHECK(p.attack[0].steps == 10 && p.attack[0].restarts == 3 && p.attack[0].step == 0.25, "pgd with options");
-    CHECK(taut_profile_find(&p, "pgd", TAUT_BALL_L1, none) == TAUT_BAD_CONFIG, "no L1 form");
     CHECK(taut_profile_find(&p, "aa-standart", TAUT_BALL_L2, none) && strstr(taut_last_error(), "aa-standard"),
           "nearest");
 }

@@ -16,11 +16,11 @@ static inline void must(taut_status s)
 typedef struct {
     int64_t dim, hidden, classes;
     double *w, *b, *v, *c;
-    double *pre;  /* (batch, hidden) of the last forward */
+    double *pre;  /* (lanes, batch, hidden) of the last forward */
     double noise; /* added to the logits, by key */
 } net;
 
-enum { NET_BATCH = 8 };
+enum { NET_BATCH = 8, NET_LANES = 3 };
 
 static inline net net_make(int64_t dim, int64_t hidden, int64_t classes)
 {
@@ -31,7 +31,7 @@ static inline net net_make(int64_t dim, int64_t hidden, int64_t classes)
               doubles(hidden),
               doubles(classes * (hidden ? hidden : dim)),
               doubles(classes),
-              doubles(NET_BATCH * hidden),
+              doubles(NET_LANES * NET_BATCH * hidden),
               0 };
     fill(m.w, hidden * dim), fill(m.b, hidden), fill(m.v, classes * (hidden ? hidden : dim)), fill(m.c, classes);
     return m;
@@ -39,27 +39,29 @@ static inline net net_make(int64_t dim, int64_t hidden, int64_t classes)
 
 static inline void net_free(net *m) { free(m->w), free(m->b), free(m->v), free(m->c), free(m->pre); }
 
-static inline void net_forward(void *arg, double *z, const double *x, const uint64_t *key, int64_t n)
+static inline void net_forward(void *arg, int64_t lane, double *z, const double *x, const uint64_t *key, int64_t n)
 {
     const net *m = arg;
     const int64_t h = m->hidden ? m->hidden : m->dim;
+    double *pre = m->pre + lane * NET_BATCH * m->hidden;
     for (int64_t e = 0; e < n; e++) {
         for (int64_t j = 0; j < m->hidden; j++)
-            m->pre[e * h + j] = m->b[j] + dot(m->w + j * m->dim, x + e * m->dim, m->dim);
+            pre[e * h + j] = m->b[j] + dot(m->w + j * m->dim, x + e * m->dim, m->dim);
         for (int64_t c = 0; c < m->classes; c++) {
             double s = m->c[c];
             for (int64_t j = 0; j < h; j++)
-                s += m->v[c * h + j] * (m->hidden ? fmax(m->pre[e * h + j], 0) : x[e * m->dim + j]);
+                s += m->v[c * h + j] * (m->hidden ? fmax(pre[e * h + j], 0) : x[e * m->dim + j]);
             if (m->noise > 0 && key) s += m->noise * taut_rng_normal(key[e], (uint64_t)c);
             z[e * m->classes + c] = s;
         }
     }
 }
 
-static inline void net_backward(void *arg, double *g, const double *w, int64_t n)
+static inline void net_backward(void *arg, int64_t lane, double *g, const double *w, int64_t n)
 {
     const net *m = arg;
     const int64_t h = m->hidden ? m->hidden : m->dim;
+    const double *pre = m->pre + lane * NET_BATCH * m->hidden;
     memset(g, 0, (size_t)(n * m->dim) * sizeof *g);
     for (int64_t e = 0; e < n; e++)
         for (int64_t j = 0; j < h; j++) {
@@ -67,7 +69,7 @@ static inline void net_backward(void *arg, double *g, const double *w, int64_t n
             for (int64_t c = 0; c < m->classes; c++) s += w[e * m->classes + c] * m->v[c * h + j];
             if (!m->hidden)
                 g[e * m->dim + j] = s;
-            else if (m->pre[e * h + j] > 0)
+            else if (pre[e * h + j] > 0)
                 for (int64_t i = 0; i < m->dim; i++) g[e * m->dim + i] += s * m->w[j * m->dim + i];
         }
 }
@@ -77,6 +79,7 @@ static inline taut_target net_target(net *m, bool boxed, int64_t batch)
     taut_target t = { .dim = m->dim,
                       .classes = m->classes,
                       .batch = batch,
+                      .lanes = NET_LANES,
                       .lo = boxed ? 0 : -INFINITY,
                       .hi = boxed ? 1 : INFINITY,
                       .arg = m,

@@ -65,7 +65,6 @@ for eps in -0.1 0 8 -8/255 x 0.1, nan; do refuse "eps $eps" "eps" attack --attac
 refuse "a forgotten /255" "8/255" attack --attack pgd --eps 8
 refuse "an unknown attack" "did you mean pgd" attack --attack pgb
 refuse "an unknown norm" "Linf, L2 or L1" attack --norm L3
-refuse "pgd in L1" "no form for L1" attack --attack pgd --norm L1 --eps 3
 refuse "no eps for embeddings" "eps is needed" "$TAUT" attack "$gpt" --attack pgd
 refuse "no model" "nothing" "$TAUT" attack "$tmp/nothing"
 refuse "no reproducer" "no reproducer" "$TAUT" attack "$mlp" --replay "$mlp/model.safetensors"
