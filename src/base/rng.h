@@ -17,7 +17,8 @@ enum {
     TAUT_RNG_DATA,
     TAUT_RNG_HASH,
     TAUT_RNG_ATTACK,
-    TAUT_RNG_AUGMENT
+    TAUT_RNG_AUGMENT,
+    TAUT_RNG_PROBE
 };
 
 static inline uint64_t taut_rng_bits(uint64_t key, uint64_t counter)

@@ -14,7 +14,7 @@
 #include "base/status.h"
 #include "tensor/tensor.h"
 
-typedef enum { TAUT_GELU, TAUT_GELU_TANH, TAUT_RELU, TAUT_SILU, TAUT_TANH, TAUT_ABS } taut_curve;
+typedef enum { TAUT_GELU, TAUT_GELU_TANH, TAUT_RELU, TAUT_SILU, TAUT_TANH, TAUT_ABS, TAUT_ELU } taut_curve;
 
 /* Softmax attention of n examples with `heads` heads of width dh.  q and o are (n, tq, heads*dh),
  * k and v are (n, tk, heads*dh), lse is (n, heads, tq).  With S = scale * q.k + alibi:
@@ -53,6 +53,16 @@ typedef struct {
     bool causal;        /* p_ij = 0 for j > i */
     const double *gain; /* one a head, above 0 */
 } taut_distance;
+
+/* ProbSparse attention (Informer): only `top` queries of a head look, all others take what every key gives alike.
+ * Arrays as in taut_attn.  Which keys a query is judged by is a function of (key, query, draw) alone. */
+typedef struct {
+    int64_t n, heads, tq, tk, dh;
+    int64_t samples, top; /* keys drawn for every query; queries that look, at most tq */
+    double scale;
+    bool causal;  /* query i sees key j only if j <= i; tq = tk */
+    uint64_t key; /* names the draws */
+} taut_sparse;
 
 /* One step of AdamW: m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2,
  * w = w (1 - decay) - lr * (m/c1) / (sqrt(v/c2) + eps).   decay already holds the learning rate. */
@@ -154,6 +164,25 @@ typedef struct taut_kernels {
     void (*attention_vjp)(taut_real *gq, taut_real *gk, taut_real *gv, const taut_real *go, const taut_real *o,
                           const taut_real *lse, const taut_real *q, const taut_real *k, const taut_real *v,
                           const taut_attn *a);
+
+    /* sparse.c: c (n, heads, top) names the queries that look, in rising order, whole numbers kept as reals
+     *     sparse_pick  those with the largest max_r s_r - (sum_r s_r)/tk, s_r = q.k of the drawn keys; the first of equals
+     *     sparse       o_i = softmax over the keys it sees of scale q_i.k, of v, where i looks; else the mean of all v, or
+     *                  the sum of v_0 .. v_i where causal;  jvp and vjp for a fixed c */
+    void (*sparse_pick)(taut_real *c, const taut_real *q, const taut_real *k, const taut_sparse *s);
+    void (*sparse)(taut_real *o, const taut_real *c, const taut_real *q, const taut_real *k, const taut_real *v,
+                   const taut_sparse *s);
+    void (*sparse_jvp)(taut_real *to, const taut_real *tq, const taut_real *tk, const taut_real *tv, const taut_real *c,
+                       const taut_real *q, const taut_real *k, const taut_real *v, const taut_sparse *s);
+    void (*sparse_vjp)(taut_real *gq, taut_real *gk, taut_real *gv, const taut_real *go, const taut_real *c,
+                       const taut_real *q, const taut_real *k, const taut_real *v, const taut_sparse *s);
+
+    /* halve.c: x (n, t, d), t >= 1, to y (n, (t+1)/2, d): the largest of tokens 2j-1, 2j and 2j+1 that are there, feature
+     * by feature; `from` names the token it was, a whole number kept as a real; NaN counts as largest, the first of equals.
+     * halve_slope: y_j = t_from, its derivative; back: y (n, t, d) = its transpose */
+    void (*halve)(taut_real *y, taut_real *from, const taut_real *x, int64_t n, int64_t t, int64_t d);
+    void (*halve_slope)(taut_real *y, const taut_real *t_, const taut_real *from, int64_t n, int64_t t, int64_t d,
+                        bool back);
 
     /* lift.c: softmax over distances as softmax over products: left = [q, 1], right = [q, -|q|^2/2], rows one longer than
      * q's; their derivatives, and g = the adjoint */

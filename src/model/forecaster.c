@@ -2,9 +2,13 @@
  * asks it, all forecasts at once.  The decoder's m = label + ahead tokens come first in the input, the encoder's follow.
  *     embed   linear([neighbours in a circle, time features]) + sinusoid, each side its own
  *     enc     norm(blocks(e))                                                      of the encoder's tokens
+ *     distil  halve(elu(norm(W [neighbours in a circle]))) between two blocks, if the recipe says so; Informer has a batch
+ *             norm there: a layer whose answer to one example depends on the others is not a function of its input, so
+ *             the model's own norm stands in its place (docs/modules/halve.md)
  *     dec     d = norm(d + attention(d)) causal,  d = norm(d + attention(d asks e)),  d = norm(d + mlp(d))
  *     body    the last `ahead` tokens of norm(d)
- * The decoder's own attention is softmax, which has a causal form; all others are of the kind the recipe names. */
+ * The decoder's own attention is softmax unless the kind that the recipe names has a causal form, and what it asks the encoder
+ * with is softmax unless that has a cross form. */
 #include <math.h>
 #include <stdio.h>
 
@@ -18,6 +22,18 @@ static taut_module *embed(const taut_model_spec *s, uint64_t id)
     taut_list_add(&l, "value", taut_linear(s->width, in, s->bias, TAUT_INIT_NORMAL, 1 / sqrt((double)in)));
     taut_list_add(&l, "pos", taut_sinusoid(s->width));
     if (s->dropout > 0) taut_list_add(&l, "drop", taut_dropout(s->dropout, id));
+    return taut_list_sequence(&l);
+}
+
+taut_module *taut_tree_distil(const taut_model_spec *s)
+{
+    const int64_t in = 3 * s->width;
+    taut_list l = { .count = 0 };
+    taut_list_add(&l, "near", taut_neighbours(s->width));
+    taut_list_add(&l, "conv", taut_linear(s->width, in, s->bias, TAUT_INIT_NORMAL, 1 / sqrt(3.0 * (double)in)));
+    if (s->norm != TAUT_NORM_NONE) taut_list_add(&l, "norm", taut_tree_norm(s));
+    taut_list_add(&l, "elu", taut_pointwise(TAUT_ELU, 1));
+    taut_list_add(&l, "half", taut_halve());
     return taut_list_sequence(&l);
 }
 

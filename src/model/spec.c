@@ -88,8 +88,9 @@ static void read_others(taut_model_spec *s, taut_config *cfg)
     if (taut_config_has(cfg, "model.mlp_block"))
         s->mlp_block = (taut_block_kind)taut_config_choice(cfg, "model.mlp_block", "mlp|potential|sll", 0);
     const int attention = taut_config_has(cfg, "model.attention")
-                              ? taut_config_choice(cfg, "model.attention",
-                                                   "softmax|cosine|position|plash|clustered|l2|l2_free|attlip", 0)
+                              ? taut_config_choice(
+                                    cfg, "model.attention",
+                                    "softmax|cosine|position|plash|clustered|l2|l2_free|attlip|probsparse", 0)
                               : 0;
     s->cosine = attention == 1;
     s->position = attention == 2;
@@ -98,6 +99,7 @@ static void read_others(taut_model_spec *s, taut_config *cfg)
     s->l2 = attention == 5;
     s->l2_free = attention == 6;
     s->attlip = attention == 7;
+    s->probsparse = attention == 8;
     s->attention_blocks = s->depth;
     if (taut_config_has(cfg, "model.attention_blocks"))
         s->attention_blocks = taut_config_int(cfg, "model.attention_blocks", s->depth, 0, s->depth);
@@ -171,5 +173,7 @@ taut_status taut_model_spec_read(taut_model_spec *s, taut_config *cfg)
                               : s->clustered                     ? taut_spec_read_clustered(s, cfg)
                               : s->attlip || s->l2 || s->l2_free ? taut_spec_read_attlip(s, cfg)
                                                                  : TAUT_OK;
-    return plash ? plash : check_others(s, factor);
+    const taut_status sparse = s->probsparse ? taut_spec_read_probsparse(s, cfg) : TAUT_OK;
+    if (plash || sparse) return plash ? plash : sparse;
+    return check_others(s, factor);
 }

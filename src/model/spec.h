@@ -21,6 +21,7 @@ typedef struct {
     int64_t seq, label, ahead; /* of a forecaster: rows that its encoder reads, that its decoder knows, that it fills */
     int64_t columns, marks;    /* and what a row is: numbers, and time features */
     int64_t decoder_depth;
+    bool distil;                /* between two of its encoder's blocks the tokens are halved */
     bool pool_mean, final_norm; /* of a ViT: the mean of all tokens, or a class token; a norm before it */
     bool class_token;           /* of a ViT: it has one, also where the mean is read */
     bool distilled;             /* of a ViT: a second token behind the class token, read by no head (DeiT) */
@@ -44,6 +45,8 @@ typedef struct {
     bool cosine_values;
     bool position;         /* attention by position alone */
     bool plash, clustered; /* attention in linear time, in the place of softmax attention */
+    bool probsparse;       /* attention of a few queries, of a forecaster */
+    int64_t sparse_factor;
     taut_plash_spec plash_spec;
     taut_clustered_spec clustered_spec;
     bool attlip, l2, l2_free; /* the prox of a convex potential; attention over distances, its values tied or free */
@@ -67,6 +70,7 @@ taut_status taut_spec_read_patches(taut_model_spec *, taut_config *cfg) TAUT_MUS
 
 /* spec_series.c: the keys of a forecaster. */
 taut_status taut_spec_read_series(taut_model_spec *, taut_config *cfg) TAUT_MUST_USE;
+taut_status taut_spec_read_probsparse(taut_model_spec *, taut_config *cfg) TAUT_MUST_USE;
 
 /* spec_plash.c: the keys of model.attention = plash and clustered, once everything else is read. */
 taut_status taut_spec_read_plash(taut_model_spec *, taut_config *cfg) TAUT_MUST_USE;
@@ -74,6 +78,9 @@ taut_status taut_spec_read_clustered(taut_model_spec *, taut_config *cfg) TAUT_M
 
 /* spec_attlip.c: of model.attention = attlip, l2 and l2_free. */
 taut_status taut_spec_read_attlip(taut_model_spec *, taut_config *cfg) TAUT_MUST_USE;
+
+/* Tokens that block i of the encoder reads: fewer behind every one where a forecaster distils. */
+int64_t taut_spec_tokens(const taut_model_spec *, int64_t block);
 
 /* Shared by the readers of all architectures. */
 int taut_spec_list(double *out, int room, const char *text); /* numbers between blanks or commas; -1: something else */

@@ -4,7 +4,7 @@
 static taut_status check_attlip(const taut_model_spec *s)
 {
     const taut_attlip_spec *a = &s->attlip_spec;
-    if (s->arch != TAUT_ARCH_ENCODER && s->arch != TAUT_ARCH_VIT)
+    if (s->arch == TAUT_ARCH_GPT)
         return taut_fail(TAUT_BAD_CONFIG,
                          "model.attention = attlip cannot be causal: its gradient at a token sums over all "
                          "that attend to it, the future too; use model.arch = encoder or vit");
@@ -26,7 +26,7 @@ taut_status taut_spec_read_attlip(taut_model_spec *s, taut_config *cfg)
     if (s->positions == TAUT_POS_ROPE || s->positions == TAUT_POS_ALIBI)
         return taut_fail(TAUT_BAD_CONFIG, "model.attention = %s wants model.positions = learned or none",
                          s->attlip ? "attlip" : "l2");
-    if (!s->attlip && s->arch != TAUT_ARCH_ENCODER && s->arch != TAUT_ARCH_VIT)
+    if (!s->attlip && s->arch == TAUT_ARCH_GPT)
         return taut_fail(TAUT_BAD_CONFIG,
                          "model.attention = l2 has no causal form here: use model.arch = encoder or vit");
     if (!s->attlip) return TAUT_OK;

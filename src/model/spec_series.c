@@ -9,10 +9,26 @@ taut_status taut_spec_read_series(taut_model_spec *s, taut_config *cfg)
     s->columns = taut_config_int(cfg, "model.columns", 7, 1, 1 << 16);
     s->marks = taut_config_int(cfg, "model.marks", 4, 0, 16);
     s->decoder_depth = taut_config_int(cfg, "model.decoder_depth", 1, 1, 12);
+    if (taut_config_has(cfg, "model.distil")) s->distil = taut_config_bool(cfg, "model.distil", false);
     s->context = s->seq;
     s->classes = s->columns;
     if (s->label > s->seq)
         return taut_fail(TAUT_BAD_CONFIG, "model.label = %lld is more than model.seq = %lld", (long long)s->label,
                          (long long)s->seq);
     return TAUT_OK;
+}
+
+/* Informer's attention in the encoder and in the decoder's own; its decoder asks the encoder with softmax. */
+taut_status taut_spec_read_probsparse(taut_model_spec *s, taut_config *cfg)
+{
+    s->sparse_factor = taut_config_int(cfg, "model.sparse_factor", 5, 1, 1 << 20);
+    if (s->arch == TAUT_ARCH_FORECASTER) return TAUT_OK;
+    return taut_fail(TAUT_BAD_CONFIG, "model.attention = probsparse is for model.arch = forecaster");
+}
+
+int64_t taut_spec_tokens(const taut_model_spec *s, int64_t block)
+{
+    int64_t tokens = s->context;
+    for (int64_t i = 0; s->distil && i < block; i++) tokens = (tokens + 1) / 2;
+    return tokens;
 }

@@ -72,10 +72,29 @@ static taut_module *distances(const taut_model_spec *s)
                                                       .out_gain = out_gain(s) });
 }
 
+static taut_module *sparse(const taut_model_spec *s, bool causal, uint64_t index)
+{
+    return taut_probsparse(&(taut_probsparse_spec){ .width = s->width,
+                                                    .heads = s->heads,
+                                                    .factor = s->sparse_factor,
+                                                    .scale = s->attention_scale,
+                                                    .out = s->attention_out,
+                                                    .causal = causal,
+                                                    .bias = s->bias,
+                                                    .seed = 2 * index + causal,
+                                                    .init = s->init,
+                                                    .gain = s->init_std,
+                                                    .out_gain = out_gain(s) });
+}
+
+/* Where distilling leaves fewer tokens than the recipe has groups, each has its own. */
 static taut_module *linear_time(const taut_model_spec *s, int64_t queries, uint64_t index)
 {
     taut_plash_spec p = s->plash_spec;
     taut_clustered_spec c = s->clustered_spec;
+    const int64_t read = taut_spec_tokens(s, queries ? s->depth - 1 : (int64_t)index);
+    if (p.groups > read) p.groups = read;
+    if (c.groups > read) c.groups = read;
     p.seed += index; /* every block hashes in its own way */
     p.queries = c.queries = queries;
     return s->plash ? taut_plash(&p) : taut_clustered(&c);
@@ -86,6 +105,7 @@ taut_module *taut_tree_attention(const taut_model_spec *s, bool causal, int64_t 
     if (s->cosine && !queries) return cosine(s, causal);
     if (s->position && !queries) return by_position(s, causal, index > 0);
     if ((s->l2 || s->l2_free) && !queries && !causal) return distances(s);
+    if (s->probsparse && !queries) return sparse(s, causal, index);
     if ((s->plash || s->clustered) && !causal) return linear_time(s, queries, index);
     return taut_attention(&(taut_attention_spec){ .width = s->width,
                                                   .heads = s->heads,
@@ -188,15 +208,19 @@ static taut_module *block(const taut_model_spec *s, bool causal, uint64_t index)
 
 taut_module *taut_tree_blocks(const taut_model_spec *s, bool causal)
 {
-    taut_module *child[128];
-    char number[128][12];
-    const char *name[128];
+    taut_module *child[256];
+    char label[256][24];
+    const char *name[256];
+    int count = 0;
     for (int i = 0; i < (int)s->depth; i++) {
-        snprintf(number[i], sizeof number[i], "%d", i);
-        name[i] = number[i];
-        child[i] = block(s, causal, (uint64_t)i);
+        snprintf(label[count], sizeof label[count], "%d", i);
+        child[count++] = block(s, causal, (uint64_t)i);
+        if (!s->distil || i + 1 == (int)s->depth) continue;
+        snprintf(label[count], sizeof label[count], "distil%d", i);
+        child[count++] = taut_tree_distil(s);
     }
-    return taut_sequence((int)s->depth, name, child);
+    for (int i = 0; i < count; i++) name[i] = label[i];
+    return taut_sequence(count, name, child);
 }
 
 void taut_tree_begin(taut_list *l, const taut_model_spec *s)

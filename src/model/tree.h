@@ -16,6 +16,7 @@ taut_module *taut_list_sequence(const taut_list *);
 taut_module *taut_tree_norm(const taut_model_spec *); /* not for norm = none */
 taut_module *taut_tree_activation(const taut_model_spec *);
 taut_module *taut_tree_blocks(const taut_model_spec *, bool causal); /* all blocks, named 0, 1, ... */
+taut_module *taut_tree_distil(const taut_model_spec *);              /* forecaster.c: half as many tokens */
 /* Attention of the kind that the recipe names; with queries = m the first m tokens ask and the others are read. */
 taut_module *taut_tree_attention(const taut_model_spec *, bool causal, int64_t queries, uint64_t index);
 taut_module *taut_tree_mlp(const taut_model_spec *);

@@ -204,6 +204,7 @@ taut_module *taut_pool_first(void);
 taut_module *taut_tokens(int64_t first, int64_t count); /* those tokens alone */
 taut_module *
 taut_neighbours(int64_t cols); /* the first cols features of the token before, its own, those after; then the rest */
+taut_module *taut_halve(void); /* every other token, the largest of it and its neighbours */
 taut_module *taut_sinusoid(int64_t d);                                  /* y_t = x_t + sines and cosines of t */
 taut_module *taut_mix(taut_module *f, double keep, double mix);         /* keep x + mix f(x) */
 taut_module *taut_parts(int64_t first, taut_module *f, taut_module *g); /* f of the first tokens, g of the others */
@@ -305,6 +306,17 @@ typedef struct {
     double gain, out_gain;
 } taut_clustered_spec;
 taut_module *taut_clustered(const taut_clustered_spec *);
+
+typedef struct {
+    int64_t width, heads;
+    int64_t factor;    /* of t tokens, factor ceil(ln t) look */
+    double scale, out; /* as in taut_attention_spec */
+    bool causal, bias;
+    uint64_t seed; /* names the keys that are drawn */
+    taut_init init;
+    double gain, out_gain;
+} taut_probsparse_spec;
+taut_module *taut_probsparse(const taut_probsparse_spec *); /* Informer's, self-attention only; no Lipschitz constant */
 
 typedef struct {
     int64_t width, heads;

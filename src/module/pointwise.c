@@ -1,4 +1,4 @@
-/* Activations:  y = c f(x) entry by entry;  f is GELU (erf or tanh form), ReLU, SiLU, tanh or |x|.
+/* Activations:  y = c f(x) entry by entry;  f is GELU (erf or tanh form), ReLU, SiLU, tanh, |x| or ELU.
  *
  * jvp = vjp   ty = c f'(x) tx   (ReLU and |x|: f'(0) = 0)
  * Bound       Lip = |c| max |f'|, proved in bound/curve.c;  |y| <= |c| |x|, since |f(x)| <= |x| for all of them.
@@ -46,6 +46,7 @@ taut_slopes taut_curve_slopes(taut_curve curve)
     case TAUT_GELU_TANH:
         return slopes_gelu_tanh();
     case TAUT_RELU:
+    case TAUT_ELU: /* from 0, far on the left, to 1 */
         return slopes_relu();
     case TAUT_SILU:
         return slopes_silu();
@@ -61,7 +62,7 @@ taut_slopes taut_curve_ratio(taut_curve curve) { return curve == TAUT_ABS ? slop
 
 const char *taut_curve_name(taut_curve curve)
 {
-    static const char *const names[] = { "gelu", "gelu_tanh", "relu", "silu", "tanh", "abs" };
+    static const char *const names[] = { "gelu", "gelu_tanh", "relu", "silu", "tanh", "abs", "elu" };
     return names[curve];
 }
 

@@ -190,6 +190,8 @@ static double value(int f, double x)
         return x / (1 + exp(-x));
     case 4:
         return tanh(x);
+    case 6: /* ELU */
+        return x > 0 ? x : expm1(x);
     default:
         return fabs(x);
     }
@@ -222,12 +224,12 @@ int main(void)
     prove("gelu tanh", slopes_gelu_tanh(), gelu_tanh_slope, gelu_tanh_sign);
     prove("silu", slopes_silu(), silu_slope, silu_sign);
     prove_tails();
-    const taut_slopes all[] = { slopes_gelu(), slopes_gelu_tanh(), slopes_relu(),
-                                slopes_silu(), slopes_tanh(),      slopes_abs() };
-    for (int f = 0; f < 6; f++) check_secants(f, all[f]);
+    const taut_slopes all[] = { slopes_gelu(), slopes_gelu_tanh(), slopes_relu(), slopes_silu(),
+                                slopes_tanh(), slopes_abs(),       slopes_relu() };
+    for (int f = 0; f < 7; f++) check_secants(f, all[f]);
     CHECK(all[2].lo == 0 && all[2].hi == 1 && all[4].lo == 0 && all[4].hi == 1, "relu and tanh");
     CHECK_NEAR(all[0].hi / 1.1289, 1.00000367187984, 1e-14, "T1 erf");
     CHECK_NEAR(all[1].hi / 1.1289, 1.00008244189811, 1e-14, "T1 tanh");
     flint_cleanup();
-    return test_end("curve", "3 constants proved, %d secants", 6 * effort(100000));
+    return test_end("curve", "3 constants proved, %d secants", 7 * effort(100000));
 }

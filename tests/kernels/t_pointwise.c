@@ -2,7 +2,7 @@
  * against central differences; corners. */
 #include "kernels/pair.h"
 
-static const char *NAMES[] = { "gelu", "gelu_tanh", "relu", "silu", "tanh", "abs" };
+static const char *NAMES[] = { "gelu", "gelu_tanh", "relu", "silu", "tanh", "abs", "elu" };
 
 static double any_float(void)
 {
@@ -33,6 +33,8 @@ static double promised(double x, double y, taut_curve f)
         return 6 * UNIT * fabs(y) + 0x1p-119;
     case TAUT_TANH:
         return 5 * UNIT * fabs(y);
+    case TAUT_ELU:
+        return 10 * UNIT * fabs(y) + 0x1p-119;
     }
     return 0;
 }
@@ -96,7 +98,7 @@ static void derivative(taut_curve f)
     for (int i = 0; i < 200; i++) {
         const double h = 1e-5, one = 1;
         double x = 5 * rng_pm(), at[2], v[2], s;
-        if ((f == TAUT_RELU || f == TAUT_ABS) && fabs(x) < 2 * h) x = 1;
+        if ((f == TAUT_RELU || f == TAUT_ABS || f == TAUT_ELU) && fabs(x) < 2 * h) x = 1;
         at[0] = x - h;
         at[1] = x + h;
         ref->pointwise((taut_real *)v, (taut_real *)at, f, 2);
@@ -108,7 +110,7 @@ static void derivative(taut_curve f)
 int main(void)
 {
     pair_begin();
-    for (int f = TAUT_GELU; f <= TAUT_ABS; f++) {
+    for (int f = TAUT_GELU; f <= TAUT_ELU; f++) {
         for (case_no = 0; case_no < 40; case_no++) curve(f, case_no);
         for (case_no = 40; case_no < 40 + effort(2); case_no++) curve(f, rng_int(30000, 60000));
         corners(f);

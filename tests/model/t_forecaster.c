@@ -1,5 +1,5 @@
-/* A forecaster obeys every law, with softmax, PLASH and clustered attention; the rows it is to fill do not see later ones
- * through its own attention; it reads back as it was written; it trains. */
+/* A forecaster obeys every law, with every kind of attention, with and without distilling; the rows it is to fill do not see
+ * later ones through its own attention; it reads back as it was written; it trains. */
 #include "laws.h"
 #include "model/model.h"
 #include "model/tree.h"
@@ -9,9 +9,10 @@ static taut_status read_spec(taut_model_spec *spec, const char *lines)
     char text[1024];
     taut_config *cfg = NULL;
     snprintf(text, sizeof text,
-             "[model]\narch = forecaster\nseq = 4\n%s%scolumns = 2\nmarks = 1\nwidth = 4\ndepth = 1\n"
+             "[model]\narch = forecaster\nseq = 4\n%s%s%scolumns = 2\nmarks = 1\nwidth = 4\n"
              "heads = 2\nmlp = 5\nnorm_eps = 0.3\n%s",
-             strstr(lines, "label") ? "" : "label = 1\n", strstr(lines, "ahead") ? "" : "ahead = 2\n", lines);
+             strstr(lines, "label") ? "" : "label = 1\n", strstr(lines, "ahead") ? "" : "ahead = 2\n",
+             strncmp(lines, "depth", 5) && !strstr(lines, "\ndepth") ? "depth = 1\n" : "", lines);
     taut_status s = taut_config_parse(&cfg, text, "test");
     if (!s) s = taut_model_spec_read(spec, cfg);
     if (!s) s = taut_config_finish(cfg);
@@ -56,9 +57,23 @@ int main(void)
         holds("norm = none\nactivation = relu\ndecoder_depth = 2\n");
         holds("attention = plash\nplash_groups = 2\nplash_sizes = 8\nplash_floor = 0.5\nplash_norm_eps = 0.3\n");
         holds("attention = clustered\nclusters = 2\n");
+        holds("attention = probsparse\nsparse_factor = 1\n");
+        holds("attention = l2\n");
+        holds("attention = l2_free\nnorm = none\n");
+        holds("attention = cosine\ncosine_eps = 0.3\n");
+        holds("attention = position\n");
+        holds("attention = attlip\nattlip_tol = 1e-12\nattlip_slope_tol = 1e-15\nattlip_loose = 0\n");
+        holds("distil = true\ndepth = 3\n");
+        holds("distil = true\ndepth = 2\nattention = plash\nplash_groups = 4\nplash_sizes = 8\nplash_floor = 0.5\n"
+              "plash_norm_eps = 0.3\nplash_prototypes = random\n");
     }
     shape();
     refused("label = 5\n", "model.label = 5");
+    refused("attention = plash\nplash_tau = 0\n", "model.plash_tau");
+    refused("attention = plash\nplash_groups = 2\nplash_sizes = 12\n", "plash_sizes = 12 wants powers of two");
+    refused("attention = plash\nplash_groups = 2\nplash_degrees = 0\n", "plash_degrees = 0");
+    refused("attention = clustered\nclusters = 9\n", "model.clusters = 9");
+    refused("attention = probsparse\nsparse_factor = 0\n", "model.sparse_factor");
     refused("ahead = 0\n", "model.ahead");
     refused("attention = plash\nplash_groups = 9\n", "plash_groups");
     return test_end("forecaster", "worst slope / bound = %.6f", law_worst);

@@ -7,7 +7,7 @@
  * Error     in units of u = 2^-24, u' = 2^-119 standing for what underflows:
  *           value  GELU (10 + x^2/2) u |y| + u';  GELU_TANH (8 + 6 |w|) u |y| + u',
  *                  w = 2 sqrt(2/pi)(x + 0.044715 x^3): exp magnifies the rounding of x^2 and w;
- *                  RELU and ABS 0;  SILU 6 u |y| + u';  TANH 5 u |y|
+ *                  RELU and ABS 0;  SILU 6 u |y| + u';  TANH 5 u |y|;  ELU 10 u |y| + u'
  *           slope  16 u |t| for every curve (RELU, ABS: 0): near the zeros of f' it is absolute.
  */
 #include "kernels/cpu/cpu.h"
@@ -68,6 +68,15 @@ static inline float tanh_slope(float x)
     return 4.0f * (e * r) * r + (x - x);
 }
 
+/* e^x - 1 = 2 h/(1 - h), h = tanh(x/2) in [-1, 0]: no difference of numbers near 1. */
+static inline float elu(float x)
+{
+    const float h = vm_tanh(0.5f * (x > 0 ? 0.0f : x)), low = 2.0f * h / (1.0f - h);
+    return x > 0 ? x : low;
+}
+
+static inline float elu_slope(float x) { return x > 0 ? 1.0f + (x - x) : vm_exp(x); }
+
 /* A block of lanes at a time: several vectors side by side hide each other's latency.  The input is copied
  * first, so the compiler need not fear that y is x.  The last block is filled up with zeros.  One function
  * a curve, because a call inside the loop would not become vector code. */
@@ -90,6 +99,7 @@ VALUES_OF(gelu_values, gelu)
 VALUES_OF(gelu_tanh_values, gelu_tanh)
 VALUES_OF(silu_values, silu)
 VALUES_OF(tanh_values, vm_tanh)
+VALUES_OF(elu_values, elu)
 
 #define SLOPES_OF(name, f)                                                  \
     static void name(float *y, const float *t, const float *x, int64_t len) \
@@ -110,6 +120,7 @@ SLOPES_OF(gelu_slopes, gelu_slope)
 SLOPES_OF(gelu_tanh_slopes, gelu_tanh_slope)
 SLOPES_OF(silu_slopes, silu_slope)
 SLOPES_OF(tanh_slopes, tanh_slope)
+SLOPES_OF(elu_slopes, elu_slope)
 
 static void relu_values(float *y, const float *x, int64_t len)
 {
@@ -139,11 +150,13 @@ typedef void values_fn(float *, const float *, int64_t);
 typedef void slopes_fn(float *, const float *, const float *, int64_t);
 static values_fn *const VALUES[] = {
     [TAUT_GELU] = gelu_values, [TAUT_GELU_TANH] = gelu_tanh_values, [TAUT_RELU] = relu_values,
-    [TAUT_SILU] = silu_values, [TAUT_TANH] = tanh_values,           [TAUT_ABS] = abs_values
+    [TAUT_SILU] = silu_values, [TAUT_TANH] = tanh_values,           [TAUT_ABS] = abs_values,
+    [TAUT_ELU] = elu_values
 };
 static slopes_fn *const SLOPES[] = {
     [TAUT_GELU] = gelu_slopes, [TAUT_GELU_TANH] = gelu_tanh_slopes, [TAUT_RELU] = relu_slopes,
-    [TAUT_SILU] = silu_slopes, [TAUT_TANH] = tanh_slopes,           [TAUT_ABS] = abs_slopes
+    [TAUT_SILU] = silu_slopes, [TAUT_TANH] = tanh_slopes,           [TAUT_ABS] = abs_slopes,
+    [TAUT_ELU] = elu_slopes
 };
 
 void CPU(pointwise)(taut_real *y, const taut_real *x, taut_curve f, int64_t len)

@@ -6,6 +6,7 @@
  *   SILU       x s(x),    s(x) = 1/(1 + e^-x)                  f' = s (1 + x (1-s))
  *   TANH       tanh x                                          f' = 1 - tanh^2 x
  *   ABS        |x|                                             f' = sign x, 0 at 0
+ *   ELU        x, and e^x - 1 where x <= 0                     f' = 1, and e^x where x <= 0
  * erfc keeps the left tail of Phi to full relative precision, where 1 + erf would round to 0.
  * 1-s is taken as s(-x) and 1 - tanh^2 as 1/cosh^2 for the same reason.
  * Poison: NaN gives NaN.  Slopes are defined for finite x only.  Aliasing: y may be x, and y may be t. */
@@ -32,6 +33,8 @@ static double value(double x, taut_curve f)
         return tanh(x);
     case TAUT_ABS:
         return fabs(x);
+    case TAUT_ELU:
+        return x > 0 ? x : expm1(x);
     }
     return NAN;
 }
@@ -53,6 +56,8 @@ static double slope(double x, taut_curve f)
         return 1 / (cosh(x) * cosh(x));
     case TAUT_ABS:
         return isnan(x) ? x : (x > 0) - (x < 0);
+    case TAUT_ELU:
+        return x > 0 ? 1 : exp(x);
     }
     return NAN;
 }
