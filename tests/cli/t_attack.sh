@@ -6,7 +6,7 @@ check "an mlp" "$TAUT" train recipes/mlp-shapes-small.ini --out "$mlp" --set tra
     --set data.length=2000
 check "a vit" "$TAUT" train recipes/vit-shapes-small.ini --out "$vit" --set train.steps=3 --set data.length=200
 # shellcheck disable=SC2086
-check "a gpt" "$TAUT" train $small --out "$gpt"
+check "a gpt" "$TAUT" train $small --out "$gpt" --set train.steps=200 --set train.batch=8 --set train.lr=0.01
 
 attack() { "$TAUT" attack "$mlp" --n-ex 12 --steps 10 --queries 50 "$@"; }
 attack --attack fgsm,pgd,aa-standard --norm L2 --eps 0.05,0.5 --json >"$tmp/a.json"
@@ -29,7 +29,18 @@ check "more images than there are" attack --n-ex 100000 --attack fgsm --no-certi
 attack --attack fgsm --no-certify >"$tmp/out"
 check "without certificates it says so" grep -q "no certified" "$tmp/out"
 check "a vit's pixels" "$TAUT" attack "$vit" --n-ex 3 --attack aa-standard --steps 3 --queries 9
-check "a gpt's embeddings" "$TAUT" attack "$gpt" --n-ex 3 --attack apgd-ce --steps 5 --norm L2 --eps 0.01
+
+# the embeddings of a text: held by a ball that hardly moves them, broken in one that moves them far
+text() { "$TAUT" attack "$gpt" --n-ex 10 --steps 5 --queries 20 --json "$@"; }
+for norm in L2 Linf L1; do
+    text --attack fgsm,pgd,aa-standard,ta-10 --norm $norm --eps 1e-5 >"$tmp/held.json"
+    text --attack fgsm,pgd,aa-standard,ta-10 --norm $norm --eps 9 >"$tmp/broken.json"
+    check "a gpt is right about some" less 0 "$(json_get "$tmp/held.json" clean_acc)"
+    check "$norm, all of them held" grep -q "\"autoattack_acc\":	\"$(awk -v a="$(json_get "$tmp/held.json" clean_acc)" \
+        'BEGIN { printf "%.2f", 100 * a }')\"" "$tmp/held.json"
+    check "$norm, broken" grep -q '"autoattack_acc":	"0.00"' "$tmp/broken.json"
+    check "certified or said why not" grep -q -e certified_acc -e not_certified "$tmp/broken.json"
+done
 
 # the whole network's slopes stay below what is proved
 for model in "$mlp" "$gpt"; do
