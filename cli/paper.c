@@ -12,12 +12,16 @@ static const struct {
     const char *id, *what;
     cJSON *(*make)(const paper_options *);
 } figures[] = {
+    { "enforced-table1", "NanoGPT's architectures: bound, loss and activations with and without constraints",
+      paper_enforced_table1 },
     { "enforced-fig2", "loss against the proved bound, every weight constraint with AdamW and Muon",
       paper_enforced_fig2 },
     { "enforced-fig3", "a constrained and a free CIFAR-10 MLP under l2 attacks", paper_enforced_fig3 },
     { "enforced-fig4", "CIFAR-10 MLP: accuracy against the proved bound, the paper's constraints",
       paper_enforced_fig4 },
     { "jasmin-table1", "ViTs with JaSMin and Specformer under attack, three seeds", paper_jasmin_table1 },
+    { "jasmin-table2", "ViTs with the penalties and weights of the paper's CIFAR-10 table, beside its figures",
+      paper_jasmin_table2 },
     { "jasmin-fig3", "the bound g_1 over the softmax Jacobian's norm", paper_jasmin_fig3 },
     { "jasmin-fig4", "the slope of a whole ViT over test images, with and without penalties", paper_jasmin_fig4 },
     { "jasmin-fig6", "bounds of every head of a ViT, without and with JaSMin", paper_jasmin_fig6 },

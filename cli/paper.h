@@ -13,7 +13,9 @@ typedef struct {
 cJSON *paper_enforced_fig2(const paper_options *);
 cJSON *paper_enforced_fig3(const paper_options *);
 cJSON *paper_enforced_fig4(const paper_options *);
+cJSON *paper_enforced_table1(const paper_options *);
 cJSON *paper_jasmin_table1(const paper_options *);
+cJSON *paper_jasmin_table2(const paper_options *);
 cJSON *paper_jasmin_fig3(const paper_options *);
 cJSON *paper_jasmin_fig4(const paper_options *);
 cJSON *paper_jasmin_fig6(const paper_options *);

@@ -7,11 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "certify/certify.h"
 #include "cli.h"
 #include "data/find.h"
 #include "paper.h"
+#include "paper_net.h"
 #include "train/train.h"
 
 static const char base[] = "[model]\nheads = 4\nnorm = none\npositions = rope\nbias = false\ntied = false\n"
@@ -58,30 +57,13 @@ static taut_status configure(taut_config **cfg, const setting *s, const paper_op
     return status ? status : taut_config_set(*cfg, line);
 }
 
-/* The loss of a finished run, from its summary; NaN: not finished. */
-static double finished_loss(const char *run)
-{
-    char path[4200], *text = NULL;
-    size_t len;
-    snprintf(path, sizeof path, "%s/summary.json", run);
-    if (!taut_file_exists(path) || taut_file_read(&text, &len, path)) return NAN;
-    cJSON *o = cJSON_Parse(text);
-    const cJSON *v = cJSON_GetObjectItem(o, "val_loss");
-    const double loss = cJSON_IsNumber(v) ? v->valuedouble : NAN;
-    cJSON_Delete(o);
-    free(text);
-    return loss;
-}
-
 static taut_status one_run(double *loss, double *bound, const setting *s, const paper_options *o, const char *source)
 {
-    char run[4096], model[4200];
+    char run[4096];
     taut_config *cfg = NULL;
     taut_train_summary summary;
-    taut_certificate c;
     snprintf(run, sizeof run, "%s/%s-%s-%g", o->out, s->optimiser, s->method, s->cap);
-    snprintf(model, sizeof model, "%s/model.safetensors", run);
-    *loss = finished_loss(run);
+    *loss = paper_summary(run, "val_loss");
     taut_status status = isnan(*loss) ? configure(&cfg, s, o, source) : TAUT_OK;
     if (!status && isnan(*loss)) {
         status = taut_train(&summary, cfg, taut_kernels_find("cpu"),
@@ -89,11 +71,7 @@ static taut_status one_run(double *loss, double *bound, const setting *s, const 
         *loss = summary.val_loss;
     }
     taut_config_free(cfg);
-    if (!status) status = taut_certify(&c, model, TAUT_NORM_TOKENS, 0);
-    if (status) return status;
-    *bound = up_model_rms(c.model, c.lip).v;
-    taut_certificate_free(&c);
-    return TAUT_OK;
+    return status ? status : paper_net_bound(bound, run, TAUT_NORM_TOKENS);
 }
 
 static cJSON *begin_table(const char *source)

@@ -66,7 +66,7 @@ cJSON *paper_enforced_fig4(const paper_options *o)
         cli_bar((double)i / COUNT, all[i].name);
         taut_status s = train(run, &all[i], o, 400, 4900);
         if (!s) s = paper_net_open(&p, run, o->small ? 2000 : 10000);
-        if (!s) v[0] = paper_net_clean(&p), s = paper_net_bound(&v[1], run);
+        if (!s) v[0] = paper_net_clean(&p), s = paper_net_bound(&v[1], run, TAUT_NORM_FLAT);
         paper_net_close(&p);
         if (s) {
             cJSON_Delete(t);
@@ -94,7 +94,7 @@ cJSON *paper_enforced_fig3(const paper_options *o)
         cli_bar(i / 2.0, pair[i].name);
         s = train(run, &pair[i], o, 800, 1960);
         if (!s) s = paper_net_open(&p, run, o->small ? 500 : 2000);
-        if (!s) s = paper_net_bound(&bound[i], run);
+        if (!s) s = paper_net_bound(&bound[i], run, TAUT_NORM_FLAT);
         if (!s) left[0][i] = paper_net_clean(&p);
         for (int r = 1; !s && r < RADII; r++)
             s = paper_net_attack(&left[r][i], &p, "pgd", TAUT_BALL_L2, eps[r], (taut_profile_options){ .steps = 20 });

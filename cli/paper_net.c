@@ -109,11 +109,25 @@ double paper_quantile(double *x, int64_t count, double q)
     return x[(int64_t)(q * (double)(count - 1) + 0.5)];
 }
 
-taut_status paper_net_bound(double *bound, const char *run)
+double paper_summary(const char *run, const char *key)
+{
+    char path[4200], *text = NULL;
+    size_t len;
+    snprintf(path, sizeof path, "%s/summary.json", run);
+    if (!taut_file_exists(path) || taut_file_read(&text, &len, path)) return NAN;
+    cJSON *o = cJSON_Parse(text);
+    const cJSON *v = cJSON_GetObjectItem(o, key);
+    const double number = cJSON_IsNumber(v) ? v->valuedouble : NAN;
+    cJSON_Delete(o);
+    free(text);
+    return number;
+}
+
+taut_status paper_net_bound(double *bound, const char *run, taut_norm norm)
 {
     char *path = cli_model_path(run);
     taut_certificate c;
-    const taut_status s = path ? taut_certify(&c, path, TAUT_NORM_FLAT, 0) : taut_no_memory("a path");
+    const taut_status s = path ? taut_certify(&c, path, norm, 0) : taut_no_memory("a path");
     free(path);
     if (s) return s;
     *bound = up_model_rms(c.model, c.lip).v;

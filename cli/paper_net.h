@@ -26,8 +26,10 @@ taut_status paper_net_attack(double *left, paper_net *, const char *attacks, tau
 /* The largest singular value of the derivative, pixels to logits, at the first `count` images: attained, by Lanczos. */
 taut_status paper_net_slopes(double *slope, paper_net *, int64_t count) TAUT_MUST_USE;
 double paper_quantile(double *x, int64_t count, double q); /* sorts x */
-/* Its proved constant, flat, in RMS units; +inf: none. */
-taut_status paper_net_bound(double *bound, const char *run) TAUT_MUST_USE;
+/* A number of a finished run's summary; NaN: not finished, or it has none of that name. */
+double paper_summary(const char *run, const char *key);
+/* Its proved constant in RMS units; +inf: none. */
+taut_status paper_net_bound(double *bound, const char *run, taut_norm) TAUT_MUST_USE;
 
 /* A table as figures answer it; rows are made of texts and numbers. */
 cJSON *paper_table(const char *title, const char *const *columns, int count, const char *note);

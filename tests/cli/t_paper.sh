@@ -1,0 +1,33 @@
+#!/bin/sh
+# taut paper: the list, what it refuses, and two tables on runs that are there already, which are measured and not run again.
+. tests/cli/lib.sh
+"$TAUT" paper --list >"$tmp/list"
+for id in enforced-table1 enforced-fig2 enforced-fig3 enforced-fig4 jasmin-table1 jasmin-table2; do
+    check "$id is listed" grep -q "^  $id " "$tmp/list"
+done
+refuse "a table that is not there" "did you mean enforced-table1" "$TAUT" paper enforced-table2
+refuse "a scale" "small or full" "$TAUT" paper enforced-table1 --scale middle
+
+gpt=$tmp/gpt vit=$tmp/vit
+for run in NanoGPT Modula free LipsFormer normalise-8 softcap-8 normalise-1 normalise-16; do
+    # shellcheck disable=SC2086
+    check "a small run $run" "$TAUT" train $small --out "$gpt/$run"
+done
+"$TAUT" paper enforced-table1 --out "$gpt" >"$tmp/table"
+check "enforced-table1" [ $? = 0 ]
+check "two lines a network, ours and theirs" [ "$(grep -c "^       published" "$tmp/table")" = 8 ]
+check "a published bound" grep -q "1e+264" "$tmp/table"
+check "a sentence on why they differ" grep -q "cannot be compared" "$tmp/table"
+"$TAUT" paper enforced-table1 --out "$gpt" --json >"$tmp/table.json"
+check "as JSON" json "$tmp/table.json"
+
+for run in 0 1 2 3 4 5 6; do
+    check "a small run $run" "$TAUT" train recipes/vit-shapes-small.ini --out "$vit/$run" --set train.steps=3 \
+        --set data.length=200
+done
+"$TAUT" paper jasmin-table2 --out "$vit" >"$tmp/table"
+check "jasmin-table2" [ $? = 0 ]
+check "two lines a method" [ "$(grep -c "^       published" "$tmp/table")" = 7 ]
+check "a published figure" grep -q "98.56" "$tmp/table"
+check "a sentence on why they differ" grep -q "pretrained on ImageNet" "$tmp/table"
+finish "paper        two tables, the list"
