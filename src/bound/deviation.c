@@ -19,6 +19,7 @@
 #include "base/alloc.h"
 #include "bound/blas.h"
 #include "bound/deviation_stats.h"
+#include "bound/vmath.h"
 
 enum { TILE = 128 };
 #define FAR 50.0 /* e^50 is the most we multiply with */
@@ -26,8 +27,8 @@ enum { TILE = 128 };
 typedef struct {
     const taut_deviation *c;
     const taut_deviation_stats *s;
-    double *q, *w, *y, *dist, *first, *quad, *part; /* (T, dk), (T, M), (T, dv), (T, M), (T, dv), (T, M), (T, max) */
-    double *vnorm, *grown, *away;                   /* |vbar_j|^2; of one query e^D_j and dist_j */
+    double *q, *w, *y, *along, *first, *quad, *part; /* (T, dk), (T, M), (T, dv), (T, M), (T, dv), (T, M), (T, max) */
+    double *gram, *square, *dist, *other;            /* vbar vbar^T, its diagonal; of one query dist_j and y */
     int64_t rows;
 } tile;
 
@@ -38,7 +39,26 @@ static void times(double *c, const double *a, const double *b, int64_t m, int64_
                 (int)k, b, (int)(trans ? k : n), 0, c, (int)n);
 }
 
-/* Weights and y_q of the queries from `at`, and y_q.vbar_j for the distances. */
+/* count_j e^(w_j - max), normalised */
+static void weigh(double *restrict w, const double *restrict count, int64_t m)
+{
+    double max = -INFINITY, sum = 0;
+#pragma omp simd reduction(max : max)
+    for (int64_t j = 0; j < m; j++) {
+        const double x = count[j] > 0 ? w[j] : -INFINITY;
+        max = x > max ? x : max;
+    }
+#pragma omp simd reduction(+ : sum)
+    for (int64_t j = 0; j < m; j++) {
+        w[j] = count[j] * bound_exp(w[j] - max < 0 ? w[j] - max : 0);
+        sum += w[j];
+    }
+    const double share = 1 / sum;
+    for (int64_t j = 0; j < m; j++) w[j] *= share;
+}
+
+/* Weights and y_q of the queries from `at`, and y_q.vbar_j for the distances: from the products of the means where
+ * these are fewer numbers. */
 static void look(tile *t, int64_t at)
 {
     const taut_deviation *c = t->c;
@@ -46,15 +66,12 @@ static void look(tile *t, int64_t at)
     t->rows = c->nq - at < TILE ? c->nq - at : TILE;
     for (int64_t r = 0; r < t->rows; r++) taut_table_row(t->q + r * c->dk, &c->q, at + r, c->dk);
     times(t->w, t->q, t->s->kbar, t->rows, m, c->dk, true, c->scale);
-    for (int64_t r = 0; r < t->rows; r++) {
-        double *w = t->w + r * m, max = -INFINITY, sum = 0;
-        for (int64_t j = 0; j < m; j++)
-            if (t->s->count[j] > 0) max = fmax(max, w[j]);
-        for (int64_t j = 0; j < m; j++) sum += w[j] = t->s->count[j] > 0 ? t->s->count[j] * exp(w[j] - max) : 0;
-        for (int64_t j = 0; j < m; j++) w[j] /= sum;
-    }
+    for (int64_t r = 0; r < t->rows; r++) weigh(t->w + r * m, t->s->count, m);
     times(t->y, t->w, t->s->vbar, t->rows, c->dv, m, false, 1);
-    times(t->dist, t->y, t->s->vbar, t->rows, m, c->dv, true, 1);
+    if (m < c->dv)
+        times(t->along, t->w, t->gram, t->rows, m, m, false, 1);
+    else
+        times(t->along, t->y, t->s->vbar, t->rows, m, c->dv, true, 1);
 }
 
 /* Audit: F, and q^T Cov_j q. */
@@ -86,46 +103,62 @@ typedef struct {
     double cross, wrong; /* sums over j of w_j |q| s ||C_j|| and of w_j |q| s |C_j - computed| */
 } sums;
 
-/* Of one query: everything that is a sum or a maximum over the clusters.  Two loops, so that the second becomes
- * vector code; a cluster without keys has w = r = R = 0 and counts for nothing but hull, where it is left out. */
+typedef struct {
+    double within, between, hull, most_e, z, cross;
+} totals;
+
+/* The sums and maxima over the clusters of one query, without branches so that they become vector code.  A cluster
+ * without keys has w = r = R = 0 and is left out of the hull.  Where D > FAR, `between` and z are not to be used. */
+static totals gather(const tile *t, int64_t r, double qs, double ny, double wrong_y)
+{
+    const taut_deviation *c = t->c;
+    const taut_deviation_stats *s = t->s;
+    const double *restrict w = t->w + r * c->groups, *restrict along = t->along + r * c->groups;
+    const double *restrict norm = t->square, *restrict radius = s->r, *restrict R = s->big, *restrict cop = s->cop;
+    const double *restrict rho = s->rho, *restrict count = s->count;
+    double *restrict dist = t->dist;
+    const double guard = 8 * deviation_gamma(c->dv + c->groups + 16), square = ny * ny;
+    const double loose = guard * s->most_v * s->most_v + 1e-280;
+    double within = 0, between = 0, hull = 0, most_e = 1, z = 0, cross = 0;
+#pragma omp simd reduction(+ : within, between, z, cross) reduction(max : hull, most_e)
+    for (int64_t j = 0; j < c->groups; j++) {
+        const double all = qs * radius[j], D = all < FAR ? all : FAR, e = bound_exp(D);
+        const double near = 0.5 + D * (1.0 / 6 + D * (1.0 / 24 + D * (1.0 / 120 + D * (1.02 / 720))));
+        const double second = (D < 0.1 ? near * (D * D) : e - 1 - D) * rho[j]; /* ph(D) m */
+        const double cosh = (e + bound_inverse(e)) / 2, E = cosh < 1 + second ? cosh : 1 + second;
+        const double away = norm[j] - 2 * along[j] + square, first = w[j] * qs * cop[j];
+        const double far = bound_root((away > 0 ? away : 0) + guard * norm[j] + loose) + wrong_y;
+        const double mass = (w[j] * E < 1 ? w[j] * E : 1) * R[j], taylor = first + w[j] * (second * R[j]);
+        const double least = mass < taylor ? mass : taylor, reach = count[j] > 0 ? far + R[j] : 0;
+        within += all > FAR ? R[j] : least;
+        between += w[j] * far * second;
+        hull = reach > hull ? reach : hull;
+        most_e = E > most_e ? E : most_e;
+        z += w[j] * E;
+        cross += first;
+        dist[j] = far;
+    }
+    return (totals){ within, between, hull, most_e, z, cross };
+}
+
 static sums add_up(const tile *t, int64_t r, double nq, double ny, double wrong_y, double wrong_quad)
 {
     const taut_deviation *c = t->c;
     const taut_deviation_stats *s = t->s;
-    const double qs = nq * c->scale, *w = t->w + r * c->groups, *along = t->dist + r * c->groups;
-    const double guard = 8 * deviation_gamma(c->dv + 8), square = ny * ny;
-    double within = 0, between = 0, most_r = 0, most_big = 0, hull = 0, most_e = 1, most_d = 0, z = 0, cross = 0;
-    for (int64_t j = 0; j < c->groups; j++) t->grown[j] = exp(fmin(qs * s->r[j], FAR));
-    for (int64_t j = 0; j < c->groups; j++) {
-        const double D = qs * s->r[j], m = fmin(qs * qs * s->lam[j], D * D), e = t->grown[j];
-        const bool far = !(D <= FAR);
-        const double near = 0.5 + D * (1.0 / 6 + D * (1.0 / 24 + D * (1.0 / 120 + D * (1.02 / 720))));
-        const double second = far ? INFINITY : (D < 0.1 ? near : (e - 1 - D) / (D * D)) * m;
-        const double E = fmin((e + 1 / e) / 2, 1 + second), away = t->vnorm[j] - 2 * along[j] + square;
-        const double dist = sqrt(fmax(away, 0) + guard * (t->vnorm[j] + square)) + wrong_y;
-        within += fmin((far ? 1 : fmin(1, w[j] * E)) * s->big[j],
-                       w[j] * qs * s->cop[j] + strong(w[j], second * s->big[j]));
-        between += far ? INFINITY : w[j] * dist * second;
-        hull = fmax(hull, s->count[j] > 0 ? dist + s->big[j] : 0);
-        most_r = fmax(most_r, s->r[j]);
-        most_big = fmax(most_big, s->big[j]);
-        most_d = fmax(most_d, far ? D : 0);
-        most_e = fmax(most_e, far ? 1 : E);
-        z += far ? INFINITY : w[j] * E;
-        cross += w[j] * qs * s->cop[j];
-        t->away[j] = dist;
-    }
-    sums a = { .z = z, .cross = cross };
+    const double qs = nq * c->scale, *w = t->w + r * c->groups, most = qs * s->most_r;
+    const totals g = gather(t, r, qs, ny, wrong_y);
+    const bool far = !(most <= FAR);
+    sums a = { .z = far ? INFINITY : g.z, .cross = g.cross };
     for (int64_t j = 0; j < c->groups && c->mode == TAUT_DEVIATION_AUDIT; j++) {
         const double D = qs * s->r[j], quad = fmax(t->quad[r * c->groups + j], 0) + wrong_quad * s->r[j] * s->r[j];
         const double least = fmin(quad, fmin(qs * qs * s->lam[j], D * D));
         a.wrong += w[j] * qs * s->wrong[j];
-        if (least > 0) a.b2 += strong(w[j] * (t->away[j] + s->big[j]), (D <= FAR ? ph(D) : INFINITY) * least);
+        if (least > 0) a.b2 += strong(w[j] * (t->dist[j] + s->big[j]), (D <= FAR ? ph(D) : INFINITY) * least);
     }
-    const double log_e = fmax(log(most_e), most_d), b1 = 2 * tanh(qs * most_r / 2) * s->spread;
-    within = fmin(within, most_big);
-    between = fmin(between, 2 * tanh(log_e / 4) * s->between);
-    a.b6 = fmin(fmin(within + between, hull), b1);
+    const double log_e = fmax(log(g.most_e), far ? most : 0), b1 = 2 * tanh(most / 2) * s->spread;
+    const double within = fmin(g.within, s->most_big);
+    const double between = fmin(far ? INFINITY : g.between, 2 * tanh(log_e / 4) * s->between);
+    a.b6 = fmin(fmin(within + between, g.hull), b1);
     return a;
 }
 
@@ -154,14 +187,15 @@ typedef struct {
     double e, b, distance, hull;
 } verdict;
 
-static verdict judge(const tile *t, int64_t r, int64_t at, double *y)
+static verdict judge(const tile *t, int64_t r, int64_t at)
 {
+    double *y = t->other;
     const taut_deviation *c = t->c;
     const taut_deviation_stats *s = t->s;
     const verdict none = { INFINITY, INFINITY, INFINITY, INFINITY };
     const double nq = deviation_norm(t->q + r * c->dk, c->dk), ny = deviation_norm(t->y + r * c->dv, c->dv);
     const double el = deviation_gamma(c->dk + s->keys + 8) * nq * s->most_k * c->scale, off = expm1(2 * el);
-    const double ev = off + deviation_gamma(c->groups + c->dv + s->keys + 16);
+    const double ev = off + deviation_gamma(c->groups + c->dv + s->keys + 32);
     taut_table_row(y, &c->y, at + r, c->dv);
     if (!s->finite || !isfinite(nq) || !isfinite(ny) || !isfinite(off)) return none;
     const double qs = nq * c->scale;
@@ -190,16 +224,13 @@ static bool tile_room(tile *t)
     const taut_deviation *c = t->c;
     const int64_t m = c->groups, most = c->dk > c->dv ? c->dk : c->dv;
     const int64_t each = c->dk + 3 * m + 2 * c->dv + most;
-    double *p = taut_malloc((size_t)(TILE * each + 3 * m + c->dv) * sizeof *p);
+    double *p = taut_malloc((size_t)(TILE * each + m * m + 2 * m + c->dv) * sizeof *p);
     if (!p) return false;
-    t->q = p, t->w = t->q + TILE * c->dk, t->y = t->w + TILE * m, t->dist = t->y + TILE * c->dv;
-    t->first = t->dist + TILE * m, t->quad = t->first + TILE * c->dv, t->part = t->quad + TILE * m;
-    t->vnorm = t->part + TILE * most, t->grown = t->vnorm + m, t->away = t->grown + m;
-    for (int64_t j = 0; j < m; j++) {
-        double sum = 0;
-        for (int64_t d = 0; d < c->dv; d++) sum += t->s->vbar[j * c->dv + d] * t->s->vbar[j * c->dv + d];
-        t->vnorm[j] = sum;
-    }
+    t->q = p, t->w = t->q + TILE * c->dk, t->y = t->w + TILE * m, t->along = t->y + TILE * c->dv;
+    t->first = t->along + TILE * m, t->quad = t->first + TILE * c->dv, t->part = t->quad + TILE * m;
+    t->square = t->part + TILE * most, t->dist = t->square + m, t->other = t->dist + m, t->gram = t->other + c->dv;
+    times(t->gram, t->s->vbar, t->s->vbar, m, m, c->dv, true, 1);
+    for (int64_t j = 0; j < m; j++) t->square[j] = t->gram[j * m + j];
     return true;
 }
 
@@ -217,7 +248,7 @@ taut_status up_deviation(const taut_deviation *c, double *e, double *b, taut_dev
         look(&t, at);
         if (c->mode == TAUT_DEVIATION_AUDIT) look_closer(&t);
         for (int64_t r = 0; r < t.rows; r++) {
-            const verdict v = judge(&t, r, at, t.away + c->groups);
+            const verdict v = judge(&t, r, at);
             all += v.e * v.e, part += v.b * v.b, far += v.distance * v.distance, hull += v.hull * v.hull;
             if (e) e[at + r] = v.e;
             if (b) b[at + r] = v.b;

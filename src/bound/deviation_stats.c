@@ -23,6 +23,38 @@ void taut_table_row(double *y, const taut_table *t, int64_t r, int64_t d)
     for (int64_t i = 0; i < d; i++) y[i] = (double)x[i];
 }
 
+/* sum of squares of row r; the row is added to sum */
+static double row_add(double *restrict sum, const taut_table *t, int64_t r, int64_t d)
+{
+    double square = 0;
+    if (t->elem == sizeof(double)) {
+        const double *restrict x = (const double *)t->data + r * t->stride;
+#pragma omp simd reduction(+ : square)
+        for (int64_t i = 0; i < d; i++) square += x[i] * x[i], sum[i] += x[i];
+    } else {
+        const float *restrict x = (const float *)t->data + r * t->stride;
+#pragma omp simd reduction(+ : square)
+        for (int64_t i = 0; i < d; i++) square += (double)x[i] * (double)x[i], sum[i] += (double)x[i];
+    }
+    return square;
+}
+
+/* |row r - centre|^2 */
+static double row_far(const taut_table *t, int64_t r, int64_t d, const double *restrict centre)
+{
+    double square = 0;
+    if (t->elem == sizeof(double)) {
+        const double *restrict x = (const double *)t->data + r * t->stride;
+#pragma omp simd reduction(+ : square)
+        for (int64_t i = 0; i < d; i++) square += (x[i] - centre[i]) * (x[i] - centre[i]);
+    } else {
+        const float *restrict x = (const float *)t->data + r * t->stride;
+#pragma omp simd reduction(+ : square)
+        for (int64_t i = 0; i < d; i++) square += ((double)x[i] - centre[i]) * ((double)x[i] - centre[i]);
+    }
+    return square;
+}
+
 static double *carve(double **from, int64_t len)
 {
     double *p = *from;
@@ -33,11 +65,11 @@ static double *carve(double **from, int64_t len)
 static bool stats_room(taut_deviation_stats *s, const taut_deviation *c)
 {
     const int64_t m = c->groups, square = c->mode != TAUT_DEVIATION_FAST ? m * c->dk * (c->dk + c->dv) : 0;
-    s->room = taut_calloc((size_t)(m * (c->dk + c->dv + 6) + square + c->dk + 2 * c->dv), sizeof *s->room);
+    s->room = taut_calloc((size_t)(m * (c->dk + c->dv + 7) + square + c->dk + 2 * c->dv), sizeof *s->room);
     double *p = s->room;
     if (!p) return false;
     s->count = carve(&p, m), s->r = carve(&p, m), s->big = carve(&p, m), s->lam = carve(&p, m);
-    s->cop = carve(&p, m), s->wrong = carve(&p, m);
+    s->cop = carve(&p, m), s->wrong = carve(&p, m), s->rho = carve(&p, m);
     s->kbar = carve(&p, m * c->dk), s->vbar = carve(&p, m * c->dv);
     if (c->mode != TAUT_DEVIATION_FAST) s->cov = carve(&p, m * c->dk * c->dk), s->cross = carve(&p, m * c->dk * c->dv);
     return true;
@@ -47,7 +79,7 @@ static bool stats_room(taut_deviation_stats *s, const taut_deviation *c)
 static double *row_room(const taut_deviation_stats *s, const taut_deviation *c)
 {
     const int64_t m = c->groups, square = c->mode != TAUT_DEVIATION_FAST ? m * c->dk * (c->dk + c->dv) : 0;
-    return s->room + m * (c->dk + c->dv + 6) + square;
+    return s->room + m * (c->dk + c->dv + 7) + square;
 }
 
 static void add(double *restrict y, const double *restrict x, int64_t d)
@@ -55,31 +87,38 @@ static void add(double *restrict y, const double *restrict x, int64_t d)
     for (int64_t i = 0; i < d; i++) y[i] += x[i];
 }
 
-static void first_pass(taut_deviation_stats *s, const taut_deviation *c)
+/* Sums become means; the mean of all values comes from those of the clusters. */
+static double average(taut_deviation_stats *s, const taut_deviation *c, double *mean)
 {
-    double *k = row_room(s, c), *v = k + c->dk, *mean = v + c->dv;
+    double total = 0;
     memset(mean, 0, (size_t)c->dv * sizeof *mean);
-    for (int64_t i = 0; i < c->nk; i++) {
-        const int32_t j = c->cluster[i];
-        if (j < 0) continue;
-        taut_table_row(k, &c->k, i, c->dk);
-        taut_table_row(v, &c->v, i, c->dv);
-        s->most_k = fmax(s->most_k, deviation_norm(k, c->dk));
-        s->most_v = fmax(s->most_v, deviation_norm(v, c->dv));
-        add(s->kbar + j * c->dk, k, c->dk);
-        add(s->vbar + j * c->dv, v, c->dv);
-        add(mean, v, c->dv);
-        s->count[j]++;
-        s->keys++;
-    }
-    double total = s->most_k + s->most_v;
     for (int64_t j = 0; j < c->groups; j++) {
+        add(mean, s->vbar + j * c->dv, c->dv);
         for (int64_t d = 0; d < c->dk && s->count[j] > 0; d++) s->kbar[j * c->dk + d] /= s->count[j];
         for (int64_t d = 0; d < c->dv && s->count[j] > 0; d++) s->vbar[j * c->dv + d] /= s->count[j];
     }
     for (int64_t d = 0; d < c->dv && s->keys > 0; d++) mean[d] /= (double)s->keys, total += mean[d];
-    for (int64_t i = 0; i < c->groups * (c->dk + c->dv); i++) total += s->kbar[i];
-    s->finite = s->keys > 0 && isfinite(total); /* NaN and infinity are kept by sums, if not by fmax */
+    for (int64_t i = 0; i < c->groups * (c->dk + c->dv); i++) total += s->kbar[i]; /* vbar lies behind it */
+    return total;
+}
+
+static void first_pass(taut_deviation_stats *s, const taut_deviation *c)
+{
+    double most_k = 0, most_v = 0, total = 0;
+    for (int64_t i = 0; i < c->nk; i++) {
+        const int32_t j = c->cluster[i];
+        if (j < 0) continue;
+        const double k = row_add(s->kbar + j * c->dk, &c->k, i, c->dk);
+        const double v = row_add(s->vbar + j * c->dv, &c->v, i, c->dv);
+        most_k = fmax(most_k, k), most_v = fmax(most_v, v), total += k + v;
+        s->count[j]++;
+        s->keys++;
+    }
+    s->most_k = deviation_root(most_k, c->dk);
+    s->most_v = deviation_root(most_v, c->dv);
+    total += average(s, c, row_room(s, c) + c->dk + c->dv);
+    /* NaN and infinity are kept by sums, if not by fmax; where squares of squares overflow nothing is promised */
+    s->finite = s->keys > 0 && isfinite(total) && s->most_k < 1e75 && s->most_v < 1e75;
 }
 
 /* cov and cross of the cluster of a key at dk, dv from its means */
@@ -93,33 +132,46 @@ static void moments(taut_deviation_stats *s, const taut_deviation *c, int32_t j,
     }
 }
 
-/* lam holds sum |k - kbar|^2, cop sum |v - vbar|^2, until bounds() makes them what they are called */
+/* lam holds sum |k - kbar|^2, cop sum |v - vbar|^2, r and big the largest of the squares, until bounds() makes them what
+ * they are called */
 static void second_pass(taut_deviation_stats *s, const taut_deviation *c)
 {
-    double *k = row_room(s, c), *v = k + c->dk, *mean = v + c->dv, total = 0;
+    double *k = row_room(s, c), *v = k + c->dk, *mean = v + c->dv, total = 0, spread = 0;
     for (int64_t i = 0; i < c->nk; i++) {
         const int32_t j = c->cluster[i];
         if (j < 0) continue;
-        taut_table_row(k, &c->k, i, c->dk);
-        taut_table_row(v, &c->v, i, c->dv);
-        double from = 0;
-#pragma omp simd reduction(+ : from)
-        for (int64_t d = 0; d < c->dv; d++) from += (v[d] - mean[d]) * (v[d] - mean[d]);
-        s->spread = fmax(s->spread, sqrt(from));
-        for (int64_t d = 0; d < c->dk; d++) k[d] -= s->kbar[j * c->dk + d];
-        for (int64_t d = 0; d < c->dv; d++) v[d] -= s->vbar[j * c->dv + d];
-        const double nk = deviation_norm(k, c->dk), nv = deviation_norm(v, c->dv);
+        const double *kbar = s->kbar + j * c->dk, *vbar = s->vbar + j * c->dv;
+        const double from = row_far(&c->v, i, c->dv, mean);
+        const double nk = row_far(&c->k, i, c->dk, kbar), nv = row_far(&c->v, i, c->dv, vbar);
+        spread = fmax(spread, from);
         s->r[j] = fmax(s->r[j], nk);
         s->big[j] = fmax(s->big[j], nv);
-        s->lam[j] += nk * nk;
-        s->cop[j] += nv * nv;
+        s->lam[j] += nk;
+        s->cop[j] += nv;
         total += nk + nv + from;
-        if (c->mode != TAUT_DEVIATION_FAST) moments(s, c, j, k, v);
+        if (c->mode == TAUT_DEVIATION_FAST) continue;
+        taut_table_row(k, &c->k, i, c->dk);
+        taut_table_row(v, &c->v, i, c->dv);
+        for (int64_t d = 0; d < c->dk; d++) k[d] -= kbar[d];
+        for (int64_t d = 0; d < c->dv; d++) v[d] -= vbar[d];
+        moments(s, c, j, k, v);
     }
-    s->spread = s->spread * (1 + (double)(c->dv + 8) * 0x1p-52) + 1e-150 * (double)c->dv;
+    s->spread = deviation_root(spread, c->dv);
     s->finite = s->finite && isfinite(total);
 }
 
+/* Proved norms in the place of traces. */
+static void sharpen(taut_deviation_stats *s, const taut_deviation *c, int64_t j, double ek, double ev, double more)
+{
+    const double g = deviation_gamma((int64_t)s->count[j] + 8);
+    s->wrong[j] = ek * ev + g * s->r[j] * s->big[j];
+    const double norm = up_norm(s->cross + j * c->dk * c->dv, c->dk, c->dv).v + s->wrong[j];
+    const double cov = up_norm(s->cov + j * c->dk * c->dk, c->dk, c->dk).v * more + g * s->r[j] * s->r[j];
+    s->cop[j] = fmin(s->cop[j], norm);
+    s->lam[j] = fmin(s->lam[j], cov);
+}
+
+/* 1e-300 makes up for squares that underflowed. */
 static void bounds(taut_deviation_stats *s, const taut_deviation *c)
 {
     for (int64_t j = 0; j < c->groups; j++) {
@@ -127,18 +179,15 @@ static void bounds(taut_deviation_stats *s, const taut_deviation *c)
         if (n == 0) continue;
         const double more = 1 + 4 * deviation_gamma(n + c->dk + c->dv + 8);
         const double ek = deviation_gamma(n + 2) * s->most_k, ev = deviation_gamma(n + 2) * s->most_v;
-        const double trace_k = s->lam[j] / s->count[j] * more, trace_v = s->cop[j] / s->count[j] * more;
-        s->lam[j] = trace_k;
-        s->cop[j] = sqrt(trace_k * trace_v) * more;
-        s->r[j] += ek;
-        s->big[j] += ev;
-        if (c->mode == TAUT_DEVIATION_FAST) continue;
-        s->wrong[j] = ek * ev + deviation_gamma(n + 8) * s->r[j] * s->big[j];
-        const double norm = up_norm(s->cross + j * c->dk * c->dv, c->dk, c->dv).v + s->wrong[j];
-        const double cov = up_norm(s->cov + j * c->dk * c->dk, c->dk, c->dk).v * more +
-                           deviation_gamma(n + 8) * s->r[j] * s->r[j];
-        s->cop[j] = fmin(s->cop[j], norm);
-        s->lam[j] = fmin(s->lam[j], cov);
+        const double trace_v = s->cop[j] / s->count[j] * more + 1e-300;
+        s->lam[j] = s->lam[j] / s->count[j] * more + 1e-300;
+        s->cop[j] = sqrt(s->lam[j] * trace_v) * more + 1e-290;
+        s->r[j] = deviation_root(s->r[j], c->dk) + ek;
+        s->big[j] = deviation_root(s->big[j], c->dv) + ev;
+        if (c->mode != TAUT_DEVIATION_FAST) sharpen(s, c, j, ek, ev, more);
+        s->rho[j] = fmin(1, s->lam[j] / (s->r[j] * s->r[j]) * (1 + 0x1p-50));
+        s->most_r = fmax(s->most_r, s->r[j]);
+        s->most_big = fmax(s->most_big, s->big[j]);
     }
 }
 

@@ -6,14 +6,16 @@
 typedef struct {
     double *room; /* one block; the others are inside it */
     double *count, *kbar, *vbar;
-    double *r, *big;       /* upper bounds of max|k - kbar| and max|v - vbar| */
-    double *lam, *cop;     /* upper bounds of the largest eigenvalue of the keys' covariance and of ||C|| */
-    double *wrong;         /* audit: |C - computed C| at most */
-    double *cov, *cross;   /* audit: (M, dk, dk) second moments about the computed mean, (M, dk, dv) */
-    double most_k, most_v; /* upper bounds of max|k|, max|v| */
-    double spread;         /* of max|v_i - c|, c the mean of all values */
-    double between;        /* of max_j |vbar_j - their mean| */
-    int64_t keys;          /* that are there */
+    double *r, *big;         /* upper bounds of max|k - kbar| and max|v - vbar| */
+    double *lam, *cop;       /* upper bounds of the largest eigenvalue of the keys' covariance and of ||C|| */
+    double *rho;             /* min(lam/r^2, 1) at least */
+    double *wrong;           /* audit: |C - computed C| at most */
+    double *cov, *cross;     /* audit: (M, dk, dk) second moments about the computed mean, (M, dk, dv) */
+    double most_k, most_v;   /* upper bounds of max|k|, max|v| */
+    double most_r, most_big; /* the largest r and R */
+    double spread;           /* of max|v_i - c|, c the mean of all values */
+    double between;          /* of max_j |vbar_j - their mean| */
+    int64_t keys;            /* that are there */
     bool finite;
 } taut_deviation_stats;
 
@@ -23,13 +25,19 @@ void taut_deviation_stats_free(taut_deviation_stats *);
 /* Row r of a table as doubles. */
 void taut_table_row(double *y, const taut_table *t, int64_t r, int64_t d);
 
-/* sqrt(sum x_i^2) rounded up; squares that underflow are made up for. */
+/* The root of a computed sum of d squares, rounded up; squares that underflow are made up for. */
+static inline double deviation_root(double sum, int64_t d)
+{
+    return sqrt(sum) * (1 + (double)(d + 8) * 0x1p-52) + 1e-150 * (double)d;
+}
+
 static inline double deviation_norm(const double *x, int64_t d)
 {
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (int64_t i = 0; i < d; i++) sum += x[i] * x[i];
-    return sqrt(sum) * (1 + (double)(d + 8) * 0x1p-52) + 1e-150 * (double)d;
+    return deviation_root(sum, d);
 }
+
 static inline double deviation_gamma(int64_t n) { return (double)n * 0x1p-53 / (1 - (double)n * 0x1p-53); }
 #endif
