@@ -27,12 +27,14 @@ static void show(const taut_progress *p, void *arg)
 
 static taut_status apply_overrides(taut_config *cfg, const cli_args *a)
 {
+    static const char *const short_for[][2] = { { "--seed", "train.seed" }, { "--protocol", "data.protocol" } };
     char line[64];
     taut_status s = TAUT_OK;
     for (int i = 0; !s && i < a->given; i++) {
         if (strcmp(a->name[i], "--set") == 0) s = taut_config_set(cfg, a->value[i]);
-        if (strcmp(a->name[i], "--seed") == 0) {
-            snprintf(line, sizeof line, "train.seed=%.40s", a->value[i]);
+        for (int j = 0; !s && j < 2; j++) {
+            if (strcmp(a->name[i], short_for[j][0]) != 0) continue;
+            snprintf(line, sizeof line, "%s=%.40s", short_for[j][1], a->value[i]);
             s = taut_config_set(cfg, line);
         }
     }
@@ -86,6 +88,7 @@ static int run(const cli_args *a)
 static const cli_option options[] = {
     { "--out", "RUN", "folder for the recipe, the model, the state, the log and the summary" },
     { "--set", "S.K=V", "override a key of the recipe; may be repeated" },
+    { "--protocol", "NAME", "how a series is cut, informer2020 or full: short for --set data.protocol=NAME" },
     { "--resume", NULL, "go on from RUN's last checkpoint, bit for bit" },
     { "--overwrite", NULL, "start anew in a folder that already holds a run" },
     { NULL, NULL, NULL },

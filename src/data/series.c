@@ -2,7 +2,8 @@
  *
  * As Informer 2020 cuts them: of an ETT file (name begins with ETTh or ETTm) 12 months of 30 days for training, 4 for
  * validation and 4 for testing, the rest unused; of any other the first 7/10, the last 2/10 and what is between.  Scales are
- * the training rows' means and population standard deviations. */
+ * the training rows' means and population standard deviations.  Its loaders leave out the last windows where they do not fill a
+ * batch of 32: so does data.protocol = informer2020 for files, in validation and test. */
 #include "data/series.h"
 
 #include <math.h>
@@ -74,6 +75,7 @@ static taut_status cut(taut_series *s, const taut_series_spec *spec)
                          "there is)",
                          spec->source, (long long)s->rows, (long long)(20 * month));
     for (int i = 0; i < 3; i++) s->begin[i] = borders[i], s->end[i] = borders[i + 1];
+    s->whole = spec->full || strcmp(spec->source, "waves") == 0 ? 1 : 32;
     return TAUT_OK;
 }
 
@@ -89,6 +91,9 @@ static taut_status standardise(taut_series *s, const char *source)
         if (!(s->std[c] > 1e-12 * (1 + fabs(mean))))
             return taut_fail(TAUT_BAD_DATA, "%s: column %s is constant in its %lld training rows", source, s->name[c],
                              (long long)n);
+        if (!isfinite(s->std[c]))
+            return taut_fail(TAUT_BAD_DATA, "%s: the numbers of column %s are too large to be standardised", source,
+                             s->name[c]);
         for (int64_t i = 0; i < s->rows; i++)
             s->value[i * s->cols + c] = (s->value[i * s->cols + c] - mean) / s->std[c];
     }

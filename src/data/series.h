@@ -17,21 +17,24 @@ typedef struct {
     double *mark;             /* (rows, marks) in [-1/2, 1/2]: hour, weekday, day, day of the year; minute if finer */
     double *mean, *std;       /* of each column */
     int64_t begin[3], end[3]; /* rows of each split, without what windows may look back at */
+    int64_t whole; /* validation and test have as many windows as make whole batches of this size, if they make one */
 } taut_series;
 
 typedef struct {
     const char *source; /* "waves" is built in; else a CSV file found as data, .gz or not */
     int64_t length;     /* rows of waves */
     uint64_t seed;
-    bool full; /* 7 : 1 : 2 of the whole file; else as Informer 2020 cuts the ETT files (12, 4 and 4 months) */
+    bool
+        full; /* 7 : 1 : 2 of the whole file and all windows; else as Informer 2020 has it: the ETT files cut into 12, 4
+                * and 4 months, and the windows that do not fill a batch of 32 left out of validation and test */
 } taut_series_spec;
 
 taut_status taut_series_open(taut_series **out, const taut_series_spec *) TAUT_MUST_USE;
 void taut_series_free(taut_series *);
 
-/* series_csv.c: a strict reader.  The first line names the columns, the first of them is the date (2016-07-01 00:00:00, seconds
- * or not), dates rise, every row has every column and every cell a finite number; else one line names what is wrong where.
- * Fills rows, cols, marks, name, value and mark. */
+/* series_csv.c: a strict reader.  The first line names the columns, the first of them is the date (2016-07-01 00:00:00 or
+ * 7/1/2016 0:00, month first; seconds or not), dates rise, every row has every column and every cell a finite number; else one
+ * line names what is wrong where.  Fills rows, cols, marks, name, value and mark. */
 taut_status taut_series_parse(taut_series *, char *text, const char *path) TAUT_MUST_USE;
 taut_status taut_series_alloc(taut_series *, int64_t rows, int64_t cols, int64_t marks) TAUT_MUST_USE;
 void taut_series_mark(double *mark, int64_t marks, int64_t seconds); /* since 1970, as a calendar shows them */

@@ -1,3 +1,4 @@
+/* Reading a series from CSV (series.h says what is refused), and calendars. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,27 +29,33 @@ static void date_of(int64_t days, int64_t *year, int *month, int *day)
     *year = yoe + era * 400 + (*month <= 2);
 }
 
-/* Exactly `width` digits at *p. */
-static bool digits(int *out, const char **p, int width)
+/* At least `least` and at most `most` digits at *p. */
+static bool digits(int *out, const char **p, int least, int most)
 {
+    int count = 0;
     *out = 0;
-    for (int i = 0; i < width; i++, (*p)++) {
-        if (**p < '0' || **p > '9') return false;
-        *out = 10 * *out + (**p - '0');
-    }
-    return true;
+    for (; count < most && **p >= '0' && **p <= '9'; count++, (*p)++) *out = 10 * *out + (**p - '0');
+    return count >= least;
 }
 
 static bool sign(const char **p, char c) { return **p == c && (*p)++; }
 
-/* 2016-07-01, 2016-07-01 00:00 or 2016-07-01 00:00:00; a date that no calendar has is none. */
+/* 2016-07-01, or as WTH has it 7/1/2016: month, day, year. */
+static bool parse_day(int *y, int *m, int *d, const char **p)
+{
+    const char *back = *p;
+    if (digits(y, p, 4, 4) && sign(p, '-')) return digits(m, p, 2, 2) && sign(p, '-') && digits(d, p, 2, 2);
+    *p = back;
+    return digits(m, p, 1, 2) && sign(p, '/') && digits(d, p, 1, 2) && sign(p, '/') && digits(y, p, 4, 4);
+}
+
+/* A day alone, or with its hour and minute (0:00 or 00:00), or with its seconds too; a date that no calendar has is none. */
 static bool parse_date(int64_t *seconds, const char *p)
 {
     int y, mo, d, h = 0, mi = 0, s = 0;
-    if (!digits(&y, &p, 4) || !sign(&p, '-') || !digits(&mo, &p, 2) || !sign(&p, '-') || !digits(&d, &p, 2))
-        return false;
-    if (*p && (!sign(&p, ' ') || !digits(&h, &p, 2) || !sign(&p, ':') || !digits(&mi, &p, 2))) return false;
-    if (*p && (!sign(&p, ':') || !digits(&s, &p, 2))) return false;
+    if (!parse_day(&y, &mo, &d, &p)) return false;
+    if (*p && (!sign(&p, ' ') || !digits(&h, &p, 1, 2) || !sign(&p, ':') || !digits(&mi, &p, 2, 2))) return false;
+    if (*p && (!sign(&p, ':') || !digits(&s, &p, 2, 2))) return false;
     if (*p || h > 23 || mi > 59 || s > 59 || mo < 1 || mo > 12 || d < 1) return false;
     const int64_t days = days_of(y, mo, d);
     int64_t year;

@@ -1,5 +1,6 @@
 /* Windows of a series as examples.  A split's windows have all the rows they ask about inside it, and may look back before it
- * by `seq` rows: stride 1, so rows - ahead + 1 of them (training: rows - seq - ahead + 1). */
+ * by `seq` rows: stride 1, so rows - ahead + 1 of them (training: rows - seq - ahead + 1), in validation and test down to whole
+ * batches where the protocol says so. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +24,8 @@ static int64_t series_count(const taut_source *base, taut_split split)
 {
     const source *s = (const source *)base;
     const int64_t from = first_row(s, split), count = s->series->end[split] - from - s->seq - s->ahead + 1;
-    return from < 0 || count < 0 ? 0 : count;
+    const int64_t whole = split == TAUT_TRAIN || count < s->series->whole ? 1 : s->series->whole;
+    return from < 0 || count < 0 ? 0 : count - count % whole;
 }
 
 static void put_row(const taut_series *s, double *to, int64_t row, bool known)

@@ -42,7 +42,9 @@ void taut_spec_read_init(taut_model_spec *s, taut_config *cfg)
     static const taut_init init[] = { TAUT_INIT_NORMAL, TAUT_INIT_ORTHOGONAL, TAUT_INIT_SPECTRAL };
     s->logit_scale = taut_config_real(cfg, "model.logit_scale", 1, 1e-6, 1e6);
     s->init = init[taut_config_choice(cfg, "model.init", "normal|orthogonal|spectral", 0)];
-    s->init_std = taut_config_real(cfg, "model.init_std", s->init == TAUT_INIT_NORMAL ? 0.02 : 1, 0, 1e3);
+    const double small = s->arch == TAUT_ARCH_FORECASTER ? 1 / sqrt(3 * (double)s->width)
+                                                         : 0.02; /* as PyTorch's linear */
+    s->init_std = taut_config_real(cfg, "model.init_std", s->init == TAUT_INIT_NORMAL ? small : 1, 0, 1e3);
     s->zero_out = taut_config_bool(cfg, "model.zero_out", false);
 }
 
