@@ -15,10 +15,23 @@ static int64_t broken_by(const taut_campaign *c, int eps, int profile, int attac
     return before - taut_campaign_left(c, eps, profile, attack);
 }
 
+/* How far the furthest input that broke one is from its image. */
+static double furthest(const taut_campaign *c, int eps)
+{
+    double most = 0;
+    for (int p = 0; p < c->profiles; p++)
+        for (int64_t e = 0; e < c->n; e++) {
+            const double d = c->distance[((int64_t)eps * c->profiles + p) * c->n + e];
+            if (taut_campaign_by(c, eps, p)[e] >= 0 && d > most) most = d;
+        }
+    return most;
+}
+
 static void print_radius(const attack_scene *s, int eps)
 {
     const taut_campaign *c = &s->c;
-    printf("%s, eps = %s\n", taut_ball_name(c->kind), c->eps.text[eps]);
+    printf("%s, eps = %s; the largest perturbation %.6g\n", taut_ball_name(c->kind), c->eps.text[eps],
+           furthest(c, eps));
     for (int p = 0; p < c->profiles; p++) {
         const taut_profile *f = &c->profile[p];
         for (int i = 0; i < f->attacks && f->attacks > 1; i++)
@@ -53,7 +66,6 @@ static cJSON *radius_json(const attack_scene *s, int eps)
 {
     const taut_campaign *c = &s->c;
     cJSON *o = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(o, "attacks");
-    double most = 0;
     cJSON_AddStringToObject(o, "eps", c->eps.text[eps]);
     cJSON_AddNumberToObject(o, "eps_value", c->eps.value[eps]);
     cJSON_AddNumberToObject(o, "robust_acc", share(s, taut_campaign_worst(c, eps)));
@@ -73,12 +85,8 @@ static cJSON *radius_json(const attack_scene *s, int eps)
             cJSON_AddItemToArray(parts, part);
         }
         cJSON_AddItemToArray(list, one);
-        for (int64_t e = 0; e < s->n; e++) {
-            const double d = c->distance[((int64_t)eps * c->profiles + p) * c->n + e];
-            if (taut_campaign_by(c, eps, p)[e] >= 0 && d > most) most = d;
-        }
     }
-    cJSON_AddNumberToObject(o, "largest_perturbation", most);
+    cJSON_AddNumberToObject(o, "largest_perturbation", furthest(c, eps));
     return o;
 }
 

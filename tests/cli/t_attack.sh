@@ -17,6 +17,7 @@ for key in clean_acc robust_acc certified_acc robustbench autoattack_acc eps n_e
 done
 attack --attack aa-standard --norm L2 --eps 0.05,0.5 >"$tmp/text"
 check "clean, attacked, certified" grep -q "certified" "$tmp/text"
+check "no further than eps" [ "$(awk '/largest/ { e = $4; sub(";", "", e); if ($NF > e * 1.000001) print }' "$tmp/text")" = "" ]
 check "each attack" [ "$(grep -c "after" "$tmp/text")" = 8 ]
 for batch in 1 5; do
     attack --attack pgd,aa-standard --norm Linf --eps 8/255 --json --batch-size $batch --threads $batch |
