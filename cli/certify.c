@@ -22,7 +22,6 @@
 typedef struct {
     taut_example *example;
     taut_local *local; /* with --local */
-    cJSON *images;     /* what is said of each image; texts are in the certificate, which can be checked */
     int64_t count;
     double pair; /* the largest ratio seen over pairs of inputs */
 } sample;
@@ -114,8 +113,7 @@ static taut_status try_examples(taut_certificate *c, const taut_source *data, in
     if (!s)
         s = out->example && (out->local || !local) ? taut_pass_create(&pass, c->model, 1, k->t, false)
                                                    : taut_no_memory("examples");
-    cJSON *list = s || !k->tokens ? NULL : cJSON_AddArrayToObject(c->json, "examples");
-    if (!k->tokens) list = out->images = cJSON_CreateArray();
+    cJSON *list = s ? NULL : cJSON_AddArrayToObject(c->json, "examples");
     for (int64_t i = 0; !s && i < wanted; i++) {
         const int64_t index = i * all / wanted;
         const taut_slot *now = &in.slot[i % 2], *before = &in.slot[(i + 1) % 2];
@@ -124,7 +122,7 @@ static taut_status try_examples(taut_certificate *c, const taut_source *data, in
         out->example[out->count++] = taut_example_certify(c, pass, x, now->target[k->asked - 1], in.logits);
         if (local) out->local[i] = taut_local_certify(c, pass, &out->example[i], in.logits);
         if (isfinite(out->example[i].margin)) /* nobody can check what NaN or infinity predicts */
-            cJSON_AddItemToArray(list, taut_example_json(&out->example[i], now->ids, k->t, index));
+            cJSON_AddItemToArray(list, taut_example_json(&out->example[i], x, k->tokens ? k->t : k->t * k->d, index));
         if (i > 0 && i < 24) out->pair = fmax(out->pair, taut_pair_ratio(c, pass, old, x));
         cli_bar((double)(i + 1) / (double)wanted, "certifying examples");
     }
@@ -195,7 +193,7 @@ static void print_local(const taut_certificate *c, const sample *s)
 
 static void print_human(const taut_certificate *c, const sample *s, const double *radii, int count, bool units)
 {
-    char lip[32], rms[32], reach[32];
+    char lip[32], rms[32], reach[32], defect[32];
     print_falls(c);
     printf("proved: %s-Lipschitz from %s to logits, norm %s, l2 (%s in RMS units)\n", up_text(lip, c->lip),
            c->model->embed.rows ? "embeddings" : "pixels", c->norm == TAUT_NORM_FLAT ? "flat" : "tokens",
@@ -203,6 +201,9 @@ static void print_human(const taut_certificate *c, const sample *s, const double
     printf("  for %lld tokens, each within %s of the origin", (long long)c->tokens, up_text(reach, c->reach));
     if (c->room.v > 0) printf(": inputs moved by up to %g (--radius 0: none is)", c->room.v);
     printf("\n");
+    if (c->defect.v > 0 && isfinite(c->lip.v))
+        printf("  of the exact network; one whose proximal steps reach their tolerance adds %s to a pair's distance\n",
+               up_text(defect, c->defect));
     if (units) print_units(c);
     print_why_not(c);
     if (s->count == 0) return;
@@ -217,7 +218,6 @@ static void print_human(const taut_certificate *c, const sample *s, const double
 static int print_json(const taut_certificate *c, const sample *s, const double *radii, int count)
 {
     cJSON *o = cJSON_Duplicate(c->json, true);
-    if (s->images) cJSON_AddItemToObject(o, "examples", cJSON_Duplicate(s->images, true));
     cJSON *list = cJSON_AddArrayToObject(o, "certified_accuracy");
     cJSON_AddItemToObject(o, "lip_rms", up_json(up_model_rms(c->model, c->lip)));
     for (int i = 0; s->count && i < count; i++) {
@@ -313,7 +313,6 @@ static int run(const cli_args *a)
     taut_source_free(data);
     free(s.example);
     free(s.local);
-    cJSON_Delete(s.images);
     taut_certificate_free(&c);
     free(path);
     return code;

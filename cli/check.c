@@ -7,6 +7,11 @@
 #include "check/check.h"
 #include "cli.h"
 
+static int verdict(const taut_checked *r)
+{
+    return !r->holds ? EXIT_CONTRADICTION : r->unknown ? EXIT_UNKNOWN : EXIT_DONE;
+}
+
 static int print_json(const taut_checked *r)
 {
     cJSON *o = cJSON_CreateObject();
@@ -19,14 +24,16 @@ static int print_json(const taut_checked *r)
         cJSON_AddNumberToObject(o, "numbers", (double)r->numbers);
         cJSON_AddNumberToObject(o, "examples", (double)r->examples);
         cJSON_AddNumberToObject(o, "certified", (double)r->certified);
+        cJSON_AddNumberToObject(o, "unknown", (double)r->unknown);
+        cJSON_AddNumberToObject(o, "defect", r->defect);
     }
     const int code = cli_json(o);
-    return code == EXIT_DONE && !r->holds ? EXIT_CONTRADICTION : code;
+    return code == EXIT_DONE ? verdict(r) : code;
 }
 
 static int print(const cli_args *a, const taut_checked *r)
 {
-    char lip[32], reach[32];
+    char lip[32], reach[32], defect[32];
     if (cli_flag(a, "--json")) return print_json(r);
     if (!r->holds) return cli_refuse(a, "does not check: %s", r->why), EXIT_CONTRADICTION;
     printf("confirmed: %s-Lipschitz from inputs to logits, norm %s, l2\n", up_text(lip, (taut_up){ r->lip }),
@@ -36,7 +43,14 @@ static int print(const cli_args *a, const taut_checked *r)
     if (r->examples)
         printf(", %lld examples, %lld with a certified radius", (long long)r->examples, (long long)r->certified);
     printf("%s\n", isinf(r->lip) ? "; an infinite constant promises nothing" : "");
-    return EXIT_DONE;
+    if (r->defect > 0)
+        printf("  of the exact network; one whose proximal steps reach their tolerance adds %s to a pair's distance\n",
+               up_text(defect, (taut_up){ r->defect }));
+    if (r->unknown)
+        printf(
+            "unknown: the radii of %lld more examples, which the checker's own forward pass is too coarse to confirm\n",
+            (long long)r->unknown);
+    return verdict(r);
 }
 
 static int run(const cli_args *a)

@@ -7,7 +7,7 @@
 
 #include "kernels/kernels.h"
 
-enum { EXIT_DONE = 0, EXIT_BAD = 1, EXIT_CONTRADICTION = 2 };
+enum { EXIT_DONE = 0, EXIT_BAD = 1, EXIT_CONTRADICTION = 2, EXIT_UNKNOWN = 3 };
 
 typedef struct {
     const char *name, *value; /* "--out", "RUN"; value NULL: a flag */

@@ -19,6 +19,7 @@ static cJSON *describe(const taut_certificate *c, cJSON *proof, const char *sha,
     cJSON_AddItemToObject(o, "room", up_json(c->room));
     cJSON_AddItemToObject(o, "reach", up_json(c->reach));
     cJSON_AddItemToObject(o, "lip", up_json(c->lip));
+    if (c->defect.v > 0 && isfinite(c->lip.v)) cJSON_AddItemToObject(o, "defect", up_json(c->defect));
     cJSON_AddItemToObject(o, "proof", proof);
     return o;
 }
@@ -43,6 +44,7 @@ static taut_status prove(taut_certificate *c, const char *sha, uint64_t bytes)
     if (!proof) return taut_no_memory("the proof");
     c->lip = b.lip;
     c->round = b.out.round;
+    c->defect = up_mul(b.out.defect, (taut_up){ 1 + 1e-9 }); /* room for whoever checks, as in the ledger */
     c->body = stated(cJSON_GetArrayItem(cJSON_GetObjectItem(proof, "of"), 0), "lip");
     if (!taut_model_finite(c->model)) c->lip = c->body = UP_NONE; /* also where the weight drops out of every formula */
     c->json = describe(c, proof, sha, bytes);

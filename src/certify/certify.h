@@ -14,6 +14,7 @@ typedef struct {
     taut_up room, reach; /* inputs (embeddings, pixels in [0, 1]) moved by up to room: no token is longer than reach */
     taut_up lip, body;   /* input to logits; input to the last features */
     taut_up round;       /* how far a logit computed on the ref kernels is from the real one */
+    taut_up defect;      /* what stopping at a tolerance adds to |f(x) - f(x')|; 0 without proximal layers */
     cJSON *json;         /* the certificate, without examples */
 } taut_certificate;
 

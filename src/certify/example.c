@@ -62,11 +62,12 @@ taut_example taut_example_certify(const taut_certificate *c, taut_pass *pass, ta
     return e;
 }
 
-cJSON *taut_example_json(const taut_example *e, const int32_t *ids, int64_t count, int64_t index)
+cJSON *taut_example_json(const taut_example *e, taut_input x, int64_t count, int64_t index)
 {
-    cJSON *o = cJSON_CreateObject(), *list = ids ? cJSON_AddArrayToObject(o, "ids") : NULL;
-    for (int64_t i = 0; ids && i < count; i++) cJSON_AddItemToArray(list, cJSON_CreateNumber(ids[i]));
-    if (!ids) cJSON_AddNumberToObject(o, "image", (double)index);
+    cJSON *o = cJSON_CreateObject();
+    if (!x.ids) cJSON_AddNumberToObject(o, "image", (double)index);
+    cJSON *list = cJSON_AddArrayToObject(o, x.ids ? "ids" : "pixels");
+    for (int64_t i = 0; i < count; i++) cJSON_AddItemToArray(list, cJSON_CreateNumber(x.ids ? x.ids[i] : x.reals[i]));
     cJSON_AddNumberToObject(o, "target", e->target);
     cJSON_AddNumberToObject(o, "predicted", e->predicted);
     cJSON_AddNumberToObject(o, "margin", e->margin);

@@ -18,7 +18,6 @@
  * flat: adding up rows costs sqrt(count), count >= sum_i max_h P^h_ij.  P_ij = 1 / (1 + sum over the other keys of
  * exp(difference of logits)); logits of a row differ by at most E, and with ALiBi by slope times distance, where the
  * nearest key has the largest share and the others are at most 1, 2, ... further away. */
-#include <fenv.h>
 #include <stdio.h>
 
 #include "check/ck.h"
@@ -191,7 +190,8 @@ static void family(attention *a, const cJSON *json, double root)
 bool ck_heads_fit(const ck_node *n)
 {
     const int64_t heads = (int64_t)n->k[HEADS], d = n->w[Q].cols;
-    return d % heads == 0 && (n->k[ROPE] == 0 || (n->k[ROPE] >= 1 && d / heads % 2 == 0));
+    const double base = ck_is(n, "l2attention") ? 0 : n->k[ROPE];
+    return d % heads == 0 && (base == 0 || (base >= 1 && d / heads % 2 == 0));
 }
 
 ck_bound ck_attention(ck_fields *f, ck_node *n, double x)
@@ -215,63 +215,31 @@ ck_bound ck_attention(ck_fields *f, ck_node *n, double x)
                        to * (a.grown + shift) + ck_claim(f, "bias", ck_length(n->w[7])) };
 }
 
-/* RoPE: the pairs (i, i + dh/2) of every head turn by t base^(-2i/dh). */
-static void rotate(ck_mat *x, int64_t dh, double base)
+/* Attention over distances, docs/certificate.md.  A head is U_h F(q), q = W_Q^h x, F_i = sum_j P_ij q_j with P the softmax
+ * of -s |q_i - q_j|^2, and U_h = W_V^h W_Q^hT / sqrt(dh); in units of 1/sqrt(s) s is 1, and cancels.  Then
+ *     dF_i = sum_j P_ij dq_j + 2 Cov_i dq_i + 2 sum_j P_ij (q_j - F_i) (q_i - q_j).dq_j,   m_i = sum_j P_ij |q_i - q_j|^2,
+ * |Cov_i| <= m_i, and the last sum is at most 2 sqrt(m_i) sqrt(sum_j P_ij |q_i - q_j|^2 |dq_j|^2).  m_i is largest where all
+ * |q_i - q_j|^2 are c + 1: m_i <= c, c e^(c+1) = T - 1.  tokens: 1 + 2 c + 2 c.  flat: as P_ij a <= a e^-a/(1 + e^-a) <=
+ * w1 for a = |q_i - q_j|^2, summing over i first gives sqrt(T) + 2 c + 2 sqrt(c T w1). */
+ck_bound ck_l2attention(ck_fields *f, ck_node *n, double x)
 {
-    x->err += ((16 + log(base)) * (double)x->rows + 32) * CK_U * ck_longest(*x);
-    for (int64_t t = 0; t < x->rows; t++)
-        for (int64_t i = 0; i < dh / 2; i++) {
-            const double angle = (double)t * pow(base, -2 * (double)i / (double)dh), co = cos(angle), si = sin(angle);
-            for (double *v = x->v + t * x->ld + i, *end = v + x->cols - i; v < end; v += dh) {
-                const double a = v[0], b = v[dh / 2];
-                v[0] = co * a - si * b;
-                v[dh / 2] = si * a + co * b;
-            }
-        }
-}
-
-/* Row `row` of head h: o = sum_j P_j v_j; s is room for the logits. */
-static void attend(const ck_node *n, double *o, double *s, const ck_mat *m, int64_t row, int64_t h, int64_t dh)
-{
-    const int64_t ld = m->ld, at = h * dh, sees = n->k[CAUSAL] != 0 ? row + 1 : m->rows;
-    const double slope = n->k[ALIBI] != 0 ? exp2(-8 * (double)(h + 1) / n->k[HEADS]) : 0;
-    double top = -INFINITY, sum = 0;
-    for (int64_t j = 0; j < sees; j++) {
-        s[j] = 0;
-        for (int64_t i = at; i < at + dh; i++) s[j] += m[0].v[row * ld + i] * m[1].v[j * ld + i];
-        s[j] = n->k[SCALE] * s[j] - slope * fabs((double)(row - j));
-        top = fmax(top, s[j]);
+    const int64_t heads = (int64_t)n->k[HEADS], dh = n->w[Q].cols / heads;
+    const double t = (double)n->tokens, w1 = 0.27846454276107383;
+    const cJSON *of = ck_take(f, "of"), *json = cJSON_IsArray(of) ? of->child : NULL;
+    if (n->k[1] == 0) return (ck_bound){ INFINITY, INFINITY }; /* not tied: its slopes grow without end */
+    const double c = ck_stated(f, "lambert"), grown = c * exp(ck_below(c + 1)) * (1 - 1e-14); /* libm: 4 ulp */
+    double sum = 0;
+    ck_accept(f, "lambert", c, grown >= t - 1 ? c : INFINITY);
+    for (int64_t h = 0; h < heads; h++, json = json->next) {
+        if (!json) ck_fail(f->c, "%s (l2attention): head %d is missing", n->path, (int)h);
+        ck_fields g = ck_open(f->c, n->path, json, "head", "head");
+        const double q = ck_claim_norm(&g, "query", ck_rows(n->w[0], h * dh, dh));
+        const double v = q * q * ck_claim_norm(&g, "value", ck_rows(n->w[1], h * dh, dh));
+        sum += v * v;
+        ck_close(&g);
     }
-    for (int64_t j = 0; j < sees; j++) sum += s[j] = exp(s[j] - top);
-    for (int64_t j = 0; j < sees; j++)
-        for (int64_t i = 0; i < dh; i++) o[i] += s[j] / sum * m[2].v[j * ld + at + i];
-}
-
-void ck_attend(ck *c, const ck_node *n, ck_mat *x)
-{
-    const int64_t heads = (int64_t)n->k[HEADS], dh = x->cols / heads, t = x->rows;
-    const bool alibi = n->k[ALIBI] != 0, cosine = ck_is(n, "cosattention");
-    const double scale = fabs(n->k[SCALE]);
-    ck_mat m[3], o = ck_new(c, t, x->cols);
-    double big[3] = { 0 }, *s = ck_room(c, t * heads, sizeof *s);
-    for (int i = 0; i < 3; i++) {
-        m[i] = ck_affine(c, *x, 1, n->w[i], n->w[4 + i]);
-        if (i < 2 && n->k[ROPE] != 0) rotate(&m[i], dh, n->k[ROPE]);
-        if (cosine && (i < 2 || n->k[VALUES] != 0)) ck_divide(&m[i], dh, 1, n->k[EPS]);
-        for (int64_t h = 0; h < heads; h++) /* the longest vector of one head */
-            big[i] = fmax(big[i], ck_longest((ck_mat){ m[i].v + h * dh, 0, t, dh, m[i].ld }));
-    }
-#pragma omp parallel if (t * t * x->cols > 100000)
-    {
-        fesetround(FE_TONEAREST); /* as in matrix.c */
-#pragma omp for schedule(dynamic, 1)
-        for (int64_t h = 0; h < heads; h++)
-            for (int64_t row = 0; row < t; row++) attend(n, o.v + row * o.ld + h * dh, s + h * t, m, row, h, dh);
-    }
-    fesetround(FE_UPWARD);
-    const double logits = scale * big[0] * big[1] + (alibi ? (double)t : 0);
-    double off = scale * ((big[0] + m[0].err) * m[1].err + big[1] * m[0].err) + ck_gamma((double)dh + 24) * logits;
-    off = 2 * off + ck_gamma(2 * (double)t + 32);
-    o.err = sqrt((double)heads) * ((off < 0.01 ? 1.01 * off : INFINITY) * big[2] + m[2].err);
-    *x = ck_affine(c, o, n->k[TO], n->w[3], n->w[7]);
+    if (json) ck_fail(f->c, "%s (l2attention): it has more heads than the model", n->path);
+    const double all = ck_over(sqrt(sum), ck_below(sqrt((double)dh))) * ck_claim_norm(f, "out_norm", n->w[2]);
+    const double slope = f->c->out->flat ? sqrt(t) + 2 * c + 2 * sqrt(c * t * w1) : 1 + 4 * c;
+    return (ck_bound){ slope * all, all * x };
 }

@@ -144,6 +144,7 @@ static void confirm(ck *c)
     out->reach = ck_claim(&f, "reach", out->room + (c->unit ? sqrt((double)c->width) : ck_longest(c->embed)));
     ck_confirm(c, c->nodes, proof, out->reach);
     out->lip = ck_claim(&f, "lip", c->nodes->lip);
+    out->defect = ck_claim(&f, "defect", isfinite(out->lip) ? c->nodes->defect : 0);
     if (*c->bad && isfinite(out->lip)) ck_fail(c, "%s is not finite: no finite lip is true", c->bad);
     ck_close(&f);
     for (const cJSON *e = examples ? examples->child : NULL; e; e = e->next) ck_example(c, e);

@@ -13,7 +13,10 @@ typedef struct {
     bool holds, flat;                             /* flat: the norm; else tokens */
     char why[512];                                /* if it does not hold: one line that names the number or rule */
     double lip, reach, room;                      /* as stated */
+    double defect;                                /* of proximal layers: |f~(x) - f~(x')| <= lip |x - x'| + defect */
     int64_t tokens, numbers, examples, certified; /* numbers confirmed; examples, and those with a radius */
+    int64_t
+        unknown; /* examples with a radius that the checker's forward pass is too coarse for, or found no proximal step */
 } taut_checked;
 
 /* A status other than TAUT_OK: a file could not be read, or is not a certificate at all. */

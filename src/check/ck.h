@@ -27,11 +27,12 @@ typedef struct ck_node {
     const char *name;
     char path[64];            /* of names: where its tensors are, and what messages call it */
     struct ck_node *up, *end; /* its parts are the nodes from the one behind it up to end */
-    int64_t tokens;           /* that come in */
+    int64_t tokens, width;    /* that come in */
     ck_mat w[8];
     double k[8];
     bool mixed;          /* lip and out are about keep x + mix f(x) of the mix around it */
     double in, lip, out; /* as stated, once confirmed */
+    double defect;       /* what solving to a tolerance only adds, at both ends of a pair together */
 } ck_node;
 
 typedef struct {
@@ -48,6 +49,7 @@ typedef struct {
     bool unit;             /* inputs are numbers in [0, 1], not embeddings */
     ck_mat embed;
     char bad[64]; /* a weight of f that is not finite */
+    bool unsure;  /* the example at hand can neither be confirmed nor be refuted */
 } ck;
 
 /* One JSON object in hand: every field is asked for once, and a number that is missing counts as 0. */
@@ -66,6 +68,7 @@ typedef struct ck_rule {
     const char *name;
     ck_bound (*prove)(ck_fields *f, ck_node *n, double x);
     void (*run)(ck *c, const ck_node *n, ck_mat *x); /* NULL: it has parts */
+    bool (*fits)(const ck_node *n);                  /* do constants and shapes?  NULL: always */
     const char *constants[8];
     struct {
         const char *name, *shape;
@@ -96,6 +99,7 @@ ck_mat ck_rows(ck_mat m, int64_t first, int64_t rows);
 double ck_length(ck_mat m);                                               /* at least the Frobenius norm */
 double ck_longest(ck_mat m);                                              /* at least the longest row of v */
 ck_mat ck_product(ck *c, ck_mat a, ck_mat b);                             /* A^T B */
+double ck_roundings(int64_t k);                                           /* of a sum of k products in it */
 ck_mat ck_stack(ck *c, const ck_mat *m, const double *by, int64_t count); /* by_0 M_0, below it by_1 M_1, ... */
 double ck_norm(ck *c, ck_mat m, double mu); /* at least the norm: mu if that can be proved, or more */
 
@@ -109,12 +113,18 @@ void ck_centre(ck_mat *x);
 void ck_divide(ck_mat *x, int64_t group, double over, double eps); /* z / sqrt(|z|^2 / over + eps) for every group z */
 ck_range ck_slopes(double curve);                                  /* where f' is, and secants of f */
 ck_range ck_ratio(double curve);                                   /* where f(z)/z is */
+double ck_root(double n);                                          /* fl32(1/sqrt(n)), to nearest */
 
 bool ck_heads_fit(const ck_node *n); /* attention.c */
 ck_bound ck_attention(ck_fields *f, ck_node *n, double x);
-void ck_attend(ck *c, const ck_node *n, ck_mat *x);
+ck_bound ck_l2attention(ck_fields *f, ck_node *n, double x);
 bool ck_table_fits(const ck_node *n); /* posattention.c */
 ck_bound ck_posattention(ck_fields *f, ck_node *n, double x);
-void ck_look(ck *c, const ck_node *n, ck_mat *x);
+const double *ck_logits(const ck_node *n, int64_t h, int64_t i);
+ck_mat ck_gains(ck *c, const ck_node *n);
+void ck_attend(ck *c, const ck_node *n, ck_mat *x); /* attend.c: of all three */
+bool ck_attlip_fits(const ck_node *n);              /* attlip.c */
+ck_bound ck_attlip(ck_fields *f, ck_node *n, double x);
+void ck_solve(ck *c, const ck_node *n, ck_mat *x);
 void ck_example(ck *c, const cJSON *json); /* example.c */
 #endif

@@ -15,7 +15,6 @@ static double forward(ck *c, const ck_node *n, ck_mat *x)
 {
     const bool inside = ck_longest(*x) <= n->in, mixed = ck_is(n, "mix");
     const double keep = fabs(n->k[0]), mix = fabs(n->k[1]);
-    const double all = c->out->flat ? sqrt((double)x->rows) : 1;
     const ck_mat in = mixed ? ck_stack(c, x, (const double[]){ 1 }, 1) : *x;
     double rho = 0;
     x->err = 0;
@@ -30,6 +29,7 @@ static double forward(ck *c, const ck_node *n, ck_mat *x)
         for (int64_t i = 0; i < x->rows * x->ld; i++) x->v[i] = n->k[0] * in.v[i] + n->k[1] * x->v[i];
         rho = mix * rho;
     }
+    const double all = c->out->flat ? sqrt((double)x->rows) : 1;
     return inside ? rho + (x->err + 1e-280) * all : INFINITY; /* + underflow */
 }
 
@@ -48,41 +48,57 @@ static void margins(ck *c, const double *z, double rho, int64_t p, double radius
             gap += diff * z[i], size += fabs(diff * z[i]), apart += diff * diff;
         }
         apart = sqrt(apart) * (1 + gamma);
-        const double off = gamma * size + apart * rho, least = -(off - gap);
-        const double needs = apart * radius * body->lip, ahead = gap + fmin(off, 1e-8 * size);
+        const double off = gamma * size + apart * rho, least = -(off - gap), defect = apart * body->defect / 2;
+        const double needs = apart * radius * body->lip + defect, ahead = gap + fmin(off, 1e-8 * size) + defect;
         const bool holds = radius > 0 ? least > 0 && needs <= least : ahead >= 0;
-        if (j != p && (!holds || margin * (1 - 1e-9) > scale * ahead))
+        if (j != p && !holds && radius > 0 && needs <= gap + off && gap + off < INFINITY)
+            c->unsure = true; /* within the rounding of this forward pass */
+        else if (j != p && (!holds || margin * (1 - 1e-9) > scale * ahead))
             ck_fail(c, "example %lld: radius %.17g, but token %lld is ahead of %lld by %.9g only, which allows %.9g",
                     (long long)c->out->examples, radius, (long long)p, (long long)j, least,
                     least / (apart * body->lip));
     }
 }
 
+/* An embedding for every id; or the pixels themselves. */
+static ck_mat read_input(ck_fields *f)
+{
+    ck *c = f->c;
+    const cJSON *list = ck_take(f, c->unit ? "pixels" : "ids"), *j = cJSON_IsArray(list) ? list->child : NULL;
+    const int64_t count = cJSON_GetArraySize(list), tokens = c->out->tokens;
+    bool sound = c->unit ? tokens == 1 && count == c->width : tokens == count;
+    const ck_mat x = ck_new(c, sound ? tokens : 0, c->width);
+    if (c->unit) ck_take(f, "image"); /* its number, for people */
+    for (int64_t i = 0; i < count && sound; i++, j = j->next) {
+        const double v = cJSON_GetNumberValue(j);
+        sound = v >= 0 && (c->unit ? v <= 1 : v < (double)c->embed.rows && v == floor(v));
+        if (c->unit && sound) x.v[i] = v;
+        for (int64_t k = 0; k < x.cols && sound && !c->unit; k++)
+            x.v[i * x.ld + k] = c->embed.v[(int64_t)v * c->embed.ld + k];
+    }
+    if (!sound) ck_fail(c, "example %lld: its input does not fit the model", (long long)c->out->examples);
+    return x;
+}
+
 void ck_example(ck *c, const cJSON *json)
 {
     const struct ck_block *mark = c->blocks;
-    const ck_node *head = c->nodes[1].end;
-    if (c->unit || head->w[0].rows != c->embed.rows)
-        ck_fail(c, "the model's tree is not one of next-token predictions");
+    const double answers = (double)c->nodes[1].end->w[0].rows;
     ck_fields f = { c, "example", "certified or unknown", json, 0 };
-    const cJSON *ids = ck_take(&f, "ids"), *id = cJSON_IsArray(ids) ? ids->child : NULL;
+    ck_mat x = read_input(&f);
     const double radius = ck_stated(&f, "radius"), margin = ck_stated(&f, "margin"), target = ck_stated(&f, "target");
-    const double predicted = ck_stated(&f, "predicted"), vocab = (double)c->embed.rows;
-    const int64_t tokens = cJSON_GetArraySize(ids);
-    ck_mat x = ck_new(c, tokens, c->embed.cols);
-    bool sound = tokens == c->out->tokens && target < vocab && target == floor(target) && predicted < vocab &&
-                 predicted == floor(predicted) && radius <= c->out->room &&
-                 strcmp(ck_word(&f, "verdict"), radius > 0 ? "certified" : "unknown") == 0;
-    for (int64_t t = 0; t < x.rows && sound; t++, id = id->next) {
-        const double token = cJSON_GetNumberValue(id);
-        sound = token >= 0 && token < vocab && token == floor(token);
-        for (int64_t i = 0; i < x.cols && sound; i++) x.v[t * x.ld + i] = c->embed.v[(int64_t)token * c->embed.ld + i];
-    }
-    if (!sound) ck_fail(c, "example %lld: its ids, radius, room or verdict do not fit", (long long)c->out->examples);
+    const double predicted = ck_stated(&f, "predicted");
+    if (!c->unit && answers != (double)c->embed.rows)
+        ck_fail(c, "the model's tree is not one of next-token predictions");
+    if (!(target < answers && target == floor(target) && predicted < answers && predicted == floor(predicted) &&
+          radius <= c->out->room && strcmp(ck_word(&f, "verdict"), radius > 0 ? "certified" : "unknown") == 0))
+        ck_fail(c, "example %lld: its classes, radius, room or verdict do not fit", (long long)c->out->examples);
     ck_close(&f);
+    c->unsure = false;
     const double rho = forward(c, c->nodes + 1, &x);
-    margins(c, x.v + (x.rows - 1) * x.ld, rho, (int64_t)predicted, radius, margin);
+    if (!c->unsure) margins(c, x.v + (x.rows - 1) * x.ld, rho, (int64_t)predicted, radius, margin);
     c->out->examples++;
-    c->out->certified += radius > 0;
+    c->out->certified += radius > 0 && !c->unsure;
+    c->out->unknown += radius > 0 && c->unsure;
     ck_give_back(c, mark);
 }

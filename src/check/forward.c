@@ -4,17 +4,19 @@
  *   activate  |computed - f(z)| <= 18 u |z|: libm within 4 ulp (1e-15), a few roundings, |f(z)| <= |z|
  *   centre    a projection, and d + 4 roundings;  weigh: four
  *   divide    z/sd moves by at most err over the smallest sd on the way; |z/sd| <= sqrt(over) */
+#include <fenv.h>
+
 #include "check/ck.h"
 
 enum { GELU, GELU_TANH, RELU, SILU, TANH, ABS };
 
 ck_mat ck_affine(ck *c, ck_mat x, double factor, ck_mat w, ck_mat b)
 {
-    const double gamma = ck_gamma((double)w.cols + 80), most = ck_longest(x);
+    const double gamma = ck_gamma(ck_roundings(w.cols) + 6), most = ck_longest(x);
     ck_mat y = ck_product(c, ck_turn(c, x), ck_turn(c, w));
     for (int64_t i = 0; i < y.rows; i++)
         for (int64_t j = 0; j < y.cols; j++) y.v[i * y.ld + j] = factor * y.v[i * y.ld + j] + (b.v ? b.v[j] : 0);
-    y.err = fabs(factor) * ck_length(w) * (gamma * most + x.err) + gamma * ck_length(b);
+    y.err = fabs(factor) * (ck_length(w) * (gamma * most + x.err) + w.err * most) + gamma * ck_length(b);
     return y;
 }
 
@@ -76,4 +78,14 @@ void ck_divide(ck_mat *x, int64_t group, double over, double eps)
             for (int64_t i = 0; i < group; i++) v[i] /= sd;
         }
     x->err = worst * x->err + gamma * sqrt(over);
+}
+
+/* As the models are built, that is to nearest. */
+double ck_root(double n)
+{
+    fesetround(FE_TONEAREST);
+    const volatile double root = sqrt(n), one = 1 / root;
+    const volatile float rounded = (float)one;
+    fesetround(FE_UPWARD);
+    return (double)rounded;
 }

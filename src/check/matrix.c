@@ -2,7 +2,7 @@
  *
  * 1. Products.  multiply adds a_k b_k over k in blocks of KB: inside a block one after the other, then the block sums
  *    one after the other.  A term meets its own rounding, at most KB additions, and one for each block: q =
- *    roundings(k) in all.  So the result is entrywise within gamma_q |A|^T |B| of A^T B, and || |A|^T|B| || <=
+ *    ck_roundings(k) in all.  So the result is entrywise within gamma_q |A|^T |B| of A^T B, and || |A|^T|B| || <=
  *    |A|_F |B|_F.  For G = X^T X that is gamma_q tr(G).
  * 2. Cholesky.  S = tau I - G; R is computed, all pivots > 0.  s_ij is reduced by blocks of KB rows and then, in its
  *    panel of NB rows, one at a time.  A term r_li r_lj meets its own rounding and KB additions; s_ij met at most
@@ -89,13 +89,13 @@ static void multiply(double *c, int64_t ld, ck_mat a, ck_mat b, double sign, boo
     }
 }
 
-static double roundings(int64_t k) { return 1 + KB + (double)((k + KB - 1) / KB); }
+double ck_roundings(int64_t k) { return 1 + (double)(k < KB ? k : KB) + (double)((k + KB - 1) / KB); }
 
 ck_mat ck_product(ck *c, ck_mat a, ck_mat b)
 {
     ck_mat p = ck_new(c, a.cols, b.cols);
     multiply(p.v, p.ld, a, b, 1, false);
-    p.err = ck_gamma(roundings(a.rows)) * ck_length(a) * ck_length(b) + ck_length(a) * b.err + ck_length(b) * a.err;
+    p.err = ck_gamma(ck_roundings(a.rows)) * ck_length(a) * ck_length(b) + ck_length(a) * b.err + ck_length(b) * a.err;
     return p;
 }
 
@@ -147,7 +147,7 @@ double ck_norm(ck *c, ck_mat m, double mu)
     /* a larger mu is tried only for the message, but proved like the first */
     for (double more = 1e-9; tried > 0 && tried < whole; tried = mu * (1 + more), more *= 4) {
         const double x = -(m.err - tried);
-        const double slack = ck_gamma(roundings(m.rows) + 2) * trace +
+        const double slack = ck_gamma(ck_roundings(m.rows) + 2) * trace +
                              ck_gamma(n * (KB + NB + 6 + ceil(n / KB)) + 4) * x * x;
         const double tau = -(slack - ck_below(x * x));
         if (!(x > 0 && tau > 0) || isinf(tau)) continue;

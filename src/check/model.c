@@ -79,21 +79,16 @@ static void load(ck_fields *f, ck_node *n, int i, int64_t *size)
     }
 }
 
-/* What leaves a node, where that is not as many tokens of the same width; constants that do not fit it are refused. */
+/* The width that leaves a node; c->tokens becomes how many tokens do. */
 static int64_t leave(ck *c, const ck_node *n, int64_t d)
 {
-    if (((ck_is(n, "attention") || ck_is(n, "cosattention")) && !ck_heads_fit(n)) ||
-        (ck_is(n, "posattention") && !ck_table_fits(n)))
-        ck_fail(c, "%s: its heads or its table do not fit", n->path);
-    if (ck_is(n, "maxmin") && (n->k[0] != 2 || d % 2)) ck_fail(c, "%s: the checker sorts pairs only", n->path);
+    if (n->rule->fits && !n->rule->fits(n))
+        ck_fail(c, "%s: its constants or weights do not fit the rule %s", n->path, n->rule->name);
     if (ck_is(n, "prefix")) c->tokens++;
     if (ck_is(n, "pool")) c->tokens = 1;
     if (!ck_is(n, "pixels")) return d;
-    const double *k = n->k, patch = k[2] * k[3] * (double)n->w[0].cols, patches = k[0] / k[2] * (k[1] / k[3]);
-    if (c->tokens != 1 || patch * patches != (double)d || fmod(k[0], k[2]) != 0 || fmod(k[1], k[3]) != 0)
-        ck_fail(c, "%s: its image does not fit", n->path);
-    c->tokens = (int64_t)patches;
-    return (int64_t)patch;
+    c->tokens = (int64_t)(n->k[0] / n->k[2] * (n->k[1] / n->k[3]));
+    return d / c->tokens;
 }
 
 /* The node that the model's tree has here, with its parts; d is the width that comes in, the answer what goes out. */
@@ -109,8 +104,7 @@ static int64_t build(ck *c, const cJSON *json, ck_node *up, int64_t d)
         ck_fail(c, "%s: a path of more than %zu letters", n->path, sizeof n->path - 1);
     if (!n->rule->name) ck_fail(c, "%s: the checker does not know the rule %.30s", n->path, rule);
     int64_t size['z'] = { ['1' - '0'] = 1, ['d' - '0'] = d, ['t' - '0'] = c->tokens };
-    const int64_t width = d;
-    n->tokens = c->tokens;
+    n->tokens = c->tokens, n->width = d;
     for (int i = 0; i < 8 && n->rule->constants[i]; i++) n->k[i] = constant(&f, n->rule->constants[i]);
     for (int i = 0; i < 8 && n->rule->tensors[i].name; i++) load(&f, n, i, size);
     d = leave(c, n, size['o' - '0'] ? size['o' - '0'] : d);
@@ -118,7 +112,7 @@ static int64_t build(ck *c, const cJSON *json, ck_node *up, int64_t d)
     for (const cJSON *k = of ? of->child : NULL; k; k = k->next) d = build(c, k, n, d);
     ck_close(&f);
     n->end = c->nodes + c->count;
-    if (ck_is(n, "mix") && (d != width || c->tokens != n->tokens))
+    if (ck_is(n, "mix") && (d != n->width || c->tokens != n->tokens))
         ck_fail(c, "%s: the parts of a mix must keep the width and the tokens", n->path);
     return d;
 }

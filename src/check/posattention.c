@@ -6,8 +6,6 @@
  * with: every column of every length is added up.
  * The largest logit is taken off before exp.  What underflows is below 1e-290, which is added; a difference of more
  * than 750 underflows, so that rounding it is 750 u at most.  A quotient is good to t + 32 roundings and that, twice. */
-#include <fenv.h>
-
 #include "check/ck.h"
 
 enum { HEADS, CAUSAL, FAR };
@@ -15,10 +13,9 @@ enum { V, O, BIAS, TABLE };
 
 static bool causal(const ck_node *n) { return n->k[CAUSAL] != 0; }
 static int64_t zero_of(const ck_node *n) { return causal(n) ? 0 : n->w[TABLE].cols / 2; }
-static int64_t keys_of(const ck_node *n, int64_t i, int64_t t) { return causal(n) ? i + 1 : t; }
 
 /* The logit of query i and key 0 for head h; key j is j places before. */
-static const double *logits(const ck_node *n, int64_t h, int64_t i)
+const double *ck_logits(const ck_node *n, int64_t h, int64_t i)
 {
     return n->w[TABLE].v + h * n->w[TABLE].ld + zero_of(n) + i;
 }
@@ -28,24 +25,16 @@ static double gain(const ck_node *n, int64_t h)
 {
     const int64_t context = n->w[TABLE].cols - zero_of(n);
     const int64_t away = n->k[FAR] != 0 && h > 0 ? (int64_t)1 << (h < 40 ? h : 40) : h;
-    fesetround(FE_TONEAREST);
-    const volatile double root = sqrt(1 + (double)(away < context ? away : context - 1));
-    const volatile float g = (float)(1 / root);
-    fesetround(FE_UPWARD);
-    return (double)g;
+    return ck_root(1 + (double)(away < context ? away : context - 1));
 }
 
-/* Row i of q: its largest logit, and the sum of exp of the others' distances to it. */
-static double row_sum(const double *w, int64_t keys, double *top)
+/* That of every feature's head. */
+ck_mat ck_gains(ck *c, const ck_node *n)
 {
-    double z = 0;
-    *top = *w;
-    for (int64_t j = 1; j < keys; j++) *top = fmax(*top, w[-j]);
-    for (int64_t j = 0; j < keys; j++) z += exp(w[-j] - *top);
-    return z;
+    const ck_mat g = ck_new(c, 1, n->w[V].rows);
+    for (int64_t i = 0; i < g.cols; i++) g.v[i] = gain(n, i / (g.cols / n->w[TABLE].rows));
+    return g;
 }
-
-static double wrong(int64_t t) { return ck_gamma(2 * (double)t + 64 + 2 * 750); }
 
 /* z[i] is the sum of row i, of a sequence of `len` tokens. */
 static double heaviest(ck *c, const ck_node *n, int64_t h, int64_t t)
@@ -65,7 +54,7 @@ static double heaviest(ck *c, const ck_node *n, int64_t h, int64_t t)
             most = fmax(most, sum);
         }
     }
-    return most * (1 + wrong(t));
+    return most * (1 + ck_gamma(2 * (double)t + 64 + 2 * 750));
 }
 
 bool ck_table_fits(const ck_node *n)
@@ -93,26 +82,4 @@ ck_bound ck_posattention(ck_fields *f, ck_node *n, double x)
     if (json) ck_fail(c, "%s (posattention): it has more heads than the model", n->path);
     const double out = ck_claim_norm(f, "out_norm", n->w[O]);
     return (ck_bound){ sqrt(all) * out, sqrt(mean) * out * x + ck_claim(f, "bias", ck_length(n->w[BIAS])) };
-}
-
-void ck_look(ck *c, const ck_node *n, ck_mat *x)
-{
-    const int64_t heads = n->w[TABLE].rows, dh = x->cols / heads, t = x->rows;
-    const ck_mat v = ck_affine(c, *x, 1, n->w[V], (ck_mat){ 0 }), o = ck_new(c, t, x->cols);
-    double most = 0;
-    for (int64_t h = 0; h < heads; h++) {
-        const double g = gain(n, h);
-        most = fmax(most, g);
-        for (int64_t i = 0; i < t; i++) {
-            double top, z = row_sum(logits(n, h, i), keys_of(n, i, t), &top);
-            for (int64_t j = 0; j < keys_of(n, i, t); j++) {
-                const double q = g * (exp(logits(n, h, i)[-j] - top) / z);
-                for (int64_t k = h * dh; k < (h + 1) * dh; k++) o.v[i * o.ld + k] += q * v.v[j * v.ld + k];
-            }
-        }
-    }
-    ck_mat mixed = o;
-    const double off = wrong(t);
-    mixed.err = most * sqrt((double)heads) * ((off < 0.01 ? 1.01 * off : INFINITY) * ck_longest(v) + v.err);
-    *x = ck_affine(c, mixed, 1, n->w[O], n->w[BIAS]);
 }

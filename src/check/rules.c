@@ -213,10 +213,40 @@ static ck_bound pool(ck_fields *f, ck_node *n, double x)
     return (ck_bound){ f->c->out->flat && n->k[0] != 0 ? ck_over(1, ck_below(sqrt((double)n->tokens))) : 1, x };
 }
 
-static void cannot_run(ck *c, const ck_node *n, ck_mat *x)
+/* Patches and the pixels of one, both by rows. */
+static void run_pixels(ck *c, const ck_node *n, ck_mat *x)
 {
-    (void)x;
-    ck_fail(c, "%s: the checker does not run the rule %s, so it cannot confirm examples", n->path, n->rule->name);
+    const int64_t w = (int64_t)n->k[1], ph = (int64_t)n->k[2], pw = (int64_t)n->k[3], channels = n->w[0].cols;
+    ck_mat y = ck_new(c, x->cols / (ph * pw * channels), ph * pw * channels);
+    double far = 0;
+    for (int64_t i = 0; i < x->cols; i++) {
+        const int64_t ch = i % channels, col = i / channels % w, row = i / channels / w;
+        const int64_t patch = row / ph * (w / pw) + col / pw, at = (row % ph * pw + col % pw) * channels + ch;
+        const double scaled = n->w[0].v[ch] * x->v[i], shift = n->w[1].v[ch];
+        y.v[patch * y.ld + at] = scaled + shift;
+        far = fmax(far, fabs(scaled) + fabs(shift));
+    }
+    y.err = ck_gamma(2) * sqrt((double)y.cols) * far;
+    *x = y;
+}
+
+static void run_prefix(ck *c, const ck_node *n, ck_mat *x)
+{
+    ck_mat y = ck_new(c, x->rows + 1, x->cols);
+    for (int64_t i = 0; i < y.rows * y.ld; i++) y.v[i] = i < y.ld ? n->w[0].v[i] : x->v[i - y.ld];
+    *x = y;
+}
+
+static void run_pool(ck *c, const ck_node *n, ck_mat *x)
+{
+    const int64_t rows = n->k[0] != 0 ? x->rows : 1;
+    ck_mat y = ck_new(c, 1, x->cols);
+    for (int64_t i = 0; i < y.cols; i++) {
+        for (int64_t t = 0; t < rows; t++) y.v[i] += x->v[t * x->ld + i];
+        y.v[i] /= (double)rows;
+    }
+    y.err = ck_gamma((double)rows + 2) * ck_longest(*x);
+    *x = y;
 }
 
 /* The parts in order. */
@@ -227,6 +257,7 @@ static ck_bound sequence(ck_fields *f, ck_node *n, double x)
     for (ck_node *k = n + 1; k < n->end; k = k->end, json = json->next) {
         if (!json) ck_fail(f->c, "%s (%s): its part %s is missing", n->path, f->part, k->path);
         ck_confirm(f->c, k, json, all.out);
+        n->defect = (n->defect > 0 ? k->lip * n->defect : 0) + k->defect;
         all = (ck_bound){ all.lip * k->lip, k->out };
     }
     if (json) ck_fail(f->c, "%s (%s): it has more parts than the model", n->path, f->part);
@@ -238,7 +269,16 @@ static ck_bound mix(ck_fields *f, ck_node *n, double x)
 {
     const double keep = fabs(n->k[0]), by = fabs(n->k[1]);
     const ck_bound b = sequence(f, n, x);
+    n->defect *= by;
     return n[1].mixed ? b : (ck_bound){ keep + by * b.lip, keep * x + by * b.out };
+}
+
+static bool pairs(const ck_node *n) { return n->k[0] == 2 && n->width % 2 == 0; }
+
+static bool image_fits(const ck_node *n)
+{
+    const double *k = n->k, size = k[0] * k[1] * (double)n->w[0].cols;
+    return n->tokens == 1 && size == (double)n->width && fmod(k[0], k[2]) == 0 && fmod(k[1], k[3]) == 0;
 }
 
 #define HEADS "#heads", "scale", "out", "?causal", "?alibi", "~rope"
@@ -246,37 +286,34 @@ static ck_bound mix(ck_fields *f, ck_node *n, double x)
     { "q.weight", "dd" }, { "k.weight", "dd" }, { "v.weight", "dd" }, { "o.weight", "dd" }
 #define BIASES \
     { "?q.bias", "d" }, { "?k.bias", "d" }, { "?v.bias", "d" }, { "?o.bias", "d" }
+/* clang-format off */
 const ck_rule ck_rules[] = {
-    { "sequence", sequence, NULL, { 0 }, { { 0 } } },
-    { "mix", mix, NULL, { "keep", "mix" }, { { 0 } } },
-    { "linear", simple, run_simple, { "?tied" }, { { "weight", "od" }, { "?bias", "o" } } },
-    { "position", simple, run_simple, { 0 }, { { "weight", "td" } } },
-    { "scale", simple, run_simple, { "factor" }, { { 0 } } },
-    { "maxmin", simple, run_simple, { "#group" }, { { 0 } } },
-    { "channel", simple, run_simple, { 0 }, { { "weight", "d" } } },
-    { "centernorm", simple, run_simple, { "factor" }, { { "weight", "d" }, { "?bias", "d" } } },
-    { "layernorm", norm_layer, run_simple, { "eps", "?centred" }, { { "weight", "d" }, { "?bias", "d" } } },
-    { "pointwise", pointwise, run_simple, { "curve", "factor" }, { { 0 } } },
-    { "mlp",
-      mlp,
-      run_mlp,
-      { "curve", "factor" },
+    { "sequence", sequence, NULL, NULL, { 0 }, { { 0 } } },
+    { "mix", mix, NULL, NULL, { "keep", "mix" }, { { 0 } } },
+    { "linear", simple, run_simple, NULL, { "?tied" }, { { "weight", "od" }, { "?bias", "o" } } },
+    { "position", simple, run_simple, NULL, { 0 }, { { "weight", "td" } } },
+    { "scale", simple, run_simple, NULL, { "factor" }, { { 0 } } },
+    { "maxmin", simple, run_simple, pairs, { "#group" }, { { 0 } } },
+    { "channel", simple, run_simple, NULL, { 0 }, { { "weight", "d" } } },
+    { "centernorm", simple, run_simple, NULL, { "factor" }, { { "weight", "d" }, { "?bias", "d" } } },
+    { "layernorm", norm_layer, run_simple, NULL, { "eps", "?centred" }, { { "weight", "d" }, { "?bias", "d" } } },
+    { "pointwise", pointwise, run_simple, NULL, { "curve", "factor" }, { { 0 } } },
+    { "mlp", mlp, run_mlp, NULL, { "curve", "factor" },
       { { "in.weight", "hd" }, { "?in.bias", "h" }, { "out.weight", "oh" }, { "?out.bias", "o" } } },
-    { "potential", potential, run_potential, { "curve" }, { { "weight", "hd" }, { "?bias", "h" }, { "scale", "1" } } },
-    { "sll", potential, run_potential, { "curve" }, { { "weight", "hd" }, { "?bias", "h" }, { "log_q", "h" } } },
-    { "attention", ck_attention, ck_attend, { HEADS }, { WEIGHTS, BIASES } },
-    { "cosattention", ck_attention, ck_attend, { HEADS, "eps", "?values" }, { WEIGHTS, BIASES } },
-    { "posattention",
-      ck_posattention,
-      ck_look,
-      { "#heads", "?causal", "?far" },
+    { "potential", potential, run_potential, NULL, { "curve" },
+      { { "weight", "hd" }, { "?bias", "h" }, { "scale", "1" } } },
+    { "sll", potential, run_potential, NULL, { "curve" }, { { "weight", "hd" }, { "?bias", "h" }, { "log_q", "h" } } },
+    { "attention", ck_attention, ck_attend, ck_heads_fit, { HEADS }, { WEIGHTS, BIASES } },
+    { "cosattention", ck_attention, ck_attend, ck_heads_fit, { HEADS, "eps", "?values" }, { WEIGHTS, BIASES } },
+    { "l2attention", ck_l2attention, ck_attend, ck_heads_fit, { "#heads", "?tied" },
+      { { "q.weight", "dd" }, { "v.weight", "dd" }, { "o.weight", "dd" } } },
+    { "posattention", ck_posattention, ck_attend, ck_table_fits, { "#heads", "?causal", "?far" },
       { { "v.weight", "dd" }, { "o.weight", "dd" }, { "?o.bias", "d" }, { "distance.weight", "hs" } } },
-    { "pixels",
-      pixels,
-      cannot_run,
-      { "#height", "#width", "#patch_height", "#patch_width" },
+    { "attlip", ck_attlip, ck_solve, ck_attlip_fits, { "#heads", "eta", "tol", "?reflected", "~steps" },
+      { { "weight", "hd" }, { "?root", "1" } } },
+    { "pixels", pixels, run_pixels, image_fits, { "#height", "#width", "#patch_height", "#patch_width" },
       { { "=scale", "c" }, { "=shift", "c" } } },
-    { "prefix", prefix, cannot_run, { 0 }, { { "weight", "d" } } },
-    { "pool", pool, cannot_run, { "?mean" }, { { 0 } } },
-    { NULL, NULL, NULL, { 0 }, { { 0 } } },
+    { "prefix", prefix, run_prefix, NULL, { 0 }, { { "weight", "d" } } },
+    { "pool", pool, run_pool, NULL, { "?mean" }, { { 0 } } },
+    { NULL, NULL, NULL, NULL, { 0 }, { { 0 } } },
 };

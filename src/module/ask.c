@@ -77,6 +77,7 @@ static taut_bound ask_bound(const taut_module *m, taut_region in)
     const taut_up size = up_add(in.size, b.out.size), round = up_round_sum(in.size, b.out.size);
     taut_region out = region_after(in, size, round);
     out.round = up_add(out.round, b.out.round);
+    out.defect = b.out.defect;
     out.size = up_add(out.size, b.out.round);
     return (taut_bound){ up_add((taut_up){ 1 }, b.lip), out };
 }

@@ -238,11 +238,10 @@ static taut_bound attlip_bound(const taut_module *m, taut_region in)
     const taut_up e = ledger_note(in.ledger, "eta", a->learned ? up_mul(root, root) : up_exact(a->eta));
     const bool sound = a->steps == 0 && e.v > 0 && isfinite(e.v);
     const taut_up spread = up_sqrt(up_int(in.tokens)), all = up_mul(spread, in.size);
-    const taut_up defect = up_mul((taut_up){ a->reflected ? 4 : 2 }, up_mul(e, up_exact(a->tol)));
-    const taut_up round = a->reflected ? up_add(defect, up_round_sum(up_mul((taut_up){ 2 }, all), all)) : defect;
-    ledger_note(in.ledger, "defect", sound ? round : UP_NONE);
-    in.size = sound ? up_add(all, round) : UP_NONE;
-    in.round = sound ? round : UP_NONE;
+    const taut_up twice = up_mul((taut_up){ a->reflected ? 4 : 2 }, up_mul(e, up_exact(a->tol)));
+    in.defect = ledger_note(in.ledger, "defect", sound ? twice : UP_NONE);
+    in.round = a->reflected ? up_add(in.defect, up_round_sum(up_mul((taut_up){ 2 }, all), all)) : in.defect;
+    in.size = sound ? up_add(all, in.round) : UP_NONE;
     const taut_up one = { 1 }, lip = in.norm == TAUT_NORM_FLAT ? one : spread;
     return (taut_bound){ sound ? lip : UP_NONE, in };
 }

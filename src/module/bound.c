@@ -10,6 +10,7 @@ static taut_bound answer(taut_bound b, taut_region in)
     b.lip = ledger_note(in.ledger, "lip", b.lip);
     b.out.size = ledger_note(in.ledger, "out", b.out.size);
     b.out.round = up_add(b.out.round, in.round.v == 0 ? UP_ZERO : up_mul(b.lip, in.round));
+    b.out.defect = up_add(b.out.defect, in.defect.v == 0 ? UP_ZERO : up_mul(b.lip, in.defect));
     b.out.ledger = in.ledger;
     b.out.unit = false; /* known of the input only */
     b.out.radius = up_add(in.radius.v == 0 ? UP_ZERO : up_mul(b.lip, in.radius), own);
@@ -20,7 +21,7 @@ static taut_bound answer(taut_bound b, taut_region in)
 
 static taut_region exact_input(taut_region in)
 {
-    in.round = UP_ZERO;
+    in.round = in.defect = UP_ZERO;
     return in;
 }
 
@@ -52,6 +53,7 @@ taut_bound taut_bound_triangle(taut_bound f, taut_region in, double keep, double
     const taut_up round = up_round_sum(kept, added);
     f.out.size = up_add(up_add(kept, added), round);
     f.out.round = up_add(up_mul(m, f.out.round), taut_round_of(f.out, round));
+    f.out.defect = up_mul(m, f.out.defect);
     return f;
 }
 

@@ -85,6 +85,7 @@ static taut_bound heads_bound(const taut_module *m, taut_region in)
         all.lip = up_hypot(all.lip, b.lip);
         all.out.size = up_hypot(all.out.size, b.out.size);
         all.out.round = up_hypot(all.out.round, b.out.round);
+        all.out.defect = up_hypot(all.out.defect, b.out.defect);
     }
     return all;
 }

@@ -54,7 +54,7 @@ typedef struct {
  * need not look at it.  TOKENS measures a change by its largest token, FLAT by the
  * l2 norm over everything; `tokens` is how many tokens an example has.  `padded` says that examples may be
  * shorter (run->lengths will be given), so that any number of keys may be masked.  A module's own bound is
- * asked with round 0 and answers in out.round what it adds itself; bound.c carries the rest. */
+ * asked with round and defect 0 and answers in out.round and out.defect what it adds itself; bound.c carries the rest. */
 typedef enum { TAUT_NORM_TOKENS, TAUT_NORM_FLAT } taut_norm;
 typedef struct {
     taut_norm norm;
@@ -63,9 +63,10 @@ typedef struct {
     bool padded;
     bool unit; /* before they were moved by at most `moved` (l2 over everything), all entries were in [0, 1] */
     taut_up moved;
-    taut_point centre;   /* x.data NULL: the origin, and radius says nothing */
-    taut_up radius;      /* of real inputs around the computed centre */
-    taut_up round;       /* in `norm`: how far what the ref kernels computed is from the real thing */
+    taut_point centre; /* x.data NULL: the origin, and radius says nothing */
+    taut_up radius;    /* of real inputs around the computed centre */
+    taut_up round;     /* in `norm`: how far what the ref kernels computed is from the real thing */
+    taut_up defect; /* that part of it, both ends of a pair together, which is the solvers' stopping at a tolerance */
     taut_ledger *ledger; /* who writes the proof down; NULL: nobody */
 } taut_region;
 typedef struct {

@@ -131,6 +131,7 @@ static taut_bound parts_bound(const taut_module *m, taut_region in)
     out.size = up_max(b[0].out.size, b[1].out.size);
     out.round = in.norm == TAUT_NORM_FLAT ? up_hypot(b[0].out.round, b[1].out.round)
                                           : up_max(b[0].out.round, b[1].out.round);
+    out.defect = up_hypot(b[0].out.defect, b[1].out.defect);
     return (taut_bound){ up_max(b[0].lip, b[1].lip), out };
 }
 

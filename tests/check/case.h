@@ -8,13 +8,13 @@ enum { TOKENS = 11 };
 static const char *model_path, *cert_path;
 static int checks;
 
-/* 0 holds, 1 unreadable, 2 refused */
+/* 0 holds, 1 unreadable, 2 refused, 3 an example is unknown */
 static inline int check_text(const char *text, taut_checked *r)
 {
     temp_put("cert.json", text, strlen(text));
     checks++;
     if (taut_check_files(r, cert_path, model_path)) return 1;
-    return r->holds ? 0 : 2;
+    return !r->holds ? 2 : r->unknown ? 3 : 0;
 }
 static inline int check_json(const cJSON *cert)
 {
@@ -33,6 +33,7 @@ static inline void must(int want, const cJSON *cert, const char *what, const cha
         fprintf(stderr, "FAIL case %d, %s %s: %d, not %d: %s\n", case_no, what, detail, code, want,
                 code == 2   ? r.why
                 : code == 1 ? taut_last_error()
+                : code == 3 ? "an example is unknown"
                             : "it holds");
     free(text);
 }
@@ -49,12 +50,12 @@ static inline void add_hash(cJSON *cert)
 
 static inline const char *one_of(const char *words) /* of "a|b|c" */
 {
-    static char picked[8][24];
+    static char picked[16][24];
     static int next;
     int64_t count = 1;
     for (const char *p = words; *p; p++) count += *p == '|';
     for (int64_t k = rng_int(0, count - 1); k > 0; k--) words = strchr(words, '|') + 1;
-    char *to = picked[next++ % 8];
+    char *to = picked[next++ % 16];
     snprintf(to, sizeof picked[0], "%.*s", (int)strcspn(words, "|"), words);
     return to;
 }
@@ -64,18 +65,20 @@ static inline taut_model *random_model(double size, const char *more)
 {
     char text[2000];
     const char *norm = one_of("layernorm|rmsnorm|centernorm|none");
-    const int layer = rng_int(0, 2) == 0 ? (int)rng_int(1, 2) : 0, kind = (int)rng_int(0, 4);
-    const bool cosine = kind == 0, position = kind == 1, own = kind < 2;
+    const int layer = rng_int(0, 2) == 0 ? (int)rng_int(1, 2) : 0, kind = (int)rng_int(0, 7);
+    const bool cosine = kind == 0, position = kind == 1, l2 = kind == 2, attlip = kind == 3, own = kind < 4;
     taut_config *cfg = NULL;
     taut_model_spec spec;
     taut_model *m = NULL;
     snprintf(text, sizeof text,
              "[model]\narch = %s\nwidth = 8\ndepth = %d\nheads = %s\ncontext = 5\nmlp = 6\nnorm = %s\nnorm_place = %s\n"
              "norm_eps = %s\nembed_norm = %s\npositions = %s\nbias = %s\ntied = %s\nhead_bias = %s\nactivation = %s\n",
-             one_of("gpt|encoder"), (int)rng_int(1, 2), one_of("1|2|4"), norm, layer ? "post" : one_of("pre|post"),
-             one_of("0.01|1e-5"), strcmp(norm, "none") == 0 ? "false" : one_of("true|false"),
-             one_of(position ? "learned|none" : "learned|rope|alibi|none"), one_of("true|false"), one_of("true|false"),
-             one_of("true|false"), one_of(layer ? "gelu|relu|tanh" : "gelu|gelu_tanh|relu|silu|tanh|abs|maxmin"));
+             one_of(l2 || attlip ? "encoder" : "gpt|encoder"), (int)rng_int(1, 2), one_of("1|2|4"), norm,
+             layer || attlip ? "post" : one_of("pre|post"), one_of("0.01|1e-5"),
+             strcmp(norm, "none") == 0 ? "false" : one_of("true|false"),
+             one_of(own && !cosine ? "learned|none" : "learned|rope|alibi|none"), one_of("true|false"),
+             one_of("true|false"), one_of("true|false"),
+             one_of(layer ? "gelu|relu|tanh" : "gelu|gelu_tanh|relu|silu|tanh|abs|maxmin"));
     snprintf(text + strlen(text), sizeof text - strlen(text),
              "activation_factor = %s\nresidual = %s\nresidual_alpha = %s\ndropout = %s\nattention_factor = %s\n"
              "attention_scale = %s\nattention_out = %s\nlogit_scale = %s\n%s",
@@ -89,6 +92,13 @@ static inline taut_model *random_model(double size, const char *more)
         snprintf(text + strlen(text), sizeof text - strlen(text),
                  "attention = cosine\ncosine_tau = %s\ncosine_eps = %s\ncosine_nu = 0.5\ncosine_values = %s\n",
                  one_of("1|12"), one_of("0.01|0.5"), one_of("true|false"));
+    if (l2) strcat(text, rng_int(0, 4) ? "attention = l2\n" : "attention = l2_free\n");
+    if (attlip)
+        snprintf(text + strlen(text), sizeof text - strlen(text),
+                 "attention = attlip\nattlip_eta = %s\nattlip_tol = 1e-9\nattlip_loose = 0\nattlip_head_width = %s\n"
+                 "attlip_learned = %s\nattlip_reflected = %s\nattlip_turn = %s\nattlip_steps = %s\n",
+                 one_of("1|0.01|3"), one_of("1|3"), one_of("true|false"), one_of("true|false"), one_of("true|false"),
+                 one_of("0|0|0|0|0|0|2"));
     taut_status s = taut_config_parse(&cfg, text, "test");
     if (!s) s = taut_model_spec_read(&spec, cfg);
     char *printed = taut_config_print(cfg);
@@ -106,7 +116,7 @@ static inline taut_model *random_model(double size, const char *more)
 }
 
 /* An example whose radius is all that its margins allow, less 1e-6 of it for rounding. */
-static inline void add_example(const maker *g, cJSON *cert, double body_lip, double room)
+static inline void add_example(const maker *g, cJSON *cert, double body_lip, double defect, double room)
 {
     const int64_t vocab = TOKENS, d = g->s->width;
     taut_net *net;
@@ -124,7 +134,8 @@ static inline void add_example(const maker *g, cJSON *cert, double body_lip, dou
         double apart = 0;
         for (int64_t i = 0; i < d; i++) apart += pow(w[p * d + i] - w[j * d + i], 2);
         if (j != p) margin = fmin(margin, last[p] - last[j]);
-        if (j != p) radius = fmin(radius, (last[p] - last[j]) / (as_f32(g->s->logit_scale) * sqrt(apart) * body_lip));
+        const double moves = as_f32(g->s->logit_scale) * sqrt(apart); /* half the defect here, half where x' is */
+        if (j != p) radius = fmin(radius, (last[p] - last[j] - moves * defect) / (moves * body_lip));
     }
     radius = radius > 1e-5 ? radius * (1 - 1e-6) : 0;
     put_exact(e, "target", (double)rng_int(0, vocab - 1));
@@ -153,7 +164,7 @@ static inline cJSON *certificate(const taut_model *m, bool flat, double room)
     for (int64_t i = 0; i < TOKENS; i++) x = fmax(x, norm(weight_of(&g, "embed", "weight") + i * s->width, s->width));
     x = put(cert, "reach", x + room);
     cJSON *proof = node(NULL, "sequence", ""), *parts = cJSON_AddArrayToObject(proof, "of");
-    make_body(&g, parts, &x, &chain);
+    const double defect = make_defect(&g, make_body(&g, parts, &x, &chain));
     const double body = chain;
     const double *w = weight_of(&g, s->tied ? "embed" : "head", "weight");
     make_linear(&g, parts, "head", "head", w, TOKENS, s->width, &x, &chain);
@@ -161,9 +172,11 @@ static inline cJSON *certificate(const taut_model *m, bool flat, double room)
     if (s->logit_scale != 1) finish(node(parts, "scale", "logits"), c, c * x, &x, &chain);
     finish(proof, chain, x, &x, &root);
     put(cert, "lip", lip * root);
+    const double all = make_defect(&g, proof);
+    if (all > 0 && isfinite(root)) put(cert, "defect", all);
     cJSON_AddItemToObject(cert, "proof", proof);
     cJSON_AddArrayToObject(cert, "examples");
-    for (int i = 0; i < 2; i++) add_example(&g, cert, body, room);
+    for (int i = 0; i < 2; i++) add_example(&g, cert, body, defect, room);
     return cert;
 }
 

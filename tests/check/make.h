@@ -165,6 +165,73 @@ static inline void make_sorted_mlp(const maker *g, cJSON *of, const char *path, 
     finish(o, lip, *x, x, chain);
 }
 
+/* c with c e^(c+1) = n - 1, by halving */
+static inline double make_lambert(int64_t n)
+{
+    double lo = 0, hi = 40;
+    for (int i = 0; i < 200; i++) {
+        const double c = (lo + hi) / 2;
+        if (c * exp(c + 1) < (double)(n - 1))
+            lo = c;
+        else
+            hi = c;
+    }
+    return hi;
+}
+
+static inline void make_l2(const maker *g, cJSON *of, const char *path, double *x, double *chain)
+{
+    const int64_t d = g->s->width, dh = d / g->s->heads;
+    cJSON *o = node(of, "l2attention", "attn");
+    const double *q = weight_of(g, path, "q.weight"), *v = weight_of(g, path, "v.weight"), t = (double)g->t;
+    if (g->s->l2_free) {
+        finish(o, INFINITY, INFINITY, x, chain);
+        return;
+    }
+    cJSON *parts = cJSON_AddArrayToObject(o, "of");
+    const double c = put(o, "lambert", make_lambert(g->t));
+    double sum = 0;
+    for (int64_t h = 0; h < g->s->heads; h++) {
+        cJSON *one = node(parts, "head", "");
+        const double nq = put(one, "query", spectral(q + h * dh * d, dh, d));
+        sum += pow(nq * nq * put(one, "value", spectral(v + h * dh * d, dh, d)), 2);
+    }
+    const double all = sqrt(sum / (double)dh) * put(o, "out_norm", spectral(weight_of(g, path, "o.weight"), d, d));
+    finish(o, all * (g->flat ? sqrt(t) + 2 * c + 2 * sqrt(c * t * 0.27846454276107383) : 1 + 4 * c), all * *x, x,
+           chain);
+}
+
+/* attn, perhaps the map behind it */
+static inline void make_attlip(const maker *g, cJSON *of, const char *block, double *x, double *chain)
+{
+    const taut_attlip_spec *a = &g->s->attlip_spec;
+    char path[64];
+    snprintf(path, sizeof path, "%s.attn", block);
+    const double *root = weight_of(g, path, "root"), spread = sqrt((double)g->t);
+    cJSON *o = node(of, "attlip", "attn");
+    const double eta = put(o, "eta", root ? *root * *root : as_f32(a->eta));
+    const bool sound = a->steps == 0 && eta > 0;
+    const double defect = put(o, "defect", sound ? (a->reflected ? 4 : 2) * eta * as_f32(a->tol) : INFINITY);
+    finish(o, !sound ? INFINITY : g->flat ? 1 : spread, sound ? spread * *x + defect : INFINITY, x, chain);
+    snprintf(path, sizeof path, "%s.turn", block);
+    if (g->s->attlip_turn)
+        make_linear(g, of, path, "turn", weight_of(g, path, "weight"), g->s->width, g->s->width, x, chain);
+}
+
+/* What the defects inside a node come to at its end. */
+static inline double make_defect(const maker *g, const cJSON *o)
+{
+    const cJSON *own = cJSON_GetObjectItem(o, "defect"), *of = cJSON_GetObjectItem(o, "of");
+    double sum = own ? strtod(own->valuestring, NULL) : 0;
+    if (own && own->valuestring[0] == '"') sum = INFINITY;
+    for (const cJSON *k = of ? of->child : NULL; k; k = k->next) {
+        const cJSON *lip = cJSON_GetObjectItem(k, "lip");
+        if (sum > 0 && lip) sum *= lip->valuestring[0] == '"' ? INFINITY : strtod(lip->valuestring, NULL);
+        sum += make_defect(g, k);
+    }
+    return strcmp(cJSON_GetStringValue(cJSON_GetObjectItem(o, "rule")), "mix") == 0 ? g->mix * sum : sum;
+}
+
 /* A mix and what is inside it; lone perceptrons sometimes answer for the mix themselves. */
 static inline void make_branch(const maker *g, cJSON *of, const char *block, bool mlp, double *x, double *chain)
 {
@@ -176,6 +243,8 @@ static inline void make_branch(const maker *g, cJSON *of, const char *block, boo
     snprintf(norm_path, sizeof norm_path, "%s.norm%d", block, 1 + mlp);
     if (layer)
         make_layer(g, of, path, x, chain);
+    else if (!mlp && g->s->attlip)
+        make_attlip(g, of, block, x, chain);
     else {
         cJSON *o = node(of, "mix", ""), *parts = cJSON_AddArrayToObject(o, "of");
         double out = *x, lip = 1;
@@ -188,6 +257,8 @@ static inline void make_branch(const maker *g, cJSON *of, const char *block, boo
             make_cosine(g, parts, path, &out, &lip);
         else if (g->s->position)
             make_position(g, parts, path, &out, &lip);
+        else if (g->s->l2 || g->s->l2_free)
+            make_l2(g, parts, path, &out, &lip);
         else
             make_attention(g, parts, path, &out, &lip);
         if (g->s->channel) make_channel(g, parts, block, mlp ? "scale2" : "scale1", &out, &lip);

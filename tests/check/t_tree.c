@@ -10,7 +10,8 @@ static const tree_tensor tensors[] = {
     { "m.in.weight", 2, 4 },    { "m.out.weight", 4, 2 }, { "big.in.weight", 2, 4 }, { "big.out.weight", 3000, 2 },
     { "tall.weight", 6, 3000 }, { "odd.weight", 3, 4 },   { "back.weight", 6, 3 },   { "t.q.weight", 4, 4 },
     { "t.k.weight", 4, 4 },     { "t.v.weight", 4, 4 },   { "t.o.weight", 4, 4 },    { "t.distance.weight", 2, 5 },
-    { "ten.weight", 6, 10 },
+    { "ten.weight", 6, 10 },    { "w.weight", 6, 4 },     { "r.weight", 6, 4 },      { "r.root", 1, 1 },
+    { "l.q.weight", 4, 4 },     { "l.v.weight", 4, 4 },   { "l.o.weight", 4, 4 },
 };
 enum { TENSORS = sizeof tensors / sizeof *tensors };
 
@@ -24,7 +25,11 @@ enum { TENSORS = sizeof tensors / sizeof *tensors };
 #define SOFT(h, r) \
     SEQ("{'name':'t','rule':'attention','heads':" h ",'scale':1,'out':1,'causal':1,'alibi':0,'rope':" r "}," HEAD)
 #define LOOK(h, c) SEQ("{'name':'t','rule':'posattention','heads':" h ",'causal':" c ",'far':0}," HEAD)
-#define LETTERS    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define PROX(name, h, eta, tol, steps)                                                                              \
+    SEQ("{'name':'" name "','rule':'attlip','heads':" h ",'eta':" eta ",'tol':" tol ",'reflected':1,'steps':" steps \
+        "}," HEAD)
+#define FAR(h, tied) SEQ("{'name':'l','rule':'l2attention','heads':" h ",'tied':" tied "}," HEAD)
+#define LETTERS      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 static const struct {
     const char *why; /* NULL: it is accepted */
     const char *root;
@@ -38,6 +43,24 @@ static const struct {
     { NULL, SEQ(SEQ(LIN("wide") ",{'name':'z','rule':'maxmin','group':2}") "," LIN("ten")) },
     { NULL, SOFT("2", "10000") },
     { NULL, LOOK("2", "0") },
+    { NULL, FAR("2", "1") },
+    { NULL, FAR("4", "0") },
+    { NULL, PROX("w", "2", "0.5", "0.0009765625", "0") },
+    { NULL, PROX("w", "3", "1048576", "0", "0") },
+    { NULL, PROX("w", "6", "1", "1", "7") },
+    { NULL, PROX("r", "2", "0", "0.0009765625", "0") },
+    { "do not fit the rule", FAR("3", "1") },
+    { "tied is missing", FAR("2", "2") },
+    { "do not fit the rule", PROX("w", "4", "0.5", "1", "0") },
+    { "do not fit the rule", PROX("w", "7", "0.5", "1", "0") },
+    { "do not fit the rule", PROX("w", "2", "-0.5", "1", "0") },
+    { "do not fit the rule", PROX("w", "2", "0", "1", "0") },   /* no root */
+    { "do not fit the rule", PROX("r", "2", "0.5", "1", "0") }, /* two etas */
+    { "do not fit the rule", PROX("w", "2", "0.5", "-1", "0") },
+    { "do not fit the rule", PROX("w", "2", "0.5", "1", "-1") },
+    { "eta is missing", PROX("w", "2", "0.1", "1", "0") }, /* no float32 number */
+    { "eta is missing", PROX("w", "2", "'inf'", "1", "0") },
+    { "heads is missing", PROX("w", "0", "0.5", "1", "0") },
     { "body, a head", SEQ("") },
     { "body, a head", SEQ(HEAD) },
     { "body, a head", SEQ(SEQ(LIN("a") "," HEAD)) },
@@ -65,18 +88,18 @@ static const struct {
     { "keep the width", SEQ(MIX(LIN("wide")) "," LIN("ten")) },
     { "keep the width", SEQ(MIX(MLP("big")) "," LIN("tall")) },
     { "keep the width", SEQ(MIX("{'name':'z','rule':'pool','mean':1}") "," HEAD) },
-    { "sorts pairs", SEQ(SEQ(LIN("odd") ",{'name':'z','rule':'maxmin','group':2}") "," LIN("back")) },
-    { "sorts pairs", SEQ("{'name':'z','rule':'maxmin','group':4}," HEAD) },
+    { "do not fit the rule", SEQ(SEQ(LIN("odd") ",{'name':'z','rule':'maxmin','group':2}") "," LIN("back")) },
+    { "do not fit the rule", SEQ("{'name':'z','rule':'maxmin','group':4}," HEAD) },
     { "group is missing", SEQ("{'name':'z','rule':'maxmin','group':0}," HEAD) },
     { "heads is missing", SOFT("0", "0") },
     { "heads is missing", SOFT("1.5", "0") },
     { "heads is missing", SOFT("-2", "0") },
-    { "heads or its table", SOFT("3", "0") },
-    { "heads or its table", SOFT("8", "0") },
-    { "heads or its table", SOFT("4", "10000") },
-    { "heads or its table", SOFT("2", "0.5") },
-    { "heads or its table", LOOK("1", "0") },
-    { "heads or its table", LOOK("4", "1") },
+    { "do not fit the rule", SOFT("3", "0") },
+    { "do not fit the rule", SOFT("8", "0") },
+    { "do not fit the rule", SOFT("4", "10000") },
+    { "do not fit the rule", SOFT("2", "0.5") },
+    { "do not fit the rule", LOOK("1", "0") },
+    { "do not fit the rule", LOOK("4", "1") },
     { "causal is missing", LOOK("2", "2") },
     { "more than 63 letters", SEQ("{'name':'" LETTERS LETTERS "','rule':'linear','tied':0}," HEAD) },
     { "more than 63 letters",
@@ -188,9 +211,9 @@ int main(void)
     model_path = strdup(temp_path("model.safetensors"));
     cert_path = strdup(temp_path("cert.json"));
     for (case_no = 0; case_no < TREES; case_no++) expect(trees[case_no].root, "3", trees[case_no].why);
-    expect(LOOK("2", "0"), "4", "heads or its table");
+    expect(LOOK("2", "0"), "4", "do not fit the rule");
     expect(LOOK("2", "1"), "5", NULL);
-    expect(LOOK("2", "1"), "6", "heads or its table");
+    expect(LOOK("2", "1"), "6", "do not fit the rule");
     expect(trees[0].root, "1e80", "tokens is missing");
     expect(trees[0].root, "2.5", "tokens is missing");
     expect(trees[0].root, "0", "tokens is missing");

@@ -19,6 +19,8 @@ for set in "" "--set model.norm=none --set model.residual=convex --set model.att
     "--set model.attention=cosine --set model.cosine_values=true --set model.positions=rope --set model.activation=maxmin" \
     "--set model.norm=none --set model.mlp_block=potential --set model.activation=relu" \
     "--set model.norm=none --set model.mlp_block=sll --set model.activation=relu" \
+    "--set model.arch=encoder --set model.attention=l2 --set model.norm=none" \
+    "--set model.arch=encoder --set model.attention=attlip --set model.norm=none --set model.attlip_learned=true --set model.attlip_turn=true" \
     "--set model.arch=encoder --set model.bias=false --set model.logit_scale=0.5 --set model.activation=tanh"; do
     rm -rf "$run"
     "$TAUT" train $small $set --out "$run" >"$tmp/log" 2>&1
@@ -59,4 +61,4 @@ check "one operand" code 1 "$cert"
 "$TAUT" check "$tmp/low.json" "$run" --json >"$tmp/json"; rc=$?
 check "exit 2 with --json" [ $rc = 2 ]
 check "why, with --json" grep -q 'lip is stated' "$tmp/json"
-finish "check        nine architectures, two norms, $checks checks"
+finish "check        eleven architectures, two norms, $checks checks"

@@ -13,10 +13,31 @@ for recipe in mlp-shapes-small vit-shapes-small; do
     # chance is 0.17; measured 0.58 to 0.64 (mlp) and 0.38 to 0.43 (vit) for seeds 1 to 3
     check "better than chance" less 0.24 "$(json_get "$tmp/eval.json" accuracy)"
     check "a constant from pixels to logits" sh -c "\"$TAUT\" certify \"$run\" --norm flat --n-ex 3 | grep -q 'from pixels to logits'"
+    for norm in tokens flat; do
+        check "certified, with images" "$TAUT" certify "$run" --norm $norm --n-ex 5 --out "$tmp/cert.json"
+        check "confirmed, norm $norm" "$TAUT" check "$tmp/cert.json" "$run"
+    done
+    "$TAUT" check "$tmp/cert.json" "$run" --json >"$tmp/check.json"
+    check "five images" [ "$(json_get "$tmp/check.json" examples)" = 5 ]
     check "info" "$TAUT" info "$run" --bound
     check "no text from it" sh -c "! \"$TAUT\" sample \"$run\" 2>/dev/null"
     check "no text for it" sh -c "! \"$TAUT\" eval \"$run\" --data brackets 2>/dev/null"
 done
+# ---- proximal attention: exact solutions in the certificate, the solver's defect beside them
+run=$tmp/prox
+check "encoder-1lip trains" "$TAUT" train recipes/encoder-1lip.ini --out "$run" --set data.length=500 --set train.steps=10 --set train.eval_every=10
+for norm in tokens flat; do
+    check "certified, with images" "$TAUT" certify "$run" --norm $norm --n-ex 5 --out "$tmp/cert.json"
+    check "confirmed, norm $norm" "$TAUT" check "$tmp/cert.json" "$run"
+done
+"$TAUT" check "$tmp/cert.json" "$run" --json >"$tmp/check.json"
+check "radii in norm flat" less 2 "$(json_get "$tmp/check.json" certified)"
+check "none is unknown" [ "$(json_get "$tmp/check.json" unknown)" = 0 ]
+check "a defect" less 0 "$(json_get "$tmp/check.json" defect)"
+sed 's/"defect":[[:space:]]*[0-9][0-9.e+-]*/"defect":1e-12/' "$tmp/cert.json" >"$tmp/low.json"
+check "a lower defect is refused" sh -c "\"$TAUT\" check \"$tmp/low.json\" \"$run\" 2>\"$tmp/line\"; [ \$? = 2 ] && grep -q 'defect is stated' \"$tmp/line\""
+sed 's/"radius":[[:space:]]*0\.[0-9]*/"radius":0.99/' "$tmp/cert.json" >"$tmp/far.json"
+check "a larger radius is refused" sh -c "\"$TAUT\" check \"$tmp/far.json\" \"$run\" 2>\"$tmp/line\"; [ \$? = 2 ] && grep -q 'is ahead of' \"$tmp/line\""
 check "augmented, with a penalty" "$TAUT" train recipes/vit-shapes-small.ini --out "$tmp/p" --set data.length=500 \
     --set train.steps=3 --set data.flip=true --set data.crop=2 --set data.mixup=0.2 --set data.cutmix=1 \
     --set train.penalty=jasmin --set train.penalty_k=10

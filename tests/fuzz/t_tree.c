@@ -12,14 +12,18 @@ static const char tree_text[] =
     "\"rule\":\"cosattention\",\"heads\":2,\"scale\":1,\"out\":1,\"causal\":1,\"alibi\":0,\"rope\":0,\"eps\":0.5,"
     "\"values\":0}]},{\"rule\":\"mix\",\"keep\":1,\"mix\":1,\"of\":[{\"name\":\"m\",\"rule\":\"mlp\",\"curve\":"
     "\"gelu\","
-    "\"factor\":1}]},{\"name\":\"p\",\"rule\":\"posattention\",\"heads\":2,\"causal\":0,\"far\":1},{\"name\":\"z\","
+    "\"factor\":1}]},{\"name\":\"p\",\"rule\":\"posattention\",\"heads\":2,\"causal\":0,\"far\":1},{\"name\":\"l\","
+    "\"rule\":"
+    "\"l2attention\",\"heads\":2,\"tied\":1},{\"name\":\"x\",\"rule\":\"attlip\",\"heads\":2,\"eta\":0.5,\"tol\":0.5,"
+    "\"reflected\":1,\"steps\":0},{\"name\":\"z\","
     "\"rule\":\"maxmin\",\"group\":2},{\"name\":\"n\",\"rule\":\"layernorm\",\"eps\":0.5,\"centred\":1}]}," LINEAR(
         "head") ",{\"name\":\"s\",\"rule\":\"scale\",\"factor\":2}]}}";
 static const tree_tensor tensors[] = {
     { "embed.weight", 6, 4 }, { "pos.weight", 3, 4 }, { "t.q.weight", 4, 4 },        { "t.k.weight", 4, 4 },
     { "t.v.weight", 4, 4 },   { "t.o.weight", 4, 4 }, { "m.in.weight", 6, 4 },       { "m.out.weight", 4, 6 },
     { "p.v.weight", 4, 4 },   { "p.o.weight", 4, 4 }, { "p.distance.weight", 2, 5 }, { "n.weight", 0, 4 },
-    { "head.weight", 6, 4 },
+    { "head.weight", 6, 4 },  { "l.q.weight", 4, 4 }, { "l.v.weight", 4, 4 },        { "l.o.weight", 4, 4 },
+    { "x.weight", 6, 4 },
 };
 static char *cert_name, *model_name;
 

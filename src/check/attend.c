@@ -1,0 +1,135 @@
+/* The forward pass of every attention that takes means of values: o_i = sum_j P_ij v_j for every head, P the softmax of a
+ * row's logits, which are
+ *     attention, cosattention   scale q_i.k_j - slope |i - j|, with RoPE, with normalised vectors
+ *     l2attention               scale (q_i.q_j - |q_j|^2/2): the softmax of -(scale/2) |q_i - q_j|^2
+ *     posattention              those of its table
+ * A logit that is off by e makes a weight off by a factor within exp(+-2 e) and some roundings, and so the mean. */
+#include <fenv.h>
+
+#include "check/ck.h"
+
+enum { HEADS, SCALE, TO, CAUSAL, ALIBI, ROPE, EPS, VALUES }; /* constants of attention and cosattention */
+typedef struct {
+    const ck_node *n;
+    ck_mat q, k, v; /* q and k: none if there is a table */
+    int64_t heads, dh;
+    double scale;
+    bool causal, alibi, apart; /* apart: distances for products */
+} attention;
+
+/* RoPE: the pairs (i, i + dh/2) of every head turn by t base^(-2i/dh). */
+static void rotate(ck_mat *x, int64_t dh, double base)
+{
+    x->err += ((16 + log(base)) * (double)x->rows + 32) * CK_U * ck_longest(*x);
+    for (int64_t t = 0; t < x->rows; t++)
+        for (int64_t i = 0; i < dh / 2; i++) {
+            const double angle = (double)t * pow(base, -2 * (double)i / (double)dh), co = cos(angle), si = sin(angle);
+            for (double *v = x->v + t * x->ld + i, *end = v + x->cols - i; v < end; v += dh) {
+                const double a = v[0], b = v[dh / 2];
+                v[0] = co * a - si * b;
+                v[dh / 2] = si * a + co * b;
+            }
+        }
+}
+
+/* The longest vector of one head. */
+static double longest(ck_mat m, int64_t dh)
+{
+    double most = 0;
+    for (int64_t at = 0; at < m.cols; at += dh)
+        most = fmax(most, ck_longest((ck_mat){ m.v + at, 0, m.rows, dh, m.ld }));
+    return most;
+}
+
+static double logit(const attention *a, int64_t h, int64_t i, int64_t j)
+{
+    if (!a->q.v) return ck_logits(a->n, h, i)[-j];
+    const double *q = a->q.v + i * a->q.ld + h * a->dh, *k = a->k.v + j * a->k.ld + h * a->dh;
+    const double slope = a->alibi ? exp2(-8 * (double)(h + 1) / (double)a->heads) : 0;
+    double sum = 0, own = 0;
+    for (int64_t d = 0; d < a->dh; d++) sum += q[d] * k[d], own += k[d] * k[d];
+    return a->scale * (a->apart ? sum - own / 2 : sum) - slope * fabs((double)(i - j));
+}
+
+/* Row i of head h; s is room for the logits. */
+static void attend(const attention *a, double *o, double *s, int64_t h, int64_t i)
+{
+    const int64_t sees = a->causal ? i + 1 : a->v.rows;
+    double top = -INFINITY, sum = 0;
+    for (int64_t j = 0; j < sees; j++) top = fmax(top, s[j] = logit(a, h, i, j));
+    for (int64_t j = 0; j < sees; j++) sum += s[j] = exp(s[j] - top);
+    for (int64_t j = 0; j < sees; j++)
+        for (int64_t d = 0; d < a->dh; d++) o[d] += s[j] / sum * a->v.v[j * a->v.ld + h * a->dh + d];
+}
+
+/* How far a logit is from the real one.  A table's is exact, but for its distance to the largest: 750 u (posattention.c). */
+static double logit_error(const attention *a)
+{
+    const double q = longest(a->q, a->dh), k = longest(a->k, a->dh), eq = a->q.err, ek = a->k.err;
+    const double size = a->scale * (q * k + (a->apart ? k * k : 0)) + (a->alibi ? (double)a->v.rows : 0);
+    const double moved = (q + eq) * ek + k * eq + (a->apart ? (k + ek) * ek : 0);
+    return a->q.v ? a->scale * moved + ck_gamma((double)a->dh + 24) * size : 1500 * CK_U;
+}
+
+/* q, k and v, turned and normalised as the constants say. */
+static void project(ck *c, attention *a, ck_mat x)
+{
+    const ck_node *n = a->n;
+    ck_mat *const side[] = { &a->q, &a->k, &a->v };
+    for (int i = 0; i < 3; i++) {
+        *side[i] = ck_affine(c, x, 1, n->w[i], n->w[4 + i]);
+        if (i < 2 && n->k[ROPE] != 0) rotate(side[i], a->dh, n->k[ROPE]);
+        if (ck_is(n, "cosattention") && (i < 2 || n->k[VALUES] != 0)) ck_divide(side[i], a->dh, 1, n->k[EPS]);
+    }
+    a->scale = n->k[SCALE], a->causal = n->k[CAUSAL] != 0, a->alibi = n->k[ALIBI] != 0;
+}
+
+/* Keys are queries; values W_V x, or tied (1/sqrt(dh)) W_V^h W_Q^hT q: a matrix of blocks. */
+static void project_l2(ck *c, attention *a, ck_mat x)
+{
+    const ck_node *n = a->n;
+    const int64_t dh = a->dh;
+    ck_mat inner = ck_new(c, x.cols, x.cols);
+    a->q = a->k = ck_affine(c, x, 1, n->w[0], (ck_mat){ 0 });
+    a->scale = 2 * ck_root((double)dh), a->apart = true;
+    for (int64_t h = 0; h < a->heads; h++) {
+        const ck_mat wv = ck_turn(c, ck_rows(n->w[1], h * dh, dh)), wq = ck_turn(c, ck_rows(n->w[0], h * dh, dh));
+        const ck_mat block = ck_product(c, wv, wq);
+        for (int64_t i = 0; i < dh * dh; i++)
+            inner.v[(h * dh + i / dh) * inner.ld + h * dh + i % dh] = block.v[i / dh * block.ld + i % dh];
+        inner.err = ck_hypot(inner.err, block.err);
+    }
+    a->v = n->k[1] != 0 ? ck_affine(c, a->q, 1 / sqrt((double)dh), inner, (ck_mat){ 0 })
+                        : ck_affine(c, x, 1, n->w[1], (ck_mat){ 0 });
+}
+
+void ck_attend(ck *c, const ck_node *n, ck_mat *x)
+{
+    const bool table = ck_is(n, "posattention"), l2 = ck_is(n, "l2attention");
+    const int64_t heads = (int64_t)n->k[HEADS], dh = x->cols / heads, t = x->rows;
+    attention a = { .n = n, .heads = heads, .dh = dh };
+    if (l2)
+        project_l2(c, &a, *x);
+    else if (!table)
+        project(c, &a, *x);
+    else {
+        a.v = ck_affine(c, *x, 1, n->w[0], (ck_mat){ 0 });
+        ck_weigh(&a.v, 1, ck_gains(c, n), (ck_mat){ 0 });
+        a.causal = n->k[1] != 0;
+    }
+    ck_mat o = ck_new(c, t, x->cols);
+    double *s = ck_room(c, t * heads, sizeof *s);
+#pragma omp parallel if (t * t * x->cols > 100000)
+    {
+        fesetround(FE_TONEAREST); /* as in matrix.c */
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t h = 0; h < heads; h++)
+            for (int64_t row = 0; row < t; row++) attend(&a, o.v + row * o.ld + h * dh, s + h * t, h, row);
+    }
+    fesetround(FE_UPWARD);
+    a.scale = fabs(a.scale);
+    const double off = 2 * logit_error(&a) + ck_gamma(2 * (double)t + 64);
+    o.err = sqrt((double)heads) * ((off < 0.01 ? 1.01 * off : INFINITY) * longest(a.v, dh) + a.v.err);
+    const int out = table ? 1 : l2 ? 2 : 3;
+    *x = ck_affine(c, o, table || l2 ? 1 : n->k[TO], n->w[out], table ? n->w[2] : n->w[7]);
+}
