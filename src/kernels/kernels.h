@@ -195,7 +195,8 @@ typedef struct taut_kernels {
     /* attlip.c: the convex potential of AttLip attention, S_ij = scale |v_i + v_j|^2 over the tokens of a head, alpha
      * its row softmax.  v, g, e, h are (n, t, heads*dh) with t = a->tq = a->tk; max, sum, col, mean are (n, heads, t); of
      * a only n, heads, tq, dh, scale and lengths count, and a token past its example's length has no part in anything.
-     *     attlip       f[example] = 1/2 sum over heads and rows of ln sum_j exp S_ij; max and sum of the rows
+     *     attlip       f[example] = 1/2 sum over heads and rows of ln sum_j exp S_ij; max and sum of the rows:
+     *                  ln sum_j exp(S_ij - scale |v_i|^2) = max_i + ln sum_i, max_i at or above them up to rounding
      *     attlip_grad  g = df/dv from v, max, sum;  col_k = sum_i alpha_ik
      *     attlip_hvp   h = (d2f/dv2) e from v, max, sum, col;  mean becomes each row's mean of dS */
     void (*attlip)(double *f, taut_real *max, taut_real *sum, const taut_real *v, const taut_attn *a);

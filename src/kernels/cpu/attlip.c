@@ -1,117 +1,206 @@
-/* AttLip's potential, its gradient and its second derivative (formulas: ref/attlip.c): tiles of rows against tiles of
- * columns.  S is symmetric, so what row i needs of column sums is exp(t_ji - max_j) / sum_j, made from the same
- * product v_i.v_j: every pass gathers by rows, and memory is O(1) a thread.
+/* AttLip's potential and its gradient (formulas: ref/attlip.c), pair of blocks by pair of blocks (attlip.h); the second
+ * derivative is in attlip_hvp.c.  Memory is O(1) a thread and a few numbers a row.
  *
- * Masking   tokens past an example's length are in no tile; their rows are exact zeros.
+ * Value     2 scale |v_i|^2 + 2 scale |v_j|^2 - S_ij = scale |v_i - v_j|^2 >= 0: with U the head's largest scale |v_i|^2, t_ij
+ *           is never above the level scale |v_i|^2 + 2 U, and sum_i = sum_j exp(-scale |v_i - v_j|^2) exp(2 (scale |v_j|^2 - U))
+ *           needs no search for a maximum and one exp for i, j and j, i.  That level is `max`.  Where sum_i comes out so
+ *           small that its terms may have been lost, its block of rows is done again with the true maximum.
+ * Masking   tokens past an example's length are in no pair; their rows are exact zeros.
  * Poison    NaN or infinity in a real token reaches every real token of its head.
  * Error     with u = 2^-24, V = max |v_i| in the head, F = max |e_i|, L = 3 (dh + 8) u scale V^2 the worst error of a
- *           logit and R = 2 L + (1000 + t/32) u (256 columns are summed in float at a time, tiles one after the other):
- *           |max| within L + u, |sum| within R relative to each other's;  |f - exact| <= t heads (2 L + 400 u) + u |f|;
+ *           logit and R = 2 L + (1000 + t/32) u (a block's columns are summed in float, blocks one after the other):
+ *           |max + ln sum - exact| <= R;  |f - exact| <= t heads (2 L + 400 u) + u |f|;
  *           |col - exact| <= R (1 + col);  |g - exact| <= R scale [ (1 + col_k) |v_k| + sum_i (a_ki + a_ik) |v_i| ];
  *           |h - exact| <= scale [ R ((1 + col_k)|e_k| + sum_i (a_ki + a_ik)|e_i|)
  *                                  + Q (col_k |v_k| + sum_i (a_ki + a_ik)|v_i|) ],
  *           Q = 8 scale V F (6 R + (4 dh + 40) u); absolute values entry by entry, and exp drops terms under 1e-37. */
 #include "kernels/cpu/attlip.h"
 
-/* max and sum of one tile of rows */
-static void value_rows(float *max, float *sum, const prox_head *s, int64_t i, float *x)
+#define LEAST 1e-20f /* of a sum: what exp drops is then below 1e-17 of it */
+
+/* max and sum of the block of rows i, with the true maximum */
+static void again(float *max, float *sum, const float *square, const float *v, const prox_head *s, int64_t i, float *x)
 {
-    const int64_t all = cpu_min(ATT_ROWS, s->head.a->tq - i);
-    float squares[ATT_COLS], top[ATT_ROWS];
-    double total[ATT_ROWS] = { 0 };
-    for (int64_t r = 0; r < all; r++) max[i + r] = sum[i + r] = 0, top[r] = -INFINITY;
-    for (int64_t j = 0; j < s->head.keys && i < s->head.keys; j += ATT_COLS) {
-        const att_tile t = prox_tile_at(s, i, j);
-        prox_products(x, squares, s, &t);
-        for (int64_t r = 0; r < t.rows; r++) {
-            float *row = x + r * ATT_COLS;
-            for (int64_t c = 0; c < t.cols; c++) row[c] += squares[c];
+    float top[PROX_BLOCK];
+    double total[PROX_BLOCK] = { 0 };
+    const int64_t rows = cpu_min(PROX_BLOCK, s->tokens - i);
+    for (int64_t r = 0; r < rows; r++) top[r] = -INFINITY;
+    for (int64_t j = 0; j < s->tokens; j += PROX_BLOCK) {
+        const prox_pair t = { i, j, rows, cpu_min(PROX_BLOCK, s->tokens - j) };
+        prox_products(x, v, v, s, &t, 2 * s->scale, 0);
+        for (int64_t r = 0; r < rows; r++) {
+            float *row = x + r * PROX_BLOCK;
+            for (int64_t c = 0; c < t.cols; c++) row[c] += square[j + c];
             const float here = vm_max(row, t.cols), now = here > top[r] ? here : top[r];
             const float add = att_exp(row, t.cols, t.cols, now);
             total[r] = total[r] * (now == top[r] ? 1 : (double)vm_exp(top[r] - now)) + (double)add;
             top[r] = now;
         }
     }
-    for (int64_t r = 0; r < all && i + r < s->head.keys; r++) max[i + r] = top[r], sum[i + r] = (float)total[r];
+    for (int64_t r = 0; r < rows; r++) max[i + r] = top[r], sum[i + r] = (float)total[r];
 }
 
-void CPU(attlip)(double *f, taut_real *max_, taut_real *sum_, const taut_real *v, const taut_attn *a)
+/* A pair's part of the sums; weight_i = exp(2 (scale |v_i|^2 - U)) */
+static void value_pair(float *sum, const float *square, const float *weight, const float *v, const prox_head *s,
+                       const prox_pair *t, float *x)
 {
-    const int64_t tiles = (a->tq + ATT_ROWS - 1) / ATT_ROWS, tasks = a->n * a->heads * tiles;
-    float *max = (float *)max_, *sum = (float *)sum_;
-#pragma omp parallel if (tasks > 1)
+    float columns[PROX_BLOCK] = { 0 }, far[PROX_BLOCK], heavy[PROX_BLOCK];
+    const int64_t padded = prox_padded(t->cols);
+    prox_products(x, v, v, s, t, 2 * s->scale, 0);
+    for (int64_t c = 0; c < padded; c++) {
+        far[c] = c < t->cols ? square[t->j + c] : INFINITY;
+        heavy[c] = c < t->cols ? weight[t->j + c] : 0;
+    }
+    for (int64_t r = 0; r < t->rows; r++) {
+        const float own = square[t->i + r], much = weight[t->i + r];
+        float *row = x + r * PROX_BLOCK, lane[PROX_LANES] = { 0 };
+        for (int64_t c = t->cols; c < padded; c++) row[c] = 0;
+        for (int64_t from = 0; from < padded; from += PROX_LANES)
+            for (int l = 0; l < PROX_LANES; l++) {
+                const int64_t c = from + l;
+                const float near = vm_exp(row[c] - own - far[c]);
+                lane[l] += near * heavy[c];
+                columns[c] += near * much;
+            }
+        sum[t->i + r] += prox_lanes(lane);
+    }
+    prox_columns_add(sum, columns, t);
+}
+
+/* Levels and weights of a head's rows, sums at 0. */
+static void levels(float *max, float *sum, float *weight, const float *square, const prox_head *s)
+{
+    const float top = vm_max(square, s->tokens);
+    for (int64_t i = 0; i < s->a->tq; i++) {
+        const bool there = i < s->tokens;
+        sum[i] = 0;
+        max[i] = there ? square[i] + 2 * top : 0;
+        weight[i] = there ? vm_exp(2 * (square[i] - top)) : 0;
+    }
+}
+
+static void mend(float *max, float *sum, const float *square, const float *v, const prox_head *s, int64_t block,
+                 float *x)
+{
+    const int64_t i = block * PROX_BLOCK;
+    bool good = true;
+    for (int64_t r = i; r < cpu_min(s->tokens, i + PROX_BLOCK); r++) good = good && sum[r] >= LEAST && isfinite(max[r]);
+    if (!good) again(max, sum, square, v, s, i, x);
+}
+
+static void total(double *f, const float *max, const float *sum, const float *square, const taut_attn *a)
+{
+    for (int64_t e = 0; e < a->n; e++) f[e] = 0;
+    for (int64_t index = 0; index < a->n * a->heads; index++) {
+        const prox_head s = prox_head_of(a, index);
+        for (int64_t i = s.row_at; i < s.row_at + s.tokens; i++)
+            f[index / a->heads] += 0.5 * ((double)square[i] + (double)max[i] + log((double)sum[i]));
+    }
+}
+
+void CPU(attlip)(double *f, taut_real *max_, taut_real *sum_, const taut_real *v_, const taut_attn *a)
+{
+    const int64_t heads = a->n * a->heads, rows = heads * a->tq, blocks = prox_blocks(a);
+    float *max = (float *)max_, *sum = (float *)sum_, *square = att_scratch(2 * rows + 1), *weight = square + rows;
+    const float *v = (const float *)v_;
+#pragma omp parallel if (heads * blocks > 1)
     {
-        float *x = att_scratch(ATT_ROWS * ATT_COLS);
+        float *x = att_scratch(PROX_BLOCK * PROX_BLOCK);
+        prox_dots(square, v, v, a, (float)a->scale);
+#pragma omp for schedule(static)
+        for (int64_t index = 0; index < heads; index++) {
+            const prox_head s = prox_head_of(a, index);
+            levels(max + s.row_at, sum + s.row_at, weight + s.row_at, square + s.row_at, &s);
+        }
+        for (int64_t round = 0; round < prox_rounds(a); round++) {
+            const int64_t matches = prox_matches(a, round);
 #pragma omp for schedule(dynamic)
-        for (int64_t task = 0; task < tasks; task++) {
-            const prox_head s = prox_head_at(a, task / tiles, v, NULL, max_, sum_);
-            value_rows(max + s.head.lse_at, sum + s.head.lse_at, &s, task % tiles * ATT_ROWS, x);
+            for (int64_t task = 0; task < heads * matches; task++) {
+                const prox_head s = prox_head_of(a, task / matches);
+                const prox_pair t = prox_pair_at(&s, round, task % matches);
+                if (t.rows > 0 && t.cols > 0)
+                    value_pair(sum + s.row_at, square + s.row_at, weight + s.row_at, v + s.at, &s, &t, x);
+            }
+        }
+#pragma omp for schedule(dynamic)
+        for (int64_t task = 0; task < heads * blocks; task++) {
+            const prox_head s = prox_head_of(a, task / blocks);
+            mend(max + s.row_at, sum + s.row_at, square + s.row_at, v + s.at, &s, task % blocks, x);
         }
         free(x);
     }
-    for (int64_t e = 0; e < a->n; e++) f[e] = 0;
-    for (int64_t index = 0; index < a->n * a->heads; index++) {
-        const prox_head s = prox_head_at(a, index, v, NULL, max_, sum_);
-        for (int64_t i = 0; i < s.head.keys; i++)
-            f[index / a->heads] += 0.5 * ((double)prox_square(&s, i) + (double)s.max[i] + log((double)s.sum[i]));
-    }
+    total(f, max, sum, square, a);
+    free(square);
 }
 
-/* x holds 2 scale v_i.v_j and becomes alpha_ij + alpha_ji; answers the sum of alpha_ji.  Lanes as in att_exp. */
-static float weigh_row(float *x, const prox_columns *k, const prox_head *s, int64_t i, int64_t cols)
+typedef struct {
+    const float *v, *max, *sum, *square;
+    float *g, *col;
+} slopes;
+
+/* alpha_ij + alpha_ji of a pair, what it adds to the sums of columns, and to the gradient */
+static void grad_pair(const slopes *k, const prox_head *s, const prox_pair *t, float *x)
 {
-    const float own = prox_square(s, i), top = s->max[i], inverse = 1.0f / s->sum[i];
-    const int64_t padded = (cols + PROX_LANES - 1) / PROX_LANES * PROX_LANES;
-    float lane[PROX_LANES] = { 0 }, sum = 0;
-    for (int64_t c = cols; c < padded; c++) x[c] = 0;
-    for (int64_t from = 0; from < padded; from += PROX_LANES)
-        for (int l = 0; l < PROX_LANES; l++) {
-            const int64_t c = from + l;
-            const float p = vm_exp(x[c] + k->squares[c] - top) * inverse;
-            const float q = vm_exp(x[c] + own - k->max[c]) * k->inverse[c];
-            lane[l] += q;
-            x[c] = p + q;
-        }
-    for (int l = 0; l < PROX_LANES; l++) sum += lane[l];
-    return sum;
+    const float *square = k->square + s->row_at, *max = k->max + s->row_at, *sum = k->sum + s->row_at;
+    const int64_t padded = prox_padded(t->cols);
+    float columns[PROX_BLOCK] = { 0 }, *col = k->col + s->row_at;
+    prox_columns to;
+    prox_columns_of(&to, square, max, sum, t);
+    prox_products(x, k->v + s->at, k->v + s->at, s, t, 2 * s->scale, 0);
+    for (int64_t r = 0; r < t->rows; r++) {
+        const float own = square[t->i + r], top = max[t->i + r], inverse = 1.0f / sum[t->i + r];
+        float *row = x + r * PROX_BLOCK, lane[PROX_LANES] = { 0 };
+        for (int64_t c = t->cols; c < padded; c++) row[c] = 0;
+        for (int64_t from = 0; from < padded; from += PROX_LANES)
+            for (int l = 0; l < PROX_LANES; l++) {
+                const int64_t c = from + l;
+                const float p = vm_exp(row[c] + to.square[c] - top) * inverse;
+                const float q = vm_exp(row[c] + own - to.max[c]) * to.inverse[c];
+                lane[l] += q;
+                columns[c] += p;
+                row[c] = p + q;
+            }
+        col[t->i + r] += prox_lanes(lane);
+    }
+    prox_columns_add(col, columns, t);
+    prox_gather(k->g + s->at, x, k->v + s->at, s, t);
 }
 
-static void grad_rows(float *g, float *col, const prox_head *s, int64_t i, float *scratch)
+/* g = scale ((1 + col) v + what was gathered); padded rows stay 0 */
+static void finish(const slopes *k, const taut_attn *a)
 {
-    const int64_t dh = s->head.a->dh, width = s->head.width, all = cpu_min(ATT_ROWS, s->head.a->tq - i);
-    const float scale = (float)s->head.a->scale;
-    const int64_t rows = s->head.keys > i ? cpu_min(all, s->head.keys - i) : 0;
-    float *x = scratch, *out = scratch + ATT_ROWS * ATT_COLS;
-    prox_columns k;
-    memset(out, 0, (size_t)(all * dh) * sizeof(float));
-    for (int64_t r = 0; r < all; r++) col[i + r] = 0;
-    for (int64_t j = 0; j < s->head.keys && rows > 0; j += ATT_COLS) {
-        const att_tile t = prox_tile_at(s, i, j);
-        prox_products(x, k.squares, s, &t);
-        prox_columns_of(&k, s, &t);
-        for (int64_t r = 0; r < rows; r++) col[i + r] += weigh_row(x + r * ATT_COLS, &k, s, i + r, t.cols);
-        att_times(out, dh, x, s->v + j * width, &s->head, &t, 1.0f);
+#pragma omp for schedule(static)
+    for (int64_t row = 0; row < a->n * a->heads * a->tq; row++) {
+        const prox_head s = prox_head_of(a, row / a->tq);
+        const float *v = k->v + s.at + row % a->tq * s.width, all = 1.0f + k->col[row];
+        float *g = k->g + s.at + row % a->tq * s.width;
+        for (int64_t c = 0; row % a->tq < s.tokens && c < a->dh; c++) g[c] = s.scale * (all * v[c] + g[c]);
     }
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t c = 0; c < dh; c++) {
-            const float own = (1.0f + col[i + r]) * s->v[(i + r) * width + c];
-            g[(i + r) * width + c] = scale * (own + out[r * dh + c]);
-        }
-    prox_zero_rows(g, s, i + rows, i + all);
 }
 
 void CPU(attlip_grad)(taut_real *g, taut_real *col, const taut_real *v, const taut_real *max, const taut_real *sum,
                       const taut_attn *a)
 {
-    const int64_t tiles = (a->tq + ATT_ROWS - 1) / ATT_ROWS, tasks = a->n * a->heads * tiles;
-#pragma omp parallel if (tasks > 1)
+    const int64_t heads = a->n * a->heads, rows = heads * a->tq;
+    float *square = att_scratch(rows + 1);
+    const slopes k = { (const float *)v, (const float *)max, (const float *)sum, square, (float *)g, (float *)col };
+    memset(k.g, 0, (size_t)(rows * a->dh) * sizeof(float));
+    memset(k.col, 0, (size_t)rows * sizeof(float));
+#pragma omp parallel if (heads * prox_blocks(a) > 1)
     {
-        float *scratch = att_scratch(ATT_ROWS * (ATT_COLS + a->dh));
+        float *x = att_scratch(PROX_BLOCK * PROX_BLOCK);
+        prox_dots(square, k.v, k.v, a, (float)a->scale);
+        for (int64_t round = 0; round < prox_rounds(a); round++) {
+            const int64_t matches = prox_matches(a, round);
 #pragma omp for schedule(dynamic)
-        for (int64_t task = 0; task < tasks; task++) {
-            const prox_head s = prox_head_at(a, task / tiles, v, NULL, max, sum);
-            grad_rows((float *)g + s.head.q_at, (float *)col + s.head.lse_at, &s, task % tiles * ATT_ROWS, scratch);
+            for (int64_t task = 0; task < heads * matches; task++) {
+                const prox_head s = prox_head_of(a, task / matches);
+                const prox_pair t = prox_pair_at(&s, round, task % matches);
+                if (t.rows > 0 && t.cols > 0) grad_pair(&k, &s, &t, x);
+            }
         }
-        free(scratch);
+        finish(&k, a);
+        free(x);
     }
+    free(square);
 }

@@ -1,64 +1,115 @@
-/* What the AttLip kernels share: a head and its tiles (ref/attlip.c has the formulas). */
+/* What the AttLip kernels share: a head, its blocks of tokens, and the order in which pairs of blocks are met (ref/attlip.c
+ * has the formulas).
+ *
+ * S is symmetric, and so is its slope: what a pair of blocks gives to the rows of one it gives to the rows of the other, so a
+ * pair is looked at once.  Pairs are met as in a tournament: in a round no block plays twice, so that threads write to rows
+ * of their own, and every row adds up its rounds in one order whatever the number of threads. */
 #ifndef TAUT_KERNELS_CPU_ATTLIP_H
 #define TAUT_KERNELS_CPU_ATTLIP_H
 #include "kernels/cpu/attention.h"
 
+enum { PROX_BLOCK = 128, PROX_LANES = 16 };
+
 typedef struct {
-    att_head head;
-    const float *v, *e, *max, *sum;
+    const taut_attn *a;
+    int64_t at, row_at; /* where the head starts in v and in rows */
+    int64_t width;      /* from one token to the next */
+    int64_t tokens;     /* that are there */
+    float scale;
 } prox_head;
 
-static inline prox_head prox_head_at(const taut_attn *a, int64_t index, const taut_real *v, const taut_real *e,
-                                     const taut_real *max, const taut_real *sum)
+typedef struct {
+    int64_t i, j, rows, cols; /* i <= j; rows or cols 0: nobody plays */
+} prox_pair;
+
+static inline prox_head prox_head_of(const taut_attn *a, int64_t index)
 {
     const att_head g = att_head_of(a, index);
-    const float *ev = (const float *)e;
-    return (prox_head){ g, (const float *)v + g.q_at, ev ? ev + g.q_at : NULL, (const float *)max + g.lse_at,
-                        (const float *)sum + g.lse_at };
+    return (prox_head){ a, g.q_at, g.lse_at, g.width, g.keys, (float)a->scale };
 }
 
-static inline att_tile prox_tile_at(const prox_head *s, int64_t i, int64_t j)
+static inline int64_t prox_blocks(const taut_attn *a) { return (a->tq + PROX_BLOCK - 1) / PROX_BLOCK; }
+static inline int64_t prox_players(const taut_attn *a) { return (prox_blocks(a) + 1) / 2 * 2; }
+
+/* Round 0: every block with itself; then every block with every other once. */
+static inline int64_t prox_rounds(const taut_attn *a) { return prox_blocks(a) > 1 ? prox_players(a) : 1; }
+static inline int64_t prox_matches(const taut_attn *a, int64_t round)
 {
-    att_tile t = { .i = i, .j = j, .whole = true };
-    t.rows = cpu_min(ATT_ROWS, s->head.keys - i);
-    t.cols = cpu_min(ATT_COLS, s->head.keys - j);
-    return t;
+    return round == 0 ? prox_blocks(a) : prox_players(a) / 2;
 }
 
-static inline float prox_square(const prox_head *s, int64_t i)
+static inline prox_pair prox_pair_at(const prox_head *s, int64_t round, int64_t match)
 {
-    const float *v = s->v + i * s->head.width;
-    return (float)s->head.a->scale * att_dot(v, v, s->head.a->dh);
+    const int64_t seats = prox_players(s->a) - 1; /* one stays, the others go round */
+    int64_t i = match, j = match;
+    if (round > 0) {
+        i = match == 0 ? seats : (round - 1 + match) % seats;
+        j = (round - 1 - match + seats) % seats;
+    }
+    const int64_t low = (i < j ? i : j) * PROX_BLOCK, high = (i < j ? j : i) * PROX_BLOCK;
+    const int64_t rows = cpu_min(PROX_BLOCK, s->tokens - low), cols = cpu_min(PROX_BLOCK, s->tokens - high);
+    return (prox_pair){ low, high, rows > 0 ? rows : 0, cols > 0 ? cols : 0 };
 }
 
-/* x = 2 scale v_i.v_j, and scale |v_j|^2 of the tile's columns */
-static inline void prox_products(float *x, float *squares, const prox_head *s, const att_tile *t)
+/* out = alpha x_i.y_j + beta out over a pair */
+static inline void prox_products(float *out, const float *x, const float *y, const prox_head *s, const prox_pair *t,
+                                 float alpha, float beta)
 {
-    const int64_t width = s->head.width;
-    att_scores(x, s->v + t->i * width, width, s->v + t->j * width, &s->head, t, 2 * (float)s->head.a->scale, 0);
-    for (int64_t c = 0; c < t->cols; c++) squares[c] = prox_square(s, t->j + c);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)t->rows, (int)t->cols, (int)s->a->dh, alpha,
+                x + t->i * s->width, (int)s->width, y + t->j * s->width, (int)s->width, beta, out, PROX_BLOCK);
 }
 
-/* Rows of padding: zeros. */
-static inline void prox_zero_rows(float *x, const prox_head *s, int64_t from, int64_t to)
+/* out_i += sum_j p_ij x_j, and where the blocks differ out_j += sum_i p_ij x_i */
+static inline void prox_gather(float *out, const float *p, const float *x, const prox_head *s, const prox_pair *t)
 {
-    for (int64_t r = from; r < to; r++) memset(x + r * s->head.width, 0, (size_t)s->head.a->dh * sizeof(float));
+    const int dh = (int)s->a->dh, width = (int)s->width;
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)t->rows, dh, (int)t->cols, 1, p, PROX_BLOCK,
+                x + t->j * s->width, width, 1, out + t->i * s->width, width);
+    if (t->i == t->j) return;
+    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)t->cols, dh, (int)t->rows, 1, p, PROX_BLOCK,
+                x + t->i * s->width, width, 1, out + t->j * s->width, width);
 }
 
-/* What a tile's columns bring to alpha_ji.  Filled up to whole blocks of lanes with weights that are exactly 0. */
+/* rows = by x_i.y_i for every token of every head */
+static inline void prox_dots(float *rows, const float *x, const float *y, const taut_attn *a, float by)
+{
+#pragma omp for schedule(static)
+    for (int64_t row = 0; row < a->n * a->heads * a->tq; row++) {
+        const prox_head s = prox_head_of(a, row / a->tq);
+        const int64_t at = s.at + row % a->tq * s.width;
+        rows[row] = row % a->tq < s.tokens ? by * att_dot(x + at, y + at, a->dh) : 0.0f;
+    }
+}
+
+/* What the columns of a pair bring.  Filled up to whole lanes with weights that are exactly 0. */
 typedef struct {
-    float squares[ATT_COLS], max[ATT_COLS], inverse[ATT_COLS]; /* of the columns */
+    float square[PROX_BLOCK], max[PROX_BLOCK], inverse[PROX_BLOCK];
 } prox_columns;
 
-enum { PROX_LANES = 16 };
+static inline int64_t prox_padded(int64_t cols) { return (cols + PROX_LANES - 1) / PROX_LANES * PROX_LANES; }
 
-static inline void prox_columns_of(prox_columns *k, const prox_head *s, const att_tile *t)
+static inline void prox_columns_of(prox_columns *k, const float *square, const float *max, const float *sum,
+                                   const prox_pair *t)
 {
     for (int64_t c = 0; c < t->cols; c++) {
-        k->max[c] = s->max[t->j + c];
-        k->inverse[c] = 1.0f / s->sum[t->j + c];
+        k->square[c] = square[t->j + c];
+        k->max[c] = max[t->j + c];
+        k->inverse[c] = 1.0f / sum[t->j + c];
     }
-    for (int64_t c = t->cols; c % PROX_LANES; c++) k->squares[c] = -INFINITY, k->max[c] = INFINITY, k->inverse[c] = 0;
+    for (int64_t c = t->cols; c < prox_padded(t->cols); c++)
+        k->square[c] = -INFINITY, k->max[c] = INFINITY, k->inverse[c] = 0;
 }
 
+static inline float prox_lanes(const float *lane)
+{
+    float sum = 0;
+    for (int l = 0; l < PROX_LANES; l++) sum += lane[l];
+    return sum;
+}
+
+/* What a pair has made for its columns goes to their rows, unless they are the rows themselves. */
+static inline void prox_columns_add(float *rows, const float *column, const prox_pair *t)
+{
+    for (int64_t c = 0; t->i != t->j && c < t->cols; c++) rows[t->j + c] += column[c];
+}
 #endif

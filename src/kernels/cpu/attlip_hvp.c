@@ -1,132 +1,140 @@
-/* AttLip's second derivative times e (formulas: ref/attlip.c; masking, poison and error: attlip.c), in two passes: the
- * rows' means of dS, which every row needs of every other, then the product. */
+/* AttLip's second derivative times e (formulas: ref/attlip.c; masking, poison and error: attlip.c), pair of blocks by pair of
+ * blocks twice: for the rows' means of dS, which every row needs of every other, then for the product.  dS is symmetric as
+ * S is. */
 #include "kernels/cpu/attlip.h"
 
-/* y = dS_ij = 2 scale (v_i + v_j).(e_i + e_j) over a tile */
-static void slopes(float *y, const prox_head *s, const att_tile *t)
+typedef struct {
+    const float *v, *e, *max, *sum, *square, *own; /* own: 2 scale v_i.e_i */
+    float *mean, *weight, *moved, *h;              /* weight: rows of alpha, before they are divided by sum */
+} curves;
+
+/* x = 2 scale v_i.v_j and y = dS_ij = 2 scale (v_i + v_j).(e_i + e_j) over a pair, columns filled up with zeros */
+static void pair_products(float *x, float *y, const curves *k, const prox_head *s, const prox_pair *t)
 {
-    const int64_t width = s->head.width, dh = s->head.a->dh;
-    const float twice = 2 * (float)s->head.a->scale;
-    float own[ATT_COLS];
-    att_scores(y, s->v + t->i * width, width, s->e + t->j * width, &s->head, t, twice, 0);
-    att_scores(y, s->e + t->i * width, width, s->v + t->j * width, &s->head, t, twice, 1);
-    for (int64_t c = 0; c < t->cols; c++)
-        own[c] = twice * att_dot(s->v + (t->j + c) * width, s->e + (t->j + c) * width, dh);
+    const float *v = k->v + s->at, *e = k->e + s->at, *own = k->own + s->row_at, twice = 2 * s->scale;
+    prox_products(x, v, v, s, t, twice, 0);
+    prox_products(y, v, e, s, t, twice, 0);
+    prox_products(y, e, v, s, t, twice, 1);
     for (int64_t r = 0; r < t->rows; r++) {
-        const float a = twice * att_dot(s->v + (t->i + r) * width, s->e + (t->i + r) * width, dh);
-        for (int64_t c = 0; c < t->cols; c++) y[r * ATT_COLS + c] += a + own[c];
+        float *row = y + r * PROX_BLOCK;
+        const float a = own[t->i + r];
+        for (int64_t c = 0; c < t->cols; c++) row[c] += a + own[t->j + c];
+        for (int64_t c = t->cols; c < prox_padded(t->cols); c++) row[c] = x[r * PROX_BLOCK + c] = 0;
     }
 }
 
-/* The tile's part of the rows' sums of alpha dS and of alpha: a mean is their quotient, so that what is wrong with a
- * whole row of alpha does not matter. */
-static void mean_row(const float *x, const float *y, const prox_columns *k, float top, int64_t cols, double *sum,
-                     double *weight)
+/* A pair's part of the rows' sums of alpha dS and of alpha: a mean is their quotient, so that what is wrong with a whole
+ * row of alpha does not matter. */
+static void mean_pair(const curves *k, const prox_head *s, const prox_pair *t, float *x, float *y)
 {
-    float part[PROX_LANES] = { 0 }, whole[PROX_LANES] = { 0 };
-    const int64_t blocks = cols / PROX_LANES * PROX_LANES;
-    for (int64_t from = 0; from < blocks; from += PROX_LANES)
-        for (int l = 0; l < PROX_LANES; l++) {
-            const float p = vm_exp(x[from + l] + k->squares[from + l] - top);
-            whole[l] += p;
-            part[l] += p * y[from + l];
+    const float *square = k->square + s->row_at, *max = k->max + s->row_at;
+    float *mean = k->mean + s->row_at, *weight = k->weight + s->row_at;
+    float parts[PROX_BLOCK] = { 0 }, wholes[PROX_BLOCK] = { 0 };
+    prox_columns to;
+    prox_columns_of(&to, square, max, k->sum + s->row_at, t);
+    pair_products(x, y, k, s, t);
+    for (int64_t r = 0; r < t->rows; r++) {
+        const float own = square[t->i + r], top = max[t->i + r], *xr = x + r * PROX_BLOCK, *yr = y + r * PROX_BLOCK;
+        float part[PROX_LANES] = { 0 }, whole[PROX_LANES] = { 0 };
+        for (int64_t from = 0; from < prox_padded(t->cols); from += PROX_LANES)
+            for (int l = 0; l < PROX_LANES; l++) {
+                const int64_t c = from + l;
+                const float p = vm_exp(xr[c] + to.square[c] - top), q = vm_exp(xr[c] + own - to.max[c]);
+                whole[l] += p;
+                part[l] += p * yr[c];
+                wholes[c] += q;
+                parts[c] += q * yr[c];
+            }
+        mean[t->i + r] += prox_lanes(part);
+        weight[t->i + r] += prox_lanes(whole);
+    }
+    prox_columns_add(mean, parts, t);
+    prox_columns_add(weight, wholes, t);
+}
+
+/* x = alpha_ij + alpha_ji and y = B_ij + B_ji of a pair, and what they add to the product */
+static void hvp_pair(const curves *k, const prox_head *s, const prox_pair *t, float *x, float *y)
+{
+    const float *square = k->square + s->row_at, *max = k->max + s->row_at, *sum = k->sum + s->row_at;
+    float columns[PROX_BLOCK] = { 0 }, means[PROX_BLOCK] = { 0 }, *mean = k->mean + s->row_at;
+    float *moved = k->moved + s->row_at;
+    prox_columns to;
+    prox_columns_of(&to, square, max, sum, t);
+    pair_products(x, y, k, s, t);
+    memcpy(means, mean + t->j, (size_t)t->cols * sizeof *means);
+    for (int64_t r = 0; r < t->rows; r++) {
+        const float own = square[t->i + r], top = max[t->i + r], inverse = 1.0f / sum[t->i + r], mid = mean[t->i + r];
+        float lane[PROX_LANES] = { 0 }, *xr = x + r * PROX_BLOCK, *yr = y + r * PROX_BLOCK;
+        for (int64_t from = 0; from < prox_padded(t->cols); from += PROX_LANES)
+            for (int l = 0; l < PROX_LANES; l++) {
+                const int64_t c = from + l;
+                const float p = vm_exp(xr[c] + to.square[c] - top) * inverse;
+                const float q = vm_exp(xr[c] + own - to.max[c]) * to.inverse[c];
+                const float there = p * (yr[c] - mid), back = q * (yr[c] - means[c]);
+                lane[l] += back;
+                columns[c] += there;
+                yr[c] = there + back;
+                xr[c] = p + q;
+            }
+        moved[t->i + r] += prox_lanes(lane);
+    }
+    prox_columns_add(moved, columns, t);
+    prox_gather(k->h + s->at, x, k->e + s->at, s, t);
+    prox_gather(k->h + s->at, y, k->v + s->at, s, t);
+}
+
+static void meet(const curves *k, const taut_attn *a,
+                 void (*pair)(const curves *, const prox_head *, const prox_pair *, float *, float *))
+{
+    const int64_t heads = a->n * a->heads;
+    float *x = att_scratch(2 * PROX_BLOCK * PROX_BLOCK);
+    for (int64_t round = 0; round < prox_rounds(a); round++) {
+        const int64_t matches = prox_matches(a, round);
+#pragma omp for schedule(dynamic)
+        for (int64_t task = 0; task < heads * matches; task++) {
+            const prox_head s = prox_head_of(a, task / matches);
+            const prox_pair t = prox_pair_at(&s, round, task % matches);
+            if (t.rows > 0 && t.cols > 0) pair(k, &s, &t, x, x + PROX_BLOCK * PROX_BLOCK);
         }
-    for (int64_t c = blocks; c < cols; c++) {
-        const float p = vm_exp(x[c] + k->squares[c] - top);
-        whole[c - blocks] += p;
-        part[c - blocks] += p * y[c];
     }
-    for (int l = 0; l < PROX_LANES; l++) {
-        *weight += (double)whole[l];
-        *sum += (double)part[l];
-    }
+    free(x);
 }
 
-static void mean_rows(float *mean, const prox_head *s, int64_t i, float *scratch)
+/* h = scale ((1 + col) e + moved v + what was gathered); padded rows stay 0 */
+static void finish(const curves *k, const float *col, const taut_attn *a)
 {
-    const int64_t all = cpu_min(ATT_ROWS, s->head.a->tq - i);
-    float *x = scratch, *y = scratch + ATT_ROWS * ATT_COLS;
-    double sum[ATT_ROWS] = { 0 }, weight[ATT_ROWS] = { 0 };
-    prox_columns k;
-    for (int64_t j = 0; j < s->head.keys && i < s->head.keys; j += ATT_COLS) {
-        const att_tile t = prox_tile_at(s, i, j);
-        prox_products(x, k.squares, s, &t);
-        slopes(y, s, &t);
-        for (int64_t r = 0; r < t.rows; r++)
-            mean_row(x + r * ATT_COLS, y + r * ATT_COLS, &k, s->max[i + r], t.cols, &sum[r], &weight[r]);
+#pragma omp for schedule(static)
+    for (int64_t row = 0; row < a->n * a->heads * a->tq; row++) {
+        const prox_head s = prox_head_of(a, row / a->tq);
+        const int64_t at = s.at + row % a->tq * s.width;
+        const float *v = k->v + at, *e = k->e + at, all = 1.0f + col[row], moved = k->moved[row];
+        float *h = k->h + at;
+        for (int64_t c = 0; row % a->tq < s.tokens && c < a->dh; c++)
+            h[c] = s.scale * (all * e[c] + moved * v[c] + h[c]);
     }
-    for (int64_t r = 0; r < all; r++) mean[i + r] = i + r < s->head.keys ? (float)(sum[r] / weight[r]) : 0.0f;
 }
 
-/* x = alpha_ij + alpha_ji, y = B_ij + B_ji; answers the sum of B_ji. */
-static float weigh_row(float *x, float *y, const prox_columns *k, const float *means, const prox_head *s, int64_t i,
-                       float mean, int64_t cols)
-{
-    const float own = prox_square(s, i), top = s->max[i], inverse = 1.0f / s->sum[i];
-    const int64_t padded = (cols + PROX_LANES - 1) / PROX_LANES * PROX_LANES;
-    float lane[PROX_LANES] = { 0 }, sum = 0;
-    for (int64_t c = cols; c < padded; c++) x[c] = y[c] = 0;
-    for (int64_t from = 0; from < padded; from += PROX_LANES)
-        for (int l = 0; l < PROX_LANES; l++) {
-            const int64_t c = from + l;
-            const float p = vm_exp(x[c] + k->squares[c] - top) * inverse;
-            const float q = vm_exp(x[c] + own - k->max[c]) * k->inverse[c];
-            const float back = q * (y[c] - means[c]);
-            lane[l] += back;
-            y[c] = p * (y[c] - mean) + back;
-            x[c] = p + q;
-        }
-    for (int l = 0; l < PROX_LANES; l++) sum += lane[l];
-    return sum;
-}
-
-static void hvp_rows(float *h, const float *mean, const float *col, const prox_head *s, int64_t i, float *scratch)
-{
-    const int64_t dh = s->head.a->dh, width = s->head.width, all = cpu_min(ATT_ROWS, s->head.a->tq - i);
-    const int64_t rows = s->head.keys > i ? cpu_min(all, s->head.keys - i) : 0;
-    const float scale = (float)s->head.a->scale;
-    float *x = scratch, *y = x + ATT_ROWS * ATT_COLS, *out = y + ATT_ROWS * ATT_COLS;
-    float means[ATT_COLS] = { 0 }, moved[ATT_ROWS] = { 0 };
-    prox_columns k;
-    memset(out, 0, (size_t)(all * dh) * sizeof(float));
-    for (int64_t j = 0; j < s->head.keys && rows > 0; j += ATT_COLS) {
-        const att_tile t = prox_tile_at(s, i, j);
-        prox_products(x, k.squares, s, &t);
-        prox_columns_of(&k, s, &t);
-        slopes(y, s, &t);
-        for (int64_t c = 0; c < ATT_COLS; c++) means[c] = c < t.cols ? mean[j + c] : 0.0f;
-        for (int64_t r = 0; r < rows; r++)
-            moved[r] += weigh_row(x + r * ATT_COLS, y + r * ATT_COLS, &k, means, s, i + r, mean[i + r], t.cols);
-        att_times(out, dh, x, s->e + j * width, &s->head, &t, 1.0f);
-        att_times(out, dh, y, s->v + j * width, &s->head, &t, 1.0f);
-    }
-    for (int64_t r = 0; r < rows; r++) {
-        const float *e = s->e + (i + r) * width, *v = s->v + (i + r) * width;
-        for (int64_t c = 0; c < dh; c++)
-            h[(i + r) * width + c] = scale * ((1.0f + col[i + r]) * e[c] + moved[r] * v[c] + out[r * dh + c]);
-    }
-    prox_zero_rows(h, s, i + rows, i + all);
-}
-
-void CPU(attlip_hvp)(taut_real *h, taut_real *mean_, const taut_real *e, const taut_real *v, const taut_real *max,
+void CPU(attlip_hvp)(taut_real *h, taut_real *mean, const taut_real *e, const taut_real *v, const taut_real *max,
                      const taut_real *sum, const taut_real *col, const taut_attn *a)
 {
-    const int64_t tiles = (a->tq + ATT_ROWS - 1) / ATT_ROWS, tasks = a->n * a->heads * tiles;
-    float *mean = (float *)mean_;
-#pragma omp parallel if (tasks > 1)
+    const int64_t rows = a->n * a->heads * a->tq;
+    float *square = att_scratch(4 * rows + 1), *own = square + rows, *weight = own + rows, *moved = weight + rows;
+    const curves k = { (const float *)v,   (const float *)e, (const float *)max,
+                       (const float *)sum, square,           own,
+                       (float *)mean,      weight,           moved,
+                       (float *)h };
+    memset(weight, 0, (size_t)(2 * rows) * sizeof(float));
+    memset(k.mean, 0, (size_t)rows * sizeof(float));
+    memset(k.h, 0, (size_t)(rows * a->dh) * sizeof(float));
+#pragma omp parallel if (a->n * a->heads * prox_blocks(a) > 1)
     {
-        float *scratch = att_scratch(ATT_ROWS * (2 * ATT_COLS + a->dh));
-#pragma omp for schedule(dynamic)
-        for (int64_t task = 0; task < tasks; task++) {
-            const prox_head s = prox_head_at(a, task / tiles, v, e, max, sum);
-            mean_rows(mean + s.head.lse_at, &s, task % tiles * ATT_ROWS, scratch);
-        }
-#pragma omp for schedule(dynamic)
-        for (int64_t task = 0; task < tasks; task++) {
-            const prox_head s = prox_head_at(a, task / tiles, v, e, max, sum);
-            hvp_rows((float *)h + s.head.q_at, mean + s.head.lse_at, (const float *)col + s.head.lse_at, &s,
-                     task % tiles * ATT_ROWS, scratch);
-        }
-        free(scratch);
+        prox_dots(square, k.v, k.v, a, (float)a->scale);
+        prox_dots(own, k.v, k.e, a, 2 * (float)a->scale);
+        meet(&k, a, mean_pair);
+#pragma omp for schedule(static)
+        for (int64_t row = 0; row < rows; row++) k.mean[row] = weight[row] != 0 ? k.mean[row] / weight[row] : 0.0f;
+        meet(&k, a, hvp_pair);
+        finish(&k, (const float *)col, a);
     }
+    free(square);
 }
