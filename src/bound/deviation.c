@@ -8,7 +8,7 @@
  *     B5      = |F| + B2,  F = s sum w_j C_j^T q,  B2 = sum w_j ph(D_j) s^2 q^T Cov_j q (dist_j + R_j)     (audit)
  *     B7      = min( max(B2, (1 - 1/Z)|F| + B2/Z), |F| + min(B5, B6), max(|vbar_j - y_1| + R_j) ),  Z = sum w_j E_j
  * Rounding: logits are wrong by EL = gamma |q| max|k| s, so weights by expm1(2 EL), relatively; every sum here is of
- * numbers >= 0 and is raised by 1e-9, far above its own roundings.  D_j > 50 makes ph +inf, and +inf wins over a
+ * numbers >= 0 and is raised by 1e-9, far above its own roundings.  D_j > 600 makes ph +inf, and +inf wins over a
  * weight that underflowed to 0.  Whatever is not finite makes e = +inf. */
 #include "bound/deviation.h"
 
@@ -19,16 +19,16 @@
 #include "base/alloc.h"
 #include "bound/blas.h"
 #include "bound/deviation_stats.h"
-#include "bound/vmath.h"
 
 enum { TILE = 128 };
-#define FAR 50.0 /* e^50 is the most we multiply with */
+#define FAR 600.0 /* e^600 is the most we multiply with */
 
 typedef struct {
     const taut_deviation *c;
     const taut_deviation_stats *s;
     double *q, *w, *y, *along, *first, *quad, *part; /* (T, dk), (T, M), (T, dv), (T, M), (T, dv), (T, M), (T, max) */
-    double *gram, *square, *dist, *other;            /* vbar vbar^T, its diagonal; of one query dist_j and y */
+    double *gram, *square;                           /* vbar vbar^T and its diagonal */
+    double *dist, *grown, *other;                    /* of one query: dist_j, e^D_j, and y */
     int64_t rows;
 } tile;
 
@@ -40,19 +40,12 @@ static void times(double *c, const double *a, const double *b, int64_t m, int64_
 }
 
 /* count_j e^(w_j - max), normalised */
-static void weigh(double *restrict w, const double *restrict count, int64_t m)
+static void weigh(double *w, const double *count, int64_t m)
 {
     double max = -INFINITY, sum = 0;
-#pragma omp simd reduction(max : max)
-    for (int64_t j = 0; j < m; j++) {
-        const double x = count[j] > 0 ? w[j] : -INFINITY;
-        max = x > max ? x : max;
-    }
-#pragma omp simd reduction(+ : sum)
-    for (int64_t j = 0; j < m; j++) {
-        w[j] = count[j] * bound_exp(w[j] - max < 0 ? w[j] - max : 0);
-        sum += w[j];
-    }
+    for (int64_t j = 0; j < m; j++)
+        if (count[j] > 0) max = fmax(max, w[j]);
+    for (int64_t j = 0; j < m; j++) sum += w[j] = count[j] > 0 ? count[j] * exp(w[j] - max) : 0;
     const double share = 1 / sum;
     for (int64_t j = 0; j < m; j++) w[j] *= share;
 }
@@ -107,38 +100,34 @@ typedef struct {
     double within, between, hull, most_e, z, cross;
 } totals;
 
-/* The sums and maxima over the clusters of one query, without branches so that they become vector code.  A cluster
- * without keys has w = r = R = 0 and is left out of the hull.  Where D > FAR, `between` and z are not to be used. */
+/* The sums and maxima over the clusters of one query.  dist_j is what the products say, and at most the other weights times
+ * how far means are apart, which has no root of a rounding error in it.  A cluster without keys has w = r = R = 0 and is left
+ * out of the hull.  Where D > FAR, `between` and z are not to be used. */
 static totals gather(const tile *t, int64_t r, double qs, double ny, double wrong_y)
 {
-    const taut_deviation *c = t->c;
     const taut_deviation_stats *s = t->s;
-    const double *restrict w = t->w + r * c->groups, *restrict along = t->along + r * c->groups;
-    const double *restrict norm = t->square, *restrict radius = s->r, *restrict R = s->big, *restrict cop = s->cop;
-    const double *restrict rho = s->rho, *restrict count = s->count;
-    double *restrict dist = t->dist;
-    const double guard = 8 * deviation_gamma(c->dv + c->groups + 16), square = ny * ny;
-    const double loose = guard * s->most_v * s->most_v + 1e-280;
-    double within = 0, between = 0, hull = 0, most_e = 1, z = 0, cross = 0;
-#pragma omp simd reduction(+ : within, between, z, cross) reduction(max : hull, most_e)
-    for (int64_t j = 0; j < c->groups; j++) {
-        const double all = qs * radius[j], D = all < FAR ? all : FAR, e = bound_exp(D);
+    const int64_t m = t->c->groups;
+    const double *restrict w = t->w + r * m, *restrict along = t->along + r * m;
+    const double guard = 8 * deviation_gamma(t->c->dv + m + 16), square = ny * ny, apart = 2 * s->between;
+    const double loose = guard * s->most_v * s->most_v, all = 1 + deviation_gamma(m + 16);
+    double *restrict dist = t->dist, *restrict grown = t->grown;
+    totals a = { .most_e = 1 };
+    for (int64_t j = 0; j < m; j++) grown[j] = exp(fmin(qs * s->r[j], FAR));
+    for (int64_t j = 0; j < m; j++) {
+        const double D = qs * s->r[j], e = grown[j], R = s->big[j], first = w[j] * qs * s->cop[j];
         const double near = 0.5 + D * (1.0 / 6 + D * (1.0 / 24 + D * (1.0 / 120 + D * (1.02 / 720))));
-        const double second = (D < 0.1 ? near * (D * D) : e - 1 - D) * rho[j]; /* ph(D) m */
-        const double cosh = (e + bound_inverse(e)) / 2, E = cosh < 1 + second ? cosh : 1 + second;
-        const double away = norm[j] - 2 * along[j] + square, first = w[j] * qs * cop[j];
-        const double far = bound_root((away > 0 ? away : 0) + guard * norm[j] + loose) + wrong_y;
-        const double mass = (w[j] * E < 1 ? w[j] * E : 1) * R[j], taylor = first + w[j] * (second * R[j]);
-        const double least = mass < taylor ? mass : taylor, reach = count[j] > 0 ? far + R[j] : 0;
-        within += all > FAR ? R[j] : least;
-        between += w[j] * far * second;
-        hull = reach > hull ? reach : hull;
-        most_e = E > most_e ? E : most_e;
-        z += w[j] * E;
-        cross += first;
+        const double second = (D < 0.1 ? near * (D * D) : e - 1 - D) * s->rho[j]; /* ph(D) m */
+        const double E = fmin((e + 1 / e) / 2, 1 + second), away = fmax(t->square[j] - 2 * along[j] + square, 0);
+        const double far = fmin(sqrt(away + guard * t->square[j] + loose), (all - w[j]) * apart) + wrong_y;
+        a.within += D > FAR ? R : fmin(fmin(1, w[j] * E) * R, first + w[j] * (second * R));
+        a.between += w[j] * far * second;
+        a.hull = fmax(a.hull, s->count[j] > 0 ? far + R : 0);
+        a.most_e = fmax(a.most_e, E);
+        a.z += w[j] * E;
+        a.cross += first;
         dist[j] = far;
     }
-    return (totals){ within, between, hull, most_e, z, cross };
+    return a;
 }
 
 static sums add_up(const tile *t, int64_t r, double nq, double ny, double wrong_y, double wrong_quad)
@@ -151,7 +140,7 @@ static sums add_up(const tile *t, int64_t r, double nq, double ny, double wrong_
     sums a = { .z = far ? INFINITY : g.z, .cross = g.cross };
     for (int64_t j = 0; j < c->groups && c->mode == TAUT_DEVIATION_AUDIT; j++) {
         const double D = qs * s->r[j], quad = fmax(t->quad[r * c->groups + j], 0) + wrong_quad * s->r[j] * s->r[j];
-        const double least = fmin(quad, fmin(qs * qs * s->lam[j], D * D));
+        const double least = fmin(quad + qs * qs * DEVIATION_TINY, fmin(qs * qs * s->lam[j], D * D));
         a.wrong += w[j] * qs * s->wrong[j];
         if (least > 0) a.b2 += strong(w[j] * (t->dist[j] + s->big[j]), (D <= FAR ? ph(D) : INFINITY) * least);
     }
@@ -224,11 +213,12 @@ static bool tile_room(tile *t)
     const taut_deviation *c = t->c;
     const int64_t m = c->groups, most = c->dk > c->dv ? c->dk : c->dv;
     const int64_t each = c->dk + 3 * m + 2 * c->dv + most;
-    double *p = taut_malloc((size_t)(TILE * each + m * m + 2 * m + c->dv) * sizeof *p);
+    double *p = taut_malloc((size_t)(TILE * each + m * m + 3 * m + c->dv) * sizeof *p);
     if (!p) return false;
     t->q = p, t->w = t->q + TILE * c->dk, t->y = t->w + TILE * m, t->along = t->y + TILE * c->dv;
     t->first = t->along + TILE * m, t->quad = t->first + TILE * c->dv, t->part = t->quad + TILE * m;
-    t->square = t->part + TILE * most, t->dist = t->square + m, t->other = t->dist + m, t->gram = t->other + c->dv;
+    t->square = t->part + TILE * most, t->dist = t->square + m, t->grown = t->dist + m;
+    t->other = t->grown + m, t->gram = t->other + c->dv;
     times(t->gram, t->s->vbar, t->s->vbar, m, m, c->dv, true, 1);
     for (int64_t j = 0; j < m; j++) t->square[j] = t->gram[j * m + j];
     return true;

@@ -164,14 +164,14 @@ static void second_pass(taut_deviation_stats *s, const taut_deviation *c)
 static void sharpen(taut_deviation_stats *s, const taut_deviation *c, int64_t j, double ek, double ev, double more)
 {
     const double g = deviation_gamma((int64_t)s->count[j] + 8);
-    s->wrong[j] = ek * ev + g * s->r[j] * s->big[j];
+    s->wrong[j] = ek * ev + g * s->r[j] * s->big[j] + DEVIATION_TINY;
     const double norm = up_norm(s->cross + j * c->dk * c->dv, c->dk, c->dv).v + s->wrong[j];
-    const double cov = up_norm(s->cov + j * c->dk * c->dk, c->dk, c->dk).v * more + g * s->r[j] * s->r[j];
+    const double cov = up_norm(s->cov + j * c->dk * c->dk, c->dk, c->dk).v * more + g * s->r[j] * s->r[j] +
+                       DEVIATION_TINY;
     s->cop[j] = fmin(s->cop[j], norm);
     s->lam[j] = fmin(s->lam[j], cov);
 }
 
-/* 1e-300 makes up for squares that underflowed. */
 static void bounds(taut_deviation_stats *s, const taut_deviation *c)
 {
     for (int64_t j = 0; j < c->groups; j++) {
@@ -179,9 +179,9 @@ static void bounds(taut_deviation_stats *s, const taut_deviation *c)
         if (n == 0) continue;
         const double more = 1 + 4 * deviation_gamma(n + c->dk + c->dv + 8);
         const double ek = deviation_gamma(n + 2) * s->most_k, ev = deviation_gamma(n + 2) * s->most_v;
-        const double trace_v = s->cop[j] / s->count[j] * more + 1e-300;
-        s->lam[j] = s->lam[j] / s->count[j] * more + 1e-300;
-        s->cop[j] = sqrt(s->lam[j] * trace_v) * more + 1e-290;
+        const double trace_v = s->cop[j] / s->count[j] * more + DEVIATION_TINY;
+        s->lam[j] = s->lam[j] / s->count[j] * more + DEVIATION_TINY;
+        s->cop[j] = sqrt(s->lam[j]) * sqrt(trace_v) * more;
         s->r[j] = deviation_root(s->r[j], c->dk) + ek;
         s->big[j] = deviation_root(s->big[j], c->dv) + ev;
         if (c->mode != TAUT_DEVIATION_FAST) sharpen(s, c, j, ek, ev, more);

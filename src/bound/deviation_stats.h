@@ -25,6 +25,9 @@ void taut_deviation_stats_free(taut_deviation_stats *);
 /* Row r of a table as doubles. */
 void taut_table_row(double *y, const taut_table *t, int64_t r, int64_t d);
 
+/* More than products that underflowed in a mean of products or of squares can have lost. */
+#define DEVIATION_TINY 1e-300
+
 /* The root of a computed sum of d squares, rounded up; squares that underflow are made up for. */
 static inline double deviation_root(double sum, int64_t d)
 {
