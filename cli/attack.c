@@ -48,6 +48,7 @@ static taut_status seen(void *arg, const taut_campaign_part *p)
     const taut_campaign *c = &s->c;
     char text[512];
     taut_status status = taut_watch_part(&s->watch, p);
+    attack_gallery_see(s, p);
     about(text, sizeof text, s);
     if (!status && s->state) status = taut_campaign_save(c, text, s->watch.alarms, s->state);
     cli_bar(((double)(p->eps * c->profiles + p->profile) + (double)(p->first + p->count) / (double)c->n) /
@@ -104,6 +105,10 @@ static int run(const cli_args *a)
         attack_close(&s);
         return code;
     }
+    s.shown = cli_int(a, "--gallery", 0, 0, 64);
+    s.gallery = cJSON_CreateArray();
+    if (!status && s.shown && s.text)
+        status = taut_fail(TAUT_BAD_CONFIG, "--gallery is for images: %s reads texts", a->operand[0]);
     if (!status) status = begin(&s);
     if (!status) status = attack(&s);
     if (status)
@@ -130,6 +135,7 @@ static const cli_option options[] = {
     { "--step-size", "X", "PGD's step over eps (default 2.5 / steps)" },
     { "--no-random-start", NULL, "PGD's first run starts at the clean input" },
     { "--batch-size", "N", "examples attacked and saved together (default 256); changes no result" },
+    { "--gallery", "N", "keep up to N of the images that were turned in the JSON, for taut report" },
     { "--state", "FILE", "results so far; an interrupted attack goes on from it" },
     { "--no-certify", NULL, "do not hold the results against certificates" },
     { "--out", "DIR", "where an input that contradicts a certificate is saved (default .)" },

@@ -28,6 +28,8 @@ typedef struct {
     taut_watch watch;
     const char *state;
     double seconds;
+    int64_t shown; /* images in the gallery, at most */
+    cJSON *gallery;
 } attack_scene;
 
 /* attack_scene.c */
@@ -41,6 +43,9 @@ int64_t attack_certified(const attack_scene *, int eps);
 /* attack_print.c */
 void attack_print(const attack_scene *);
 int attack_print_json(const attack_scene *);
+
+/* attack_gallery.c */
+void attack_gallery_see(attack_scene *, const taut_campaign_part *);
 
 /* attack_replay.c */
 int attack_replay(attack_scene *, const char *file);

@@ -132,6 +132,7 @@ int attack_print_json(const attack_scene *s)
     cJSON_AddNumberToObject(o, "contradictions", (double)s->watch.alarms);
     cJSON_AddNumberToObject(o, "float_only", (double)s->watch.rounding);
     if (s->watch.saved[0]) cJSON_AddStringToObject(o, "reproducer", s->watch.saved);
+    if (s->shown) cJSON_AddItemToObject(o, "gallery", cJSON_Duplicate(s->gallery, true));
     cJSON_AddNumberToObject(o, "forwards", (double)s->target.forwards);
     cJSON_AddNumberToObject(o, "backwards", (double)s->target.backwards);
     cJSON_AddNumberToObject(o, "seconds", s->seconds);

@@ -98,6 +98,7 @@ void attack_close(attack_scene *s)
     taut_network_close(&s->target);
     taut_source_free(s->data);
     cli_model_close(&s->m);
+    cJSON_Delete(s->gallery);
     void *all[] = { s->path, s->x, s->z, s->label, s->radius, s->predicted };
     for (int i = 0; i < 6; i++) free(all[i]);
 }

@@ -1,49 +1,67 @@
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/alloc.h"
 #include "bound/print.h"
 #include "data/text.h"
 #include "forecast_noise.h"
+#include "forecast_window.h"
 #include "model.h"
 #include "model/pass.h"
-#include "plot_forecast.h"
+#include "report/run.h"
 #include "train/evaluate.h"
 
-static int print(const cli_args *a, const taut_evaluation *e, const forecast_noise *n, const char *source,
-                 const char *split)
+/* What was found, as JSON: of a forecaster also one forecast. */
+static taut_status tell(cJSON *o, const taut_evaluation *e, const forecast_noise *n, taut_pass *p, taut_batch *b,
+                        taut_split split)
 {
-    if (cli_flag(a, "--json")) {
-        cJSON *o = cJSON_CreateObject();
-        cJSON_AddStringToObject(o, "data", source);
-        cJSON_AddStringToObject(o, "split", split);
-        if (isnan(e->mae)) {
-            cJSON_AddNumberToObject(o, "loss", e->loss);
-            cJSON_AddNumberToObject(o, "accuracy", e->accuracy);
-            cJSON_AddNumberToObject(o, "perplexity", exp(e->loss));
-        } else {
-            cJSON_AddNumberToObject(o, "mse", e->loss);
-            cJSON_AddNumberToObject(o, "mae", e->mae);
-            if (n->noise > 0) cJSON_AddNumberToObject(o, "noise", n->noise);
-            if (n->noise > 0) cJSON_AddNumberToObject(o, "reach", n->reach);
-            if (n->noise > 0) cJSON_AddItemToObject(o, "moves", up_json(n->moves));
-        }
-        cJSON_AddNumberToObject(o, "targets", (double)e->targets);
-        cJSON_AddNumberToObject(o, "windows", (double)e->windows);
-        return cli_json(o);
+    cJSON_AddNumberToObject(o, "targets", (double)e->targets);
+    cJSON_AddNumberToObject(o, "windows", (double)e->windows);
+    if (isnan(e->mae)) {
+        cJSON_AddNumberToObject(o, "loss", e->loss);
+        cJSON_AddNumberToObject(o, "accuracy", e->accuracy);
+        cJSON_AddNumberToObject(o, "perplexity", exp(e->loss));
+        return TAUT_OK;
     }
-    if (!isnan(e->mae)) {
-        printf("%s, %s split: MSE %.4f  MAE %.4f   (%lld windows, standardised)\n", source, split, e->loss, e->mae,
-               (long long)e->windows);
-        char text[32];
-        if (n->noise > 0 && isfinite(n->moves.v))
-            printf("  proved: if no row moves by more than %g, no row of a forecast moves by more than %s\n", n->noise,
-                   up_text(text, n->moves));
-        if (n->noise > 0 && !isfinite(n->moves.v)) printf("  nothing is proved: this model has no finite constant\n");
-        return EXIT_DONE;
+    cJSON_AddNumberToObject(o, "mse", e->loss);
+    cJSON_AddNumberToObject(o, "mae", e->mae);
+    if (n->noise > 0) cJSON_AddNumberToObject(o, "noise", n->noise);
+    if (n->noise > 0) cJSON_AddNumberToObject(o, "reach", n->reach);
+    if (n->noise > 0) cJSON_AddItemToObject(o, "moves", up_json(n->moves));
+    return forecast_window_add(o, p, b, split);
+}
+
+/* A page of forecasts, and an .svg beside it for each. */
+static taut_status plot(const cJSON *o, const char *path)
+{
+    char *folder = taut_strdup(path);
+    if (!folder) return taut_no_memory("a page");
+    char *slash = strrchr(folder, '/');
+    if (slash) *slash = '\0';
+    taut_page page;
+    taut_page_begin(&page, "Forecasts", slash ? folder : ".");
+    taut_report_forecast(&page, o, "forecast");
+    const taut_status s = taut_page_end(&page, path);
+    free(folder);
+    return s;
+}
+
+static void print(const taut_evaluation *e, const forecast_noise *n, const char *source, const char *split)
+{
+    char text[32];
+    if (isnan(e->mae)) {
+        printf("%s, %s split: loss %.4f  perplexity %.3f  accuracy %.2f %%   (%lld targets in %lld windows)\n", source,
+               split, e->loss, exp(e->loss), 100 * e->accuracy, (long long)e->targets, (long long)e->windows);
+        return;
     }
-    printf("%s, %s split: loss %.4f  perplexity %.3f  accuracy %.2f %%   (%lld targets in %lld windows)\n", source,
-           split, e->loss, exp(e->loss), 100 * e->accuracy, (long long)e->targets, (long long)e->windows);
-    return EXIT_DONE;
+    printf("%s, %s split: MSE %.4f  MAE %.4f   (%lld windows, standardised)\n", source, split, e->loss, e->mae,
+           (long long)e->windows);
+    if (n->noise > 0 && isfinite(n->moves.v))
+        printf("  proved: if no row moves by more than %g, no row of a forecast moves by more than %s\n", n->noise,
+               up_text(text, n->moves));
+    if (n->noise > 0 && !isfinite(n->moves.v)) printf("  nothing is proved: this model has no finite constant\n");
 }
 
 static int run(const cli_args *a)
@@ -51,7 +69,7 @@ static int run(const cli_args *a)
     const taut_kernels *k = cli_kernels(a);
     const int64_t rows = cli_int(a, "--batch", 16, 1, 64), windows = cli_int(a, "--windows", 0, 0, 1 << 30);
     const int64_t slide = cli_int(a, "--slide", 0, 0, 1 << 30);
-    const char *plot = cli_text(a, "--plot", NULL);
+    const char *page = cli_text(a, "--plot", NULL);
     const bool train = cli_flag(a, "--train"), test = cli_flag(a, "--test");
     const char *const name = train ? "training" : test ? "test" : "validation";
     cli_model m;
@@ -74,12 +92,21 @@ static int run(const cli_args *a)
     if (!s) s = taut_pass_create(&pass, m.model, rows, m.model->in.t, false);
     if (!s) s = taut_batch_create(&batch, data, 0, rows);
     if (!s) e = taut_evaluate(pass, &batch, split, windows, rows);
-    if (!s && (plot || noise.noise > 0) && !data->task.reals)
+    if (!s && (page || noise.noise > 0) && !data->task.reals)
         s = taut_fail(TAUT_BAD_DATA, "--plot and --noise are for forecasters");
     if (!s && noise.noise > 0) s = forecast_noise_prove(&noise, a->operand[0], data, split);
-    if (!s && plot) s = plot_forecast(plot, pass, &batch, split);
     if (!s && !isfinite(e.loss)) s = taut_fail(TAUT_NOT_FINITE, "%s: the loss is not finite", a->operand[0]);
-    const int code = s ? cli_fail(a) : print(a, &e, &noise, source, name);
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "data", source);
+    cJSON_AddStringToObject(o, "split", name);
+    if (!s) s = tell(o, &e, &noise, pass, &batch, split);
+    if (!s && page) s = plot(o, page);
+    int code = s ? cli_fail(a) : EXIT_DONE;
+    if (!s && cli_flag(a, "--json"))
+        code = cli_json(cJSON_Duplicate(o, true));
+    else if (!s)
+        print(&e, &noise, source, name);
+    cJSON_Delete(o);
     taut_batch_free(&batch);
     taut_pass_free(pass);
     taut_source_free(data);

@@ -177,15 +177,15 @@ static int tell_scatter(const cli_args *a, cli_model *m, const taut_text *text, 
 }
 
 /* Which options each way of measuring reads; the others would be ignored. */
-enum { LAYERS = 1, LENGTHS = 2, ADVERSARIAL = 4, NETWORK = 8 };
+enum { LAYERS = 1, LENGTHS = 2, ADVERSARIAL = 4, NETWORK = 8, MAPS = 16 };
 static const struct {
     const char *name;
     int ways;
 } reads[] = {
     { "--text", LAYERS | LENGTHS },
-    { "--data", LAYERS | LENGTHS | NETWORK },
-    { "--tokens", LAYERS },
-    { "--from", LAYERS },
+    { "--data", LAYERS | LENGTHS | NETWORK | MAPS },
+    { "--tokens", LAYERS | MAPS },
+    { "--from", LAYERS | MAPS },
     { "--layer", LAYERS | LENGTHS | ADVERSARIAL },
     { "--map", LAYERS | LENGTHS | ADVERSARIAL },
     { "--ball", LAYERS },
@@ -201,17 +201,19 @@ static const struct {
 /* EXIT_DONE, or what the refusal answers. */
 static int check_options(const cli_args *a)
 {
-    const int way = cli_flag(a, "--network")       ? NETWORK
+    const int way = cli_flag(a, "--maps")          ? MAPS
+                    : cli_flag(a, "--network")     ? NETWORK
                     : cli_flag(a, "--adversarial") ? ADVERSARIAL
                     : cli_flag(a, "--lengths")     ? LENGTHS
                                                    : LAYERS;
     for (size_t i = 0; i < sizeof reads / sizeof *reads; i++) {
         if ((reads[i].ways & way) || !cli_flag(a, reads[i].name)) continue;
-        if (reads[i].ways == ADVERSARIAL && way != NETWORK)
+        if (reads[i].ways == ADVERSARIAL && way < NETWORK)
             return cli_refuse(a, "%s is for --adversarial", reads[i].name);
         if (way == LAYERS) return cli_refuse(a, "%s is for --lengths", reads[i].name);
         return cli_refuse(a, "%s has no meaning with %s", reads[i].name,
-                          way == NETWORK       ? "--network"
+                          way == MAPS          ? "--maps"
+                          : way == NETWORK     ? "--network"
                           : way == ADVERSARIAL ? "--adversarial"
                                                : "--lengths");
     }
@@ -240,6 +242,8 @@ static int run(const cli_args *a)
     int code;
     if (m.model->spec.arch == TAUT_ARCH_FORECASTER)
         code = cli_refuse(a, "%s is a forecaster: measured are models of texts and images", a->operand[0]);
+    else if (cli_flag(a, "--maps"))
+        code = measure_maps(a, &m);
     else if (cli_flag(a, "--network")) {
         const taut_slope_options o = slope_options(a);
         code = measure_network(a, &m, &o);
@@ -263,6 +267,7 @@ static const cli_option options[] = {
     { "--tokens", "N", "how many of them (default 32)" },
     { "--from", "N", "the first token; of images: which one of the validation split" },
     { "--network", "N", "the whole network at N validation examples instead: the distribution of its slopes" },
+    { "--maps", NULL, "whom each token listens to instead: the weights of every head" },
     { "--layer", "L", "one layer instead of all; with --lengths the one that is measured" },
     { "--map", "M", "bare (heads alone, the default), attention (with W_O), branch (and norm), residual, block" },
     { "--ball", "R", "prove it also for inputs whose tokens move by up to R" },

@@ -34,4 +34,6 @@ taut_status measure_scatter_csv(const char *path, const measure_about *, const m
 
 /* measure_network.c: the whole network at many examples */
 int measure_network(const cli_args *, cli_model *, const taut_slope_options *);
+/* measure_maps.c: whom each token listens to */
+int measure_maps(const cli_args *, cli_model *);
 #endif

@@ -13,7 +13,7 @@
 #include "measure.h"
 #include "measure/probe.h"
 
-enum { BATCH = 8 };
+enum { BATCH = 8, MOST = 1000 /* slopes that are listed */ };
 static const double quantiles[] = { 0, 0.05, 0.25, 0.5, 0.75, 0.95, 1 };
 static const char *const names[] = { "min", "q05", "q25", "median", "q75", "q95", "max" };
 enum { QUANTILES = 7 };
@@ -99,6 +99,9 @@ static int print(const spread *s, bool json)
         cJSON_AddNumberToObject(o, "mean", s->mean);
         cJSON_AddNumberToObject(o, "residual", s->residual);
         cJSON_AddItemToObject(o, "proved", up_json(s->lip));
+        cJSON *list = cJSON_AddArrayToObject(o, "slopes");
+        for (int64_t e = 0; e < s->n && e < MOST; e++)
+            cJSON_AddItemToArray(list, cJSON_CreateNumber(s->slope[e].value));
         return cli_json(o);
     }
     printf("slope of the whole network, l2, at %lld examples (largest relative residual %.2g)\n", (long long)s->n,

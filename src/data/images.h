@@ -26,6 +26,7 @@ typedef struct {
     int64_t classes;
     const char *mean, *std; /* of each channel of its training images */
     int64_t length;         /* images, of a built-in set; 0: what its files hold */
+    const char *names;      /* of its classes, with spaces between them; NULL: numbers */
 } taut_known_images;
 const taut_known_images *taut_images_known(const char *source); /* or NULL */
 

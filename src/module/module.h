@@ -363,5 +363,11 @@ typedef struct {
     taut_init init;
 } taut_posattention_spec;
 taut_module *taut_posattention(const taut_posattention_spec *);
+typedef struct {
+    const taut_posattention_spec *spec;
+    const taut_param *table; /* logits by distance */
+} taut_posattention_view;
+bool taut_is_posattention(const taut_module *);
+taut_posattention_view taut_posattention_look(const taut_module *);
 int64_t taut_offset(int64_t head, bool far, int64_t context); /* how far away a head looks at the start */
 #endif

@@ -197,3 +197,12 @@ taut_module *taut_posattention(const taut_posattention_spec *spec)
         s->gain[h] = as_float(1 / sqrt(1 + (double)taut_offset(h, spec->far, spec->context)));
     return &s->base;
 }
+
+bool taut_is_posattention(const taut_module *m) { return m->ops == &posattention_ops; }
+
+taut_posattention_view taut_posattention_look(const taut_module *m)
+{
+    const posattention *s = (const posattention *)m;
+    TAUT_CHECK(taut_is_posattention(m), "posattention: another module");
+    return (taut_posattention_view){ &s->spec, &s->table };
+}

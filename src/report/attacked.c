@@ -8,7 +8,7 @@ enum { RADII = 64 };
 void taut_report_attacked(taut_page *p, const cJSON *a, const char *run)
 {
     double eps[RADII + 1] = { 0 }, robust[RADII + 1], certified[RADII + 1];
-    char name[96];
+    char name[96], about[400];
     int count = 1;
     const cJSON *at;
     const char *norm = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(a, "norm"));
@@ -19,19 +19,21 @@ void taut_report_attacked(taut_page *p, const cJSON *a, const char *run)
         robust[count] = 100 * taut_report_number(at, "robust_acc");
         certified[count++] = 100 * taut_report_number(at, "certified_acc");
     }
-    const taut_plot plot = { "perturbation",
+    const taut_plot plot = { "how far an input is moved",
                              "accuracy, %",
                              false,
                              false,
-                             { { "under attack", eps, robust, NULL, count, TAUT_DRAW_LINE },
-                               { "certified", eps, certified, NULL, count, TAUT_DRAW_DASHED } },
+                             { { "kept under attack", eps, robust, NULL, count, TAUT_DRAW_LINE },
+                               { "proved to be kept", eps, certified, NULL, count, TAUT_DRAW_DASHED } },
                              2 };
     snprintf(name, sizeof name, "%.60s-attacked", run);
-    taut_page_plot(p, name, "Attacked and certified",
-                   "At each size of perturbation: the share of examples that the attacks could not turn, and the share "
-                   "that is proved "
-                   "not to turn.  The truth lies between the two lines.",
-                   &plot);
-    taut_page_say(p, "%.0f examples, perturbations measured in %s; attacks that beat a certificate: %.0f.",
-                  taut_report_number(a, "n_ex"), norm ? norm : "?", taut_report_number(a, "contradictions"));
+    snprintf(
+        about, sizeof about,
+        "How many right answers survive when inputs are moved: those that the attacks could not turn, and those that "
+        "are "
+        "proved not to turn; the truth lies between the two lines.  %.0f examples, moved in %.8s; attacks that beat a "
+        "certificate: %.0f.",
+        taut_report_number(a, "n_ex"), norm ? norm : "?", taut_report_number(a, "contradictions"));
+    taut_page_plot(p, name, "Attacked and certified", about, &plot);
+    taut_report_gallery(p, cJSON_GetObjectItemCaseSensitive(a, "gallery"), run);
 }

@@ -8,7 +8,12 @@
 #include "report/markup.h"
 
 enum { TAUT_SERIES = 12, TAUT_COLOURS = 6 };
-typedef enum { TAUT_DRAW_LINE, TAUT_DRAW_DASHED, TAUT_DRAW_POINTS } taut_draw;
+typedef enum {
+    TAUT_DRAW_LINE,
+    TAUT_DRAW_DASHED,
+    TAUT_DRAW_POINTS,
+    TAUT_DRAW_BAND /* the points go around an area: along one border and back along the other */
+} taut_draw;
 
 typedef struct {
     const char *name;
@@ -44,4 +49,25 @@ typedef struct { /* a matrix of numbers as shades, on a log scale when they span
 } taut_heat;
 void taut_heat_svg(taut_markup *, const taut_heat *);
 void taut_heat_table(taut_markup *, const taut_heat *);
+
+typedef struct {
+    const char *title;   /* its tooltip */
+    const char *under;   /* a few words below it; or NULL */
+    int rows, cols;      /* of a matrix */
+    const double *shade; /* from 0, nothing, to 1; or NULL, and */
+    const char *picture; /* the address of an image (png.h); or NULL: an empty place */
+} taut_tile;
+typedef struct { /* small pictures in a grid */
+    int rows, cols;
+    const char *const *row_name, *const *col_name; /* col_name may be NULL */
+    const taut_tile *tile;                         /* rows x cols */
+} taut_tiles;
+void taut_tiles_svg(taut_markup *, const taut_tiles *);
+
+typedef struct { /* words in rows and columns: the numbers behind a chart, or a table of its own */
+    int rows, cols;
+    const char *const *head; /* cols */
+    const char *const *cell; /* rows x cols */
+} taut_table;
+void taut_table_html(taut_markup *, const taut_table *);
 #endif

@@ -84,7 +84,8 @@ static void draw(taut_page *p, const curve *list, int count, const char *run, co
 void taut_report_curves(taut_page *p, const char *folder, const char *run)
 {
     static const char *const loss[] = { "loss", "val_loss", NULL }, *const accuracy[] = { "val_acc", NULL },
-                             *const bound[] = { "bound", "target", NULL }, *const speed[] = { "grad_norm", NULL };
+                             *const bound[] = { "bound", "target", "slope", NULL },
+                             *const size[] = { "activation", NULL }, *const gradient[] = { "grad_norm", NULL };
     char path[4096], *text = NULL;
     size_t len = 0;
     curve list[CURVES];
@@ -98,11 +99,23 @@ void taut_report_curves(taut_page *p, const char *folder, const char *run)
     const int count = read_curves(list, text, &failed);
     p->text.failed |= failed;
     if (!failed) {
-        draw(p, list, count, run, "Loss", "Of the training batches, and (dashed) on the validation split.", "loss",
-             loss);
-        draw(p, list, count, run, "Accuracy", "On the validation split.", "accuracy", accuracy);
-        draw(p, list, count, run, "Proved Lipschitz constant", "Of the file saved at that step.", "constant", bound);
-        draw(p, list, count, run, "Length of the gradient", "Before clipping.", "gradient norm", speed);
+        draw(p, list, count, run, "Loss",
+             "How wrong the model is as training goes on, lower is better: on the batches it learns from and (dashed) "
+             "on "
+             "examples it does not see.",
+             "loss", loss);
+        draw(p, list, count, run, "Accuracy", "The share of right answers on examples it does not learn from.",
+             "accuracy", accuracy);
+        draw(p, list, count, run, "The constant while training",
+             "The proved constant of each saved file, the target it may not exceed, and the largest slope seen between "
+             "two "
+             "validation examples.",
+             "Lipschitz constant", bound);
+        draw(p, list, count, run, "Activations",
+             "The largest number that any layer reads on some validation examples: bounded networks stay calm.",
+             "largest entry", size);
+        draw(p, list, count, run, "Length of the gradient",
+             "How strongly each batch pulls on the weights, before clipping.", "gradient norm", gradient);
     }
     for (int i = 0; i < count; i++) {
         free(list[i].step);

@@ -14,16 +14,23 @@ typedef struct {
 void taut_page_begin(taut_page *, const char *title, const char *folder);
 void taut_page_section(taut_page *, const char *title);
 void taut_page_say(taut_page *, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));                                  /* a paragraph, escaped */
-void taut_page_facts(taut_page *, int count, const char *const (*pair)[2]); /* name and value, a table */
+    __attribute__((format(printf, 2, 3))); /* a paragraph, escaped */
+
+typedef struct {
+    const char *value, *name;
+} taut_card;
+void taut_page_cards(taut_page *, int count, const taut_card *); /* the few numbers that matter */
+void taut_page_facts(taut_page *, const char *title, int count,
+                     const char *const (*pair)[2]); /* name and value, a table that is folded away */
 
 /* Each figure: its name (a word: the anchor, and the .svg's name), a title, a sentence on how to read it, the picture, and
  * the numbers behind it, folded away. */
 void taut_page_plot(taut_page *, const char *name, const char *title, const char *about, const taut_plot *);
 void taut_page_bars(taut_page *, const char *name, const char *title, const char *about, const taut_bars *);
 void taut_page_heat(taut_page *, const char *name, const char *title, const char *about, const taut_heat *);
-void taut_page_table(taut_page *, const char *name, const char *title, const char *about, int rows, int cols,
-                     const char *const *head, const char *const *cell);
+void taut_page_tiles(taut_page *, const char *name, const char *title, const char *about, const taut_tiles *,
+                     const taut_table *numbers);
+void taut_page_table(taut_page *, const char *name, const char *title, const char *about, const taut_table *);
 
 /* Writes the file in one step, or says what went wrong, now or before; frees the page in any case. */
 taut_status taut_page_end(taut_page *, const char *path) TAUT_MUST_USE;

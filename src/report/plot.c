@@ -5,7 +5,7 @@
 #include "report/axis.h"
 #include "report/chart.h"
 
-enum { WIDTH = 640, HEIGHT = 360, LEFT = 66, RIGHT = 16, TOP = 14, BOTTOM = 46, KEY = 20 };
+enum { WIDTH = 480, HEIGHT = 290, LEFT = 64, RIGHT = 18, TOP = 12, BOTTOM = 46, KEY = 20 };
 
 static void axes(taut_axis *x, taut_axis *y, const taut_plot *p)
 {
@@ -18,7 +18,12 @@ static void axes(taut_axis *x, taut_axis *y, const taut_plot *p)
             taut_axis_see(x, px);
             taut_axis_see(y, py);
         }
+    const taut_axis seen = *x;
     taut_axis_finish(x, LEFT, WIDTH - RIGHT);
+    if (!x->log && seen.lo < seen.hi) { /* across, no room is given away for round ends */
+        x->lo = fmax(x->lo, seen.lo - 0.02 * (seen.hi - seen.lo));
+        x->hi = fmin(x->hi, seen.hi + 0.02 * (seen.hi - seen.lo));
+    }
     taut_axis_finish(y, HEIGHT - BOTTOM, TOP);
 }
 
@@ -31,15 +36,16 @@ static void frame(taut_markup *t, const taut_plot *p, const taut_axis *x, const 
         taut_axis_word(word, tick[i]);
         taut_markup_add(t, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>", at, at, TOP,
                         HEIGHT - BOTTOM);
-        taut_markup_add(t, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text>", at, HEIGHT - BOTTOM + 16,
-                        word);
+        taut_markup_add(t, "<text class=\"tick\" x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text>", at,
+                        HEIGHT - BOTTOM + 16, word);
     }
     for (int i = 0, n = taut_axis_ticks(y, tick); i < n; i++) {
         const double at = taut_axis_pixel(y, tick[i]);
         taut_axis_word(word, tick[i]);
         taut_markup_add(t, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>", LEFT, WIDTH - RIGHT,
                         at, at);
-        taut_markup_add(t, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>", LEFT - 6, at + 4, word);
+        taut_markup_add(t, "<text class=\"tick\" x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>", LEFT - 6, at + 4,
+                        word);
     }
     taut_markup_add(t, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">", (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8);
     taut_markup_escape(t, p->x_name);
@@ -49,10 +55,17 @@ static void frame(taut_markup *t, const taut_plot *p, const taut_axis *x, const 
     taut_markup_add(t, "</text>\n");
 }
 
+/* A band belongs to the series before it. */
+static int colour_of(const taut_plot *p, int s)
+{
+    return (s > 0 && p->series[s].draw == TAUT_DRAW_BAND ? s - 1 : s) % TAUT_COLOURS;
+}
+
 static void line(taut_markup *t, const taut_series *s, int colour, const taut_axis *x, const taut_axis *y)
 {
     bool open = false; /* a number that cannot be shown breaks the line */
-    taut_markup_add(t, "<path class=\"line s%d%s\" d=\"", colour, s->draw == TAUT_DRAW_DASHED ? " dashed" : "");
+    const char *const kind[] = { "line", "line dashed", "", "band" };
+    taut_markup_add(t, "<path class=\"%s s%d\" d=\"", kind[s->draw], colour);
     for (int i = 0; i < s->count; i++) {
         const bool shown = taut_axis_shows(x, s->x[i]) && taut_axis_shows(y, s->y[i]);
         if (shown)
@@ -66,6 +79,7 @@ static void line(taut_markup *t, const taut_series *s, int colour, const taut_ax
 static void marks(taut_markup *t, const taut_series *s, int colour, const taut_axis *x, const taut_axis *y)
 {
     const double radius = s->draw == TAUT_DRAW_POINTS ? 3.5 : s->count <= 60 ? 2.2 : 1.2;
+    if (s->draw == TAUT_DRAW_BAND) return;
     for (int i = 0; i < s->count; i++) {
         if (!taut_axis_shows(x, s->x[i]) || !taut_axis_shows(y, s->y[i])) continue;
         taut_markup_add(t, "<circle class=\"mark s%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"><title>", colour,
@@ -82,15 +96,17 @@ static int key(taut_markup *t, const taut_plot *p)
     double at = LEFT;
     int row = 0;
     for (int s = 0; s < p->count; s++) {
-        const double width = 24 + 7.0 * (double)strlen(p->series[s].name);
+        const double width = 30 + 7.0 * (double)strlen(p->series[s].name);
+        const bool band = p->series[s].draw == TAUT_DRAW_BAND;
         if (at > LEFT && at + width > WIDTH - RIGHT) {
             at = LEFT;
             row++;
         }
         const double y = HEIGHT + 6 + KEY * row;
-        taut_markup_add(
-            t, "<rect class=\"fill s%d\" x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"4\"/><text x=\"%.1f\" y=\"%.1f\">",
-            s % TAUT_COLOURS, at, y, at + 17, y + 6);
+        taut_markup_add(t,
+                        "<rect class=\"%s s%d\" x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"%d\"/><text x=\"%.1f\" "
+                        "y=\"%.1f\">",
+                        band ? "band" : "fill", colour_of(p, s), at, y - (band ? 4 : 0), band ? 12 : 4, at + 17, y + 6);
         taut_markup_escape(t, p->series[s].name);
         taut_markup_add(t, "</text>");
         at += width;
@@ -105,8 +121,8 @@ void taut_plot_svg(taut_markup *t, const taut_plot *p)
     axes(&x, &y, p);
     frame(&body, p, &x, &y);
     for (int s = 0; s < p->count; s++) {
-        if (p->series[s].draw != TAUT_DRAW_POINTS) line(&body, &p->series[s], s % TAUT_COLOURS, &x, &y);
-        marks(&body, &p->series[s], s % TAUT_COLOURS, &x, &y);
+        if (p->series[s].draw != TAUT_DRAW_POINTS) line(&body, &p->series[s], colour_of(p, s), &x, &y);
+        marks(&body, &p->series[s], colour_of(p, s), &x, &y);
     }
     const int height = p->count > 1 ? key(&body, p) : HEIGHT;
     taut_markup_add(t,

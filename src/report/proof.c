@@ -1,34 +1,67 @@
 /* A certificate as pictures: which layer spends the budget, and what it buys. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/alloc.h"
 #include "report/run.h"
 #include "report/waterfall.h"
 
 enum { LAYERS = 200 };
 
-static void accuracy(taut_page *p, const cJSON *cert, const char *run)
+typedef struct {
+    double radius;
+    bool right;
+} verdict;
+
+static int by_radius(const void *a, const void *b)
 {
-    double radius[64], share[64];
+    const double x = ((const verdict *)a)->radius, y = ((const verdict *)b)->radius;
+    return (x > y) - (x < y);
+}
+
+/* certify.json, from taut certify --json: the share of examples that are right and cannot change, against the radius. */
+void taut_report_certified(taut_page *p, const cJSON *c, const char *run)
+{
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(c, "examples"), *one;
+    const int all = cJSON_GetArraySize(list);
+    verdict *v = taut_calloc((size_t)all + 1, sizeof *v);
+    double *radius = taut_calloc(2 * (size_t)all + 2, sizeof *radius), *share = radius ? radius + all + 1 : NULL;
     char name[96];
-    int count = 0;
-    const cJSON *at;
-    cJSON_ArrayForEach(at, cJSON_GetObjectItemCaseSensitive(cert, "certified_accuracy")) if (count < 64)
-    {
-        radius[count] = taut_report_number(at, "radius");
-        share[count++] = 100 * taut_report_number(at, "accuracy");
+    int count = 0, left = 0, points = 0;
+    p->text.failed |= !v || !radius;
+    if (!p->text.failed) cJSON_ArrayForEach(one, list)
+        {
+            v[count] = (verdict){ taut_report_number(one, "radius"),
+                                  taut_report_number(one, "target") == taut_report_number(one, "predicted") };
+            if (v[count].radius >= 0) left += v[count].right, count++;
+        }
+    if (count) qsort(v, (size_t)count, sizeof *v, by_radius);
+    if (count && !(v[count - 1].radius > 0))
+        taut_page_say(p, "Of %d examples no answer is certified: the constant allows more than they can take.", all);
+    if (count && v[count - 1].radius > 0) {
+        share[points++] = 100.0 * left / all; /* nothing moved */
+        for (int i = 0; i < count; i++) {
+            if (i == 0 || v[i].radius > v[i - 1].radius)
+                radius[points] = v[i].radius, share[points++] = 100.0 * left / all;
+            left -= v[i].right;
+        }
+        const taut_plot plot = { "how far an input is moved (l2)",
+                                 "certified accuracy, %",
+                                 false,
+                                 false,
+                                 { { "certified", radius, share, NULL, points, TAUT_DRAW_LINE } },
+                                 1 };
+        snprintf(name, sizeof name, "%.60s-certified", run);
+        taut_page_plot(
+            p, name, "Certified accuracy",
+            "The share of examples whose answer is right and provably stays so, however they are moved by less than so "
+            "much; at 0 it is the plain accuracy.",
+            &plot);
     }
-    if (!count) return;
-    const taut_plot plot = { "radius (l2)",
-                             "certified accuracy, %",
-                             false,
-                             false,
-                             { { "certified", radius, share, NULL, count, TAUT_DRAW_LINE } },
-                             1 };
-    snprintf(name, sizeof name, "%.60s-certified", run);
-    taut_page_plot(p, name, "Certified accuracy",
-                   "The share of examples whose prediction is right and provably cannot change within the radius.",
-                   &plot);
+    free(v);
+    free(radius);
 }
 
 void taut_report_certificate(taut_page *p, const cJSON *cert, const char *run)
@@ -48,14 +81,18 @@ void taut_report_certificate(taut_page *p, const cJSON *cert, const char *run)
         so_far[i] = taut_report_raised(product);
     }
     taut_report_up(word, taut_report_number(cert, "lip"));
-    taut_page_say(
-        p, "Proved from the stored weights: the network is %s-Lipschitz from its input to its logits (norm %s, l2).",
-        word, norm ? norm : "?");
+    taut_page_say(p,
+                  "Proved from the stored weights: when an input moves by d, the logits move by at most %s d (l2, %s). "
+                  " The proof is in "
+                  "certificate.json; taut check verifies it by other code.",
+                  word, norm && strcmp(norm, "flat") == 0 ? "over everything" : "by the largest token");
     if (count) {
         const taut_bars bars = { "layer", "Lipschitz constant", true, count, row, lip };
         snprintf(name, sizeof name, "%.60s-waterfall", run);
         taut_page_bars(p, name, "Where the budget goes",
-                       "The proved constant of each layer, from the input down: their product is the whole network's.",
+                       "What each layer can multiply a change by, proved, from the input down: the product of all is "
+                       "the constant of "
+                       "the whole network.",
                        &bars);
         const taut_plot sizes = { "layer",
                                   "l2 norm",
@@ -66,8 +103,8 @@ void taut_report_certificate(taut_page *p, const cJSON *cert, const char *run)
                                   2 };
         snprintf(name, sizeof name, "%.60s-sizes", run);
         taut_page_plot(p, name, "How large it can get",
-                       "Behind each layer: the proved largest norm of a token, and the proved constant up to there.",
+                       "Behind each layer: how long a token can be at most, and how much a change has been multiplied "
+                       "by up to there.",
                        &sizes);
     }
-    accuracy(p, cert, run);
 }

@@ -40,15 +40,18 @@ double taut_report_number(const cJSON *object, const char *name)
     return cJSON_IsString(v) && strcmp(v->valuestring, "inf") == 0 ? INFINITY : NAN;
 }
 
-void taut_report_up(char word[24], double v)
+static void raise_to(char word[24], double v, int digits)
 {
+    const double unit = pow(10, -digits); /* of the last digit: this share of the number, to ten times it */
     double more = v;
-    snprintf(word, 24, "%.6g", v);
+    snprintf(word, 24, "%.*g", digits, v);
     for (int i = 0; isfinite(v) && strtod(word, NULL) < v && i < 12; i++) {
-        more *= 1 + 1e-6; /* a unit of the sixth digit is a millionth to a hundred-thousandth of the number */
-        snprintf(word, 24, "%.6g", more);
+        more *= 1 + unit;
+        snprintf(word, 24, "%.*g", digits, more);
     }
 }
+
+void taut_report_up(char word[24], double v) { raise_to(word, v, 6); }
 
 double taut_report_raised(double v)
 {
@@ -82,7 +85,7 @@ static void facts_of(taut_page *p, const cJSON *o)
             continue;
         count++;
     }
-    taut_page_facts(p, count, (const char *const(*)[2])pair);
+    taut_page_facts(p, "the run in numbers", count, (const char *const(*)[2])pair);
 }
 
 static void settings(taut_page *p, const char *folder)
@@ -94,37 +97,78 @@ static void settings(taut_page *p, const char *folder)
         taut_page_say(p, "recipe.ini cannot be read.");
         return;
     }
-    taut_markup_add(&p->text, "<details><summary>every setting</summary><pre class=\"wide\">");
+    taut_markup_add(&p->text, "<details><summary>every setting</summary><pre class=\"scroll\">");
     taut_markup_escape(&p->text, text);
     taut_markup_add(&p->text, "</pre></details>\n");
     free(text);
 }
 
+/* The files of a run, each with what draws it, in the order of the page. */
+static const struct {
+    const char *file;
+    void (*draw)(taut_page *, const cJSON *, const char *run);
+} parts[] = { { "certificate.json", taut_report_certificate }, { "certify.json", taut_report_certified },
+              { "attack.json", taut_report_attacked },         { "network.json", taut_report_network },
+              { "forecast.json", taut_report_forecast },       { "measure.json", taut_report_measured },
+              { "attention.json", taut_report_measured },      { "growth.json", taut_report_measured } };
+enum { PARTS = sizeof parts / sizeof *parts, CERTIFICATE = 0, CERTIFY, ATTACK, NETWORK, FORECAST };
+
+typedef struct {
+    taut_card card[8];
+    char word[8][24];
+    int count;
+} cards;
+
+/* A number that is there becomes a card. */
+static void deal(cards *c, const char *name, const char *format, double v)
+{
+    if (isnan(v)) return;
+    snprintf(c->word[c->count], sizeof c->word[0], format, v);
+    c->card[c->count] = (taut_card){ c->word[c->count], name };
+    c->count++;
+}
+
+static void show_cards(taut_page *p, const cJSON *summary, cJSON *const *part)
+{
+    cards c = { .count = 0 };
+    const double mae = taut_report_number(summary, "val_mae"), lip = taut_report_number(part[CERTIFICATE], "lip");
+    deal(&c, "accuracy on examples it has not seen", "%.1f %%", 100 * taut_report_number(summary, "val_acc"));
+    deal(&c, isnan(mae) ? "validation loss" : "mean squared error, validation", "%.3f",
+         taut_report_number(summary, "val_loss"));
+    if (!isnan(lip)) {
+        raise_to(c.word[c.count], lip, 4);
+        c.card[c.count] = (taut_card){ c.word[c.count], "proved Lipschitz constant (l2)" };
+        c.count++;
+    }
+    deal(&c, "steepest slope found", "%.4g", taut_report_number(part[NETWORK], "max"));
+    if (part[FORECAST] && !isnan(taut_report_number(part[FORECAST], "moves"))) {
+        raise_to(c.word[c.count], taut_report_number(part[FORECAST], "moves"), 4);
+        c.card[c.count] = (taut_card){ c.word[c.count], "a forecast moves by at most, proved" };
+        c.count++;
+    }
+    deal(&c, "attacks that beat a certificate", "%.0f", taut_report_number(part[ATTACK], "contradictions"));
+    deal(&c, "weights", "%.0f", taut_report_number(summary, "weights"));
+    deal(&c, "seconds of training", "%.0f", taut_report_number(summary, "seconds"));
+    taut_page_cards(p, c.count, c.card);
+}
+
 void taut_report_run(taut_page *p, const char *folder)
 {
-    static const struct {
-        const char *file;
-        void (*draw)(taut_page *, const cJSON *, const char *run);
-    } parts[] = { { "certificate.json", taut_report_certificate },
-                  { "measure.json", taut_report_measured },
-                  { "growth.json", taut_report_measured },
-                  { "attack.json", taut_report_attacked } };
     const char *run = base_name(folder);
-    bool broken = false;
+    bool broken = false, damaged[PARTS] = { false };
+    cJSON *part[PARTS], *summary = taut_report_json(folder, "summary.json", &broken);
+    for (int i = 0; i < PARTS; i++) part[i] = taut_report_json(folder, parts[i].file, &damaged[i]);
     taut_page_section(p, run);
-    cJSON *summary = taut_report_json(folder, "summary.json", &broken);
-    if (summary)
-        facts_of(p, summary);
-    else
+    show_cards(p, summary, part);
+    if (!summary)
         taut_page_say(p, broken ? "summary.json is damaged." : "This run has not finished: there is no summary.json.");
-    taut_report_curves(p, folder, run);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        broken = false;
-        cJSON *o = taut_report_json(folder, parts[i].file, &broken);
-        if (o) parts[i].draw(p, o, run);
-        if (broken) taut_page_say(p, "%s is damaged.", parts[i].file);
-        cJSON_Delete(o);
+    for (int i = 0; i < PARTS; i++) {
+        if (part[i]) parts[i].draw(p, part[i], run);
+        if (damaged[i]) taut_page_say(p, "%s is damaged.", parts[i].file);
+        cJSON_Delete(part[i]);
     }
+    taut_report_curves(p, folder, run);
+    if (summary) facts_of(p, summary);
     settings(p, folder);
     cJSON_Delete(summary);
 }
@@ -154,9 +198,11 @@ void taut_report_frontier(taut_page *p, int runs, char *const *folder)
                                  false,
                                  { { "runs", x, y, label, count, TAUT_DRAW_POINTS } },
                                  1 };
-        taut_page_plot(p, "frontier", "What a bound costs",
-                       "One point a run: further left is a smaller proved constant, further down a better model.",
-                       &plot);
+        taut_page_plot(
+            p, "frontier", "What a bound costs",
+            "One point a run: further left is a smaller proved constant, further down a model that errs less; the best "
+            "runs lie on the border at the bottom left.",
+            &plot);
     }
     free(x);
     free(y);

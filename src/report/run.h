@@ -3,7 +3,11 @@
  *
  *     summary.json, log.jsonl, recipe.ini     from taut train
  *     certificate.json                        taut certify RUN --out RUN/certificate.json
- *     measure.json, growth.json, attack.json  taut measure RUN --json, with --lengths, taut attack RUN --json */
+ *     certify.json                            taut certify RUN --n-ex N --json
+ *     attack.json                             taut attack RUN --json, with --gallery N for its images
+ *     network.json, attention.json            taut measure RUN --network N --json, taut measure RUN --maps --json
+ *     measure.json, growth.json               taut measure RUN --json, taut measure RUN --lengths A:B:C --json
+ *     forecast.json                           taut eval RUN --json, of a forecaster; with --noise R for the proved band */
 #ifndef TAUT_REPORT_RUN_H
 #define TAUT_REPORT_RUN_H
 #include <cjson/cJSON.h>
@@ -25,5 +29,10 @@ double taut_report_raised(double); /* the same as a number: six digits show all 
 void taut_report_curves(taut_page *, const char *folder, const char *run);     /* curves.c */
 void taut_report_certificate(taut_page *, const cJSON *cert, const char *run); /* proof.c */
 void taut_report_measured(taut_page *, const cJSON *measure, const char *run); /* sandwich.c */
-void taut_report_attacked(taut_page *, const cJSON *attack, const char *run);  /* attacked.c */
+void taut_report_certified(taut_page *, const cJSON *certify, const char *run);
+void taut_report_attacked(taut_page *, const cJSON *attack, const char *run); /* attacked.c */
+void taut_report_gallery(taut_page *, const cJSON *list, const char *run);    /* gallery.c */
+void taut_report_network(taut_page *, const cJSON *network, const char *run); /* network.c */
+void taut_report_maps(taut_page *, const cJSON *list, const char *run);       /* maps.c */
+void taut_report_forecast(taut_page *, const cJSON *eval, const char *run);   /* forecast.c */
 #endif

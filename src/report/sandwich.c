@@ -4,25 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "report/cells.h"
 #include "report/run.h"
 
-enum { LAYERS = 96, HEADS = 64, BOUNDS = 24, WORD = 24 };
-
-typedef struct {
-    char cell[LAYERS * (BOUNDS + 4)][WORD];
-    const char *list[LAYERS * (BOUNDS + 4)];
-    int count;
-} cells;
-
-static void put(cells *c, const char *format, double v)
-{
-    if (isnan(v))
-        snprintf(c->cell[c->count], WORD, "-");
-    else
-        snprintf(c->cell[c->count], WORD, format, v);
-    c->list[c->count] = c->cell[c->count];
-    c->count++;
-}
+enum { LAYERS = 96, HEADS = 64, BOUNDS = 24 };
 
 /* A layer's value of a published bound: heads stand side by side, so their squares add up; those of lower bounds do not, as each
  * head has its own steep input, and the largest counts. */
@@ -41,7 +26,7 @@ static double published(const cJSON *layer, const char *name)
 
 static void table(taut_page *p, const cJSON *layers, const char *run)
 {
-    static cells c;
+    taut_cells c = { 0 };
     const char *head[BOUNDS + 4] = { "layer", "found", "proved", "ratio" };
     char name[96];
     int cols = 4;
@@ -49,24 +34,25 @@ static void table(taut_page *p, const cJSON *layers, const char *run)
     const cJSON *one = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(first, "heads"), 0);
     cJSON_ArrayForEach(v, cJSON_GetObjectItemCaseSensitive(one, "published")) if (cols < BOUNDS + 4)
         head[cols++] = v->string;
-    c.count = 0;
     cJSON_ArrayForEach(layer, layers)
     {
-        if (c.count + cols > LAYERS * (BOUNDS + 4)) break;
         const double lower = taut_report_number(layer, "lower"), upper = taut_report_number(layer, "upper");
-        put(&c, "%.0f", taut_report_number(layer, "layer"));
-        put(&c, "%.6g", lower);
-        put(&c, "%.6g", taut_report_raised(upper));
-        put(&c, "%.3g", lower > 0 ? upper / lower : NAN);
-        for (int i = 4; i < cols; i++) put(&c, "%.3g", published(layer, head[i]));
+        taut_cells_number(&c, "%.0f", taut_report_number(layer, "layer"));
+        taut_cells_number(&c, "%.6g", lower);
+        taut_cells_number(&c, "%.6g", taut_report_raised(upper));
+        taut_cells_number(&c, "%.3g", lower > 0 ? upper / lower : NAN);
+        for (int i = 4; i < cols; i++) taut_cells_number(&c, "%.3g", published(layer, head[i]));
     }
     snprintf(name, sizeof name, "%.60s-sandwich", run);
-    taut_page_table(
-        p, name, "The sandwich around the truth",
-        "The local Lipschitz constant of each attention layer at an input lies between what was found and what is "
-        "proved.  Beside it, published formulas (printed: as they stand in the paper, not always true; a dash: not "
-        "finite).",
-        c.count / cols, cols, head, c.list);
+    p->text.failed |= c.failed;
+    if (!c.failed)
+        taut_page_table(
+            p, name, "The sandwich around the truth",
+            "The steepest slope of each attention layer at one input lies between what a search found and what is "
+            "proved; beside it, what published formulas say (printed: as it stands in the paper, which is not always "
+            "true; a dash: not finite, or not for this attention).",
+            &(taut_table){ c.count / cols, cols, head, (const char *const *)c.word });
+    taut_cells_free(&c);
 }
 
 static void heat(taut_page *p, const cJSON *layers, const char *run)
@@ -84,14 +70,15 @@ static void heat(taut_page *p, const cJSON *layers, const char *run)
     const taut_heat chart = { "layer", "head", "proved slope at the input", rows, cols, value };
     snprintf(name, sizeof name, "%.60s-heads", run);
     taut_page_heat(p, name, "Every head",
-                   "Proved slope of each head at the input: the stronger the colour, the steeper.", &chart);
+                   "How steep each attention head is at one input, proved: the stronger the colour, the steeper.",
+                   &chart);
 }
 
 static void growth(taut_page *p, const cJSON *m, const char *run)
 {
     enum { MOST = 4000 };
     static double x[MOST], y[MOST];
-    char name[96];
+    char name[96], law[64], about[300];
     int count = 0;
     const cJSON *point;
     cJSON_ArrayForEach(point, cJSON_GetObjectItemCaseSensitive(m, "points")) if (count < MOST)
@@ -102,13 +89,28 @@ static void growth(taut_page *p, const cJSON *m, const char *run)
         y[count++] = slope->valuedouble;
     }
     if (!count) return;
-    const taut_plot plot = { "tokens", "slope found", true, true, { { "slope", x, y, NULL, count, TAUT_DRAW_POINTS } },
-                             1 };
-    const double e = taut_report_number(m, "exponent");
+    const double e = taut_report_number(m, "exponent"), factor = taut_report_number(m, "factor");
+    double ends[2] = { INFINITY, 0 }, fit[2];
+    for (int i = 0; i < count; i++) ends[0] = fmin(ends[0], x[i]), ends[1] = fmax(ends[1], x[i]);
+    for (int i = 0; i < 2; i++) fit[i] = factor * pow(ends[i], e);
+    snprintf(law, sizeof law, "%.3g times length to the power %.3f", factor, e);
+    const taut_plot plot = { "tokens",
+                             "slope found",
+                             true,
+                             true,
+                             { { "one sequence each", x, y, NULL, count, TAUT_DRAW_POINTS },
+                               { law, ends, fit, NULL, 2, TAUT_DRAW_DASHED } },
+                             isfinite(fit[0]) && isfinite(fit[1]) ? 2 : 1 };
     snprintf(name, sizeof name, "%.60s-growth", run);
-    taut_page_plot(p, name, "Slope against length",
-                   "One point a sequence: the slope of the attention layer found there.", &plot);
-    if (!isnan(e)) taut_page_say(p, "The slope grows like the length to the power %.3f.", e);
+    const double low = taut_report_number(m, "exponent_low"), high = taut_report_number(m, "exponent_high");
+    const int said = snprintf(
+        about, sizeof about,
+        "How steep attention is on sequences of growing length: a straight line on these axes is a power "
+        "of the length.");
+    if (isfinite(low) && isfinite(high))
+        snprintf(about + said, sizeof about - (size_t)said,
+                 "  Here the power is %.3f, with 95 %% confidence %.3f to %.3f.", e, low, high);
+    taut_page_plot(p, name, "Slope against length", about, &plot);
 }
 
 void taut_report_measured(taut_page *p, const cJSON *m, const char *run)
@@ -118,5 +120,6 @@ void taut_report_measured(taut_page *p, const cJSON *m, const char *run)
         table(p, layers, run);
         heat(p, layers, run);
     }
+    taut_report_maps(p, cJSON_GetObjectItemCaseSensitive(m, "maps"), run);
     growth(p, m, run);
 }

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "train/best.h"
+#include "train/glance.h"
 
 typedef struct {
     taut_trainer trainer;
@@ -71,6 +72,16 @@ static taut_status begin(run *r)
     return s;
 }
 
+static taut_status log_bound(run *r)
+{
+    const taut_trainer *t = &r->trainer;
+    cJSON *line = cJSON_CreateObject();
+    cJSON_AddNumberToObject(line, "step", (double)t->clock.step);
+    cJSON_AddNumberToObject(line, "bound", t->enforcer->proved.v);
+    cJSON_AddNumberToObject(line, "target", t->recipe.constrain.target);
+    return taut_log_line(r->log, line);
+}
+
 /* The state first: it alone is what a run goes on from.  Never replaces good weights by ones that are not
  * finite. */
 static taut_status checkpoint(run *r)
@@ -86,6 +97,7 @@ static taut_status checkpoint(run *r)
      * resumed then ends like one that was not.  The model file is at or under its target in either case. */
     const bool due = t->clock.step % t->recipe.train.checkpoint_every == 0 || t->clock.step == t->recipe.train.steps;
     taut_status s = due ? taut_trainer_enforce(t) : TAUT_OK;
+    if (!s && due && t->enforcer) s = log_bound(r); /* before the state: what a torn log lost is written again */
     if (!s) s = taut_state_save(&t->clock, t->optimiser, in_run(r, path, "state.safetensors"));
     if (!s && !due) s = taut_trainer_enforce(t);
     if (!s) s = save_model(r);
@@ -112,6 +124,9 @@ static taut_status log_evaluation(run *r)
     const int64_t windows = spec->patience ? 0 : spec->eval_batches * spec->batch;
     const taut_evaluation e = taut_evaluate(t->pass, &t->batch, TAUT_VALID, windows, spec->batch);
     taut_best_see(t, e.loss);
+    taut_glance seen;
+    const taut_status s = taut_glance_at(&seen, t->pass, &t->batch, TAUT_VALID, &t->recipe.constrain);
+    if (s) return s;
     cJSON *line = cJSON_CreateObject();
     cJSON_AddNumberToObject(line, "step", (double)t->clock.step);
     cJSON_AddNumberToObject(line, "val_loss", e.loss);
@@ -120,6 +135,8 @@ static taut_status log_evaluation(run *r)
     else
         cJSON_AddNumberToObject(line, "val_mae", e.mae);
     cJSON_AddNumberToObject(line, "windows", (double)e.windows);
+    cJSON_AddNumberToObject(line, "activation", seen.activation);
+    cJSON_AddNumberToObject(line, "slope", seen.slope);
     return taut_log_line(r->log, line);
 }
 
@@ -151,6 +168,7 @@ static double recent_loss(const taut_clock *c)
 cJSON *taut_train_summary_json(const taut_train_summary *s)
 {
     cJSON *o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "taut", TAUT_VERSION);
     cJSON_AddNumberToObject(o, "steps", (double)s->steps);
     cJSON_AddNumberToObject(o, "tokens", (double)s->tokens);
     cJSON_AddNumberToObject(o, "weights", (double)s->weights);

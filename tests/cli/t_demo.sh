@@ -1,6 +1,7 @@
 #!/bin/sh
 # The three demos in their shortest form: every step runs, the page is there, the summary has its numbers.
 . tests/cli/lib.sh
+. tests/cli/browser.sh
 export DEMO_OUT="$tmp/demo" DEMO_STEPS=3
 demo() { # KIND PAGE [FILE]
     kind=$1 page=$2; shift 2
@@ -11,18 +12,25 @@ demo() { # KIND PAGE [FILE]
     sed -n '/^== in short/,$p' "$tmp/o" >"$tmp/short"
     check "demo $kind: a short summary" [ "$(wc -l <"$tmp/short")" -ge 6 ] && [ "$(wc -l <"$tmp/short")" -le 16 ]
     check "demo $kind: it says where the page is" grep -q "$page" "$tmp/short"
+    for name in $charts; do check "demo $kind: $name" grep -q "<figure id=\"$name\"" "$tmp/demo/$page"; done
+    check "demo $kind: a table behind every chart" [ "$(grep -c '<figure' "$tmp/demo/$page")" -le "$(grep -c '<table' "$tmp/demo/$page")" ]
+    look "$tmp/demo/$page" "$(grep -c '^<svg' "$tmp/demo/$page")" || seen=" (no browser starts here: nobody looked at the pages)"
     check "demo $kind: no escape codes" [ -z "$(tr -d '\040-\176\n\t' <"$tmp/e" | tr -d '\200-\377')" ]
 }
+seen=
+charts="image-waterfall image-sizes image-attacked image-gallery image-network image-attention image-loss"
 demo image report.html
 check "no attack beat a certificate" grep -q 'beat a certificate *0' "$tmp/short"
 check "the constant is a number" grep -Eq 'proved Lipschitz constant +[0-9.]+' "$tmp/short"
 check "the proof was checked" grep -q '^confirmed' "$tmp/o"
 printf 'the quick brown fox jumps over the lazy dog. %.0s' $(seq 400) >"$tmp/fox.txt"
+charts="frontier text-waterfall text-network text-attention text-free-sandwich text-free-heads text-free-growth text-free-attention"
 demo text text.html "$tmp/fox.txt"
 check "both losses" grep -Eq 'validation loss +[0-9.]+ +[0-9.]+' "$tmp/short"
+charts="forecast-column-0 forecast-column-1 forecast-column-2 forecast-loss"
 demo forecast forecast.html
 check "a proved distance" grep -Eq '^ +[0-9.]+ +proved' "$tmp/short"
 check "a demo nobody knows" sh -c '! tools/demo music 2>/dev/null'
 check "built-in images do where no others are" "$TAUT" train recipes/vit-fashion-lip.ini --out "$tmp/shapes" --set data.source=shapes \
     --set model.patch=8 --set train.steps=2
-finish "make demo"
+finish "make demo$seen"

@@ -21,7 +21,7 @@ check "277 windows" [ "$(json_get "$tmp/eval.json" windows)" = 277 ]
 check "as the summary says" near "$(json_get "$tmp/eval.json" mse)" "$(json_get "$run/summary.json" test_mse)" 1e-6
 check "draws" "$TAUT" eval "$run" --test --windows 4 --plot "$tmp/page.html"
 check "a page" grep -q "forecast" "$tmp/page.html"
-check "and pictures" [ -s "$tmp/column-2.svg" ]
+check "and pictures" [ -s "$tmp/forecast-column-2.svg" ]
 
 # how far a forecast can move: finite where the attention has a bound, and said not to be where it has none
 # shellcheck disable=SC2086

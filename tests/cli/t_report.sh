@@ -1,6 +1,7 @@
 #!/bin/sh
 # taut report: of a whole run, of a run cut short, of a damaged one; and its page in a real browser.
 . tests/cli/lib.sh
+. tests/cli/browser.sh
 # shellcheck disable=SC2086 # $small is many words
 "$TAUT" train $small --set train.eval_every=2 --out "$tmp/a&b" >/dev/null 2>&1
 "$TAUT" certify "$tmp/a&b" --n-ex 4 --out "$tmp/a&b/certificate.json" >/dev/null 2>&1
@@ -8,11 +9,13 @@
 "$TAUT" measure "$tmp/a&b" --lengths 4:12:4 --samples 2 --json >"$tmp/a&b/growth.json" 2>/dev/null
 echo '{"norm":"L2","n_ex":2,"clean_acc":1,"contradictions":0,"radii":[{"eps_value":0.1,"robust_acc":0.5,"certified_acc":0.5},
     {"eps_value":0.2,"robust_acc":0.5}]}' >"$tmp/a&b/attack.json"
+"$TAUT" measure "$tmp/a&b" --maps --tokens 8 --json >"$tmp/a&b/attention.json" 2>/dev/null
+"$TAUT" measure "$tmp/a&b" --network 3 --json >"$tmp/a&b/network.json" 2>/dev/null
 page=$tmp/report.html
 "$TAUT" report "$tmp/a&b" --out "$page" --svg "$tmp/svg" --json >"$tmp/o" 2>"$tmp/e"
 check "one object" json "$tmp/o"
 figures=$(json_get "$tmp/o" figures)
-check "figures" [ "$figures" -ge 9 ]
+check "figures" [ "$figures" -ge 13 ]
 check "each has its numbers" [ "$(grep -c '<figure' "$page")" = "$figures" ]
 charts=$((figures - 1)) # one of them is a table
 check "and a file" [ "$(find "$tmp/svg" -name '*.svg' | wc -l)" = "$charts" ]
@@ -37,29 +40,8 @@ check "no such run" refused "$tmp/nowhere"
 check "an output that cannot be written" refused "$tmp/cut" --out "$tmp/nowhere/x/report.html"
 check "a folder for pictures that cannot be made" refused "$tmp/cut" --out "$tmp/z.html" --svg "$page/svg"
 
-browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || {
-    finish "taut report (no browser here: the page was not looked at)"
-    exit
-}
-# The page in frames as wide as a phone and as a screen; what they hold is written into the document.
-cat >"$tmp/look.html" <<'HTML'
-<iframe id=w360 src=report.html width=360 height=800></iframe><iframe id=w1400 src=report.html width=1400 height=800></iframe>
-<pre id=said></pre><script>
-onload = () => { for (const w of [360, 1400]) { const d = document.getElementById('w' + w).contentDocument;
-  const out = [...d.querySelectorAll('svg')].filter(s => { const b = s.getBoundingClientRect(); return b.width < 100 || b.height < 40 || b.right > w }).length;
-  const text = [...d.querySelectorAll('svg')].filter(s => { const v = s.viewBox.baseVal; return [...s.querySelectorAll('text')].some(t => { const b = t.getBBox(); return !t.hasAttribute('transform') && (b.x < -1 || b.x + b.width > v.width + 1 || b.y + b.height > v.height + 1) }) }).length;
-  document.getElementById('said').textContent += `width${w} charts=${d.querySelectorAll('svg').length} out=${out} clipped=${text} over=${d.documentElement.scrollWidth - d.documentElement.clientWidth};` } }
-</script>
-HTML
-timeout 120 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --allow-file-access-from-files --enable-logging=stderr --v=0 \
-    --user-data-dir="$tmp/profile" --dump-dom "file://$tmp/look.html" >"$tmp/dom" 2>"$tmp/console"
-if [ ! -s "$tmp/dom" ]; then # in a container without what a browser needs
-    finish "taut report (the browser here does not start: the page was not looked at)"
-    exit
+if look "$page" "$charts"; then
+    finish "taut report"
+else
+    finish "taut report (no browser starts here: the page was not looked at)"
 fi
-grep -o 'width[0-9]* charts[^;]*;' "$tmp/dom" >"$tmp/said"
-for w in 360 1400; do
-    check "every chart fits at $w pixels: $(cat "$tmp/said")" grep -q "width$w charts=$charts out=0 clipped=0 over=0;" "$tmp/said"
-done
-check "no error in the console" [ -z "$(grep 'CONSOLE' "$tmp/console")" ]
-finish "taut report"

@@ -1,0 +1,65 @@
+/* A forecast as pictures (forecast.json, from taut eval --json): what was read, what came, what was said, and how far that can
+ * move when what was read moves. */
+#include <math.h>
+#include <stdio.h>
+
+#include "report/run.h"
+
+enum { ROWS = 2000 };
+
+static int take(double to[ROWS], const cJSON *list)
+{
+    int count = 0;
+    const cJSON *v;
+    cJSON_ArrayForEach(v, list) if (count < ROWS) to[count++] = cJSON_IsNumber(v) ? v->valuedouble : NAN;
+    return count;
+}
+
+/* The forecast plus and minus `moves`, around. */
+static int band(double x[2 * ROWS], double y[2 * ROWS], const double *at, const double *said, int count, double moves)
+{
+    for (int i = 0; i < count; i++) {
+        x[i] = x[2 * count - 1 - i] = at[i];
+        y[i] = said[i] + moves;
+        y[2 * count - 1 - i] = said[i] - moves;
+    }
+    return 2 * count;
+}
+
+static void column(taut_page *p, const cJSON *one, int index, const cJSON *all, const char *run)
+{
+    static double x[2 * ROWS], past[ROWS], came[ROWS], said[ROWS], bx[2 * ROWS], by[2 * ROWS];
+    const int seq = take(past, cJSON_GetObjectItemCaseSensitive(one, "read")),
+              ahead = take(came, cJSON_GetObjectItemCaseSensitive(one, "came")),
+              told = take(said, cJSON_GetObjectItemCaseSensitive(one, "said"));
+    const double moves = taut_report_number(all, "moves"), noise = taut_report_number(all, "noise");
+    char name[96], title[64], known[96], up[24], about[400];
+    for (int i = 0; i < seq + ahead; i++) x[i] = i - seq;
+    taut_plot plot = { .x_name = "rows from now", .y_name = "value, standardised", .count = 3 };
+    plot.series[0] = (taut_series){ "read", x, past, NULL, seq, TAUT_DRAW_LINE };
+    plot.series[1] = (taut_series){ "came", x + seq, came, NULL, ahead, TAUT_DRAW_LINE };
+    plot.series[2] = (taut_series){ "forecast", x + seq, said, NULL, told < ahead ? told : ahead, TAUT_DRAW_DASHED };
+    snprintf(about, sizeof about, "What the model read, what really came, and what it said would come.");
+    if (isfinite(moves)) {
+        taut_report_up(up, moves);
+        snprintf(known, sizeof known, "forecast can be, proved");
+        snprintf(
+            about, sizeof about,
+            "What the model read, what really came, and what it said would come; the band is proved: if no row it read "
+            "had been off by more than %g, no row of the forecast would have moved by more than %s.",
+            noise, up);
+        plot.series[plot.count++] = (taut_series){
+            known, bx, by, NULL, band(bx, by, x + seq, said, plot.series[2].count, moves), TAUT_DRAW_BAND
+        };
+    }
+    snprintf(name, sizeof name, "%.60s-column-%d", run, index);
+    snprintf(title, sizeof title, "Forecast of column %d", index);
+    taut_page_plot(p, name, title, about, &plot);
+}
+
+void taut_report_forecast(taut_page *p, const cJSON *f, const char *run)
+{
+    const cJSON *one;
+    int index = 0;
+    cJSON_ArrayForEach(one, cJSON_GetObjectItemCaseSensitive(f, "columns")) column(p, one, index++, f, run);
+}
