@@ -187,7 +187,7 @@ static void add_layer(taut_list *block, const taut_model_spec *s)
 static void add_attlip(taut_list *block, const taut_model_spec *s)
 {
     taut_list_add(block, "attn", taut_attlip(&s->attlip_spec));
-    if (s->attlip_turn) taut_list_add(block, "turn", taut_linear(s->width, s->width, false, TAUT_INIT_ORTHOGONAL, 1));
+    if (s->attlip_turn) taut_list_add(block, "turn", taut_linear_turn(s->width));
     if (s->norm != TAUT_NORM_NONE) taut_list_add(block, "norm1", taut_tree_norm(s));
 }
 

@@ -105,6 +105,13 @@ taut_module *taut_linear(int64_t out, int64_t in, bool bias, taut_init init, dou
     return &s->base;
 }
 
+taut_module *taut_linear_turn(int64_t width)
+{
+    taut_module *m = taut_linear(width, width, false, TAUT_INIT_ORTHOGONAL, 1);
+    if (m) ((linear *)m)->own.orthogonal = true;
+    return m;
+}
+
 taut_module *taut_linear_tied(taut_param *table, bool bias)
 {
     linear *s = taut_calloc(1, sizeof *s);

@@ -92,8 +92,9 @@ typedef struct taut_param {
     int64_t rows, cols; /* a matrix maps cols features to rows features: y = W x */
     taut_role role;
     taut_init init;
-    double gain;   /* standard deviation, every singular value, the largest one, or the constant */
-    int64_t parts; /* a matrix that is so many beside each other, equal blocks of rows (heads); 0: one */
+    double gain;     /* standard deviation, every singular value, the largest one, or the constant */
+    bool orthogonal; /* a square matrix that training keeps so */
+    int64_t parts;   /* a matrix that is so many beside each other, equal blocks of rows (heads); 0: one */
     taut_real *value, *grad;
     const struct taut_param *above; /* a number that training keeps at or above ||above||^2; or NULL */
 } taut_param;
@@ -182,6 +183,7 @@ static inline const double *taut_ref_values(const taut_param *p) { return (const
 /* Constructors.  NULL when memory is out.  A combinator owns its children from the call on, even if it
  * fails, and a NULL child makes a NULL parent: a nested build needs one check, at the end. */
 taut_module *taut_linear(int64_t out, int64_t in, bool bias, taut_init init, double gain);
+taut_module *taut_linear_turn(int64_t width); /* square, without bias, orthogonal from the start and while it trains */
 taut_module *taut_linear_tied(taut_param *table, bool bias); /* y = table x: shares, does not own */
 const taut_param *taut_linear_weight(const taut_module *);   /* W of a linear module */
 taut_module *taut_pointwise(taut_curve, double factor);      /* y = factor * f(x) */

@@ -22,7 +22,7 @@ static double row_cap(const taut_model *m, const taut_constrain_spec *s, const t
 static int64_t need(const taut_model *m, const taut_constrain_spec *s, const taut_param *p)
 {
     if (is_table(p)) return row_cap(m, s, p) > 0 ? p->rows * (p->cols + 1) : 0;
-    return p->role == TAUT_MATRIX && s->method != TAUT_FREE ? taut_hold_work(p->rows, p->cols) : 0;
+    return p->orthogonal || (p->role == TAUT_MATRIX && s->method != TAUT_FREE) ? taut_hold_work(p->rows, p->cols) : 0;
 }
 
 static int64_t longest(const taut_model *m, const taut_constrain_spec *s)
@@ -110,6 +110,7 @@ static void tame(taut_hold h)
     if (size > most) h.k->axpby(h.w, most / size, h.w, 0, len);
 }
 
+/* cap times the nearest orthogonal matrix */
 static void bjorck(taut_hold h)
 {
     taut_bjorck(h.k, h.w, h.work.data, h.rows, h.cols, TAUT_BJORCK_STEPS);
@@ -165,9 +166,12 @@ static void constrain_all(const taut_constrainer *c, double lr)
         const taut_param *p = m->weight[i].param;
         const double cap = is_table(p) ? row_cap(m, s, p) : taut_cap_of(s, m->weight[i].path);
         if (is_table(p) && cap > 0) taut_cap_rows(m->k, p->value, p->rows, p->cols, cap, work);
-        if (p->role != TAUT_MATRIX || (cap == 0 && s->method != TAUT_SPECTRAL_DECAY)) continue;
-        constrain(c, (taut_hold){ m->k, p->value, p->rows, p->cols, cap, work, c->start, (int)s->iterations },
-                  lr * c->share[i]);
+        taut_hold h = { m->k, p->value, p->rows, p->cols, cap, work, c->start, (int)s->iterations };
+        if (p->orthogonal) { /* whatever the method and its caps */
+            h.cap = 1;
+            bjorck(h);
+        } else if (p->role == TAUT_MATRIX && (cap > 0 || s->method == TAUT_SPECTRAL_DECAY))
+            constrain(c, h, lr * c->share[i]);
     }
 }
 

@@ -72,7 +72,7 @@ static bool is_head(const taut_model *m, const taut_weight *w)
 
 static bool is_any(const taut_model *m, const taut_weight *w)
 {
-    return w->param->role == TAUT_MATRIX || (m->spec.tied && w->param == &m->embed);
+    return (w->param->role == TAUT_MATRIX && !w->param->orthogonal) || (m->spec.tied && w->param == &m->embed);
 }
 
 static taut_up try_factor(taut_enforcer *e, choice chosen, double c)
