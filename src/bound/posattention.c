@@ -1,8 +1,10 @@
 /* The map is linear in x up to b_O.  In the max-token norm a mean is no longer than the longest of what it is taken of,
  * so the heads side by side are at most sqrt(sum_h (g_h ||W_V^h||)^2) times as long, and
  *     tokens  Lip = ||W_O|| sqrt(sum_h (g_h ||W_V^h||)^2),    |y| <= Lip X + |b_O|.
- * In flat, q^h acts on the tokens with ||q^h||_2^2 <= ||q^h||_1 ||q^h||_inf = (largest column sum c_h) * 1, and
- *     flat    Lip = ||W_O|| sqrt(sum_h (g_h ||W_V^h||)^2 c_h).
+ * In flat, q^h acts on the tokens with ||q^h||_2^2 <= ||q^h||_1 ||q^h||_inf = (largest column sum c_h) * 1.  The heads side by
+ * side are A = [g_h q^h (x) W_V^h]_h, and A^T A = sum_h g_h^2 q^hT q^h (x) W_V^hT W_V^h <= I (x) sum_h g_h^2 c_h W_V^hT W_V^h, so
+ *     flat    Lip = ||W_O|| ||[g_h sqrt(c_h) W_V^h]_h||,    the scaled heads below each other: sqrt(H) less than head by head.
+ * On a torus every row of q^h is a shift of the first and every column too: c_h = 1.
  *
  * Column sums.  With a_k = exp(w[k]) causal rows have q_ij = a_{i-j} / Z_i, Z_i = a_0 + ... + a_i, which grows with i, so
  *     sum_i q_ij = sum_k a_k / Z_{k+j} <= sum_k a_k / Z_k,   column 0: the largest, and n numbers are enough.
@@ -60,6 +62,7 @@ static taut_up up_any_column(const column *c, int64_t n, int64_t zero)
 taut_up up_posattention_column(const taut_posattention_weights *w, int64_t head)
 {
     const double *logit = w->table + head * w->span;
+    if (w->torus) return isfinite(range_max(logit, w->span)) ? (taut_up){ 1 } : UP_NONE;
     column c = { taut_malloc((size_t)w->span * sizeof *c.a), taut_malloc((size_t)w->span * sizeof *c.b),
                  taut_malloc((size_t)(w->tokens + 1) * sizeof *c.z) };
     double most = -INFINITY;
@@ -77,24 +80,45 @@ taut_up up_posattention_column(const taut_posattention_weights *w, int64_t head)
     return sum;
 }
 
-taut_posattention_bound up_posattention(const taut_posattention_weights *w, bool flat, taut_up size, taut_ledger *l)
+/* ||[s_h W^h]_h||; each product is rounded once. */
+static taut_up up_joint(const taut_posattention_weights *w, const taut_up *s)
+{
+    const int64_t len = w->width * w->width, head = len / w->heads;
+    double *m = taut_malloc((size_t)len * sizeof *m);
+    if (!m) return UP_NONE;
+    for (int64_t i = 0; i < len; i++) m[i] = s[i / head].v * w->wv[i];
+    const taut_up rounded = up_add(up_mul((taut_up){ 0x1p-52 }, up_norm_frobenius(m, len)),
+                                   up_mul((taut_up){ 0x1p-1073 }, up_int(w->width)));
+    const taut_up norm = up_norm(m, w->width, w->width);
+    free(m);
+    return up_add(norm, rounded);
+}
+
+/* Head h's numbers; the answer is g_h sqrt(c_h), or g_h where columns do not count. */
+static taut_up up_head(const taut_posattention_weights *w, int64_t h, bool flat, taut_up *mean, taut_ledger *l)
 {
     const int64_t dh = w->width / w->heads;
-    taut_up all = UP_ZERO, mean = UP_ZERO; /* sums of squares, in the norm asked for and in tokens */
-    const bool known = isfinite(range_max(w->table, w->heads * w->span));
-    for (int64_t h = 0; h < w->heads; h++) {
-        ledger_open(l, "head");
-        ledger_exact(l, "index", (double)h);
-        const taut_up v = ledger_note(l, "norm", up_norm(w->wv + h * dh * w->width, dh, w->width));
-        const taut_up root = up_mul(up_exact(w->gain[h]), v), square = up_mul(root, root);
-        mean = up_add(mean, square);
-        all = up_add(all, flat ? up_mul(square, ledger_note(l, "column", up_posattention_column(w, h))) : square);
-        ledger_close(l);
-    }
+    ledger_open(l, "head");
+    ledger_exact(l, "index", (double)h);
+    const taut_up v = ledger_note(l, "norm", up_norm(w->wv + h * dh * w->width, dh, w->width));
+    const taut_up gain = up_exact(w->gain[h]), root = up_mul(gain, v);
+    *mean = up_add(*mean, up_mul(root, root));
+    const taut_up s = flat ? up_mul(gain, up_sqrt(ledger_note(l, "column", up_posattention_column(w, h)))) : gain;
+    ledger_close(l);
+    return s;
+}
+
+taut_posattention_bound up_posattention(const taut_posattention_weights *w, bool flat, taut_up size, taut_ledger *l)
+{
+    taut_up mean = UP_ZERO, *s = taut_malloc((size_t)w->heads * sizeof *s); /* mean: a sum of squares, in tokens */
+    const bool known = s && isfinite(range_max(w->table, w->heads * w->span)) && (!w->torus || w->span == w->tokens);
+    for (int64_t h = 0; s && h < w->heads; h++) s[h] = up_head(w, h, flat, &mean, l);
+    const taut_up joint = !s ? UP_NONE : flat ? ledger_note(l, "joint", up_joint(w, s)) : up_sqrt(mean);
     const taut_up o = ledger_note(l, "out_norm", up_norm(w->wo, w->width, w->width));
     const taut_up bias = ledger_note(l, "bias", w->bo ? up_norm_frobenius(w->bo, w->width) : UP_ZERO);
     const taut_up still = up_mul(o, up_sqrt(mean));
-    return (taut_posattention_bound){ known ? up_mul(o, up_sqrt(all)) : UP_NONE,
+    free(s);
+    return (taut_posattention_bound){ known ? up_mul(o, joint) : UP_NONE,
                                       known ? up_add(up_mul(still, size), bias) : UP_NONE };
 }
 

@@ -12,6 +12,7 @@ typedef struct {
     const double *table, *gain; /* (heads, span) logits; one number a head */
     int64_t span;               /* query i and key j meet in column i - j, or i - j + span/2 where not causal */
     bool causal;
+    bool torus; /* tokens on a torus: span of them, always */
 } taut_posattention_weights;
 
 typedef struct {

@@ -43,7 +43,7 @@ static double longest(ck_mat m, int64_t dh)
 
 static double logit(const attention *a, int64_t h, int64_t i, int64_t j)
 {
-    if (!a->q.v) return ck_logits(a->n, h, i)[-j];
+    if (!a->q.v) return ck_logit(a->n, h, i, j);
     const double *q = a->q.v + i * a->q.ld + h * a->dh, *k = a->k.v + j * a->k.ld + h * a->dh;
     const double slope = a->alibi ? exp2(-8 * (double)(h + 1) / (double)a->heads) : 0;
     double sum = 0, own = 0;

@@ -61,7 +61,8 @@ typedef struct {
 } ck_fields;
 
 /* prove: what the rule makes of the stated numbers, once they are confirmed, if every token has size <= x.  run: the
- * forward pass.  A constant is a float32 number; with # a whole number >= 1, with ? 0 or 1, with ~ any number; curve is a word.
+ * forward pass.  A constant is a float32 number; with # a whole number >= 1, with + one or, absent, 0,
+ * with ? 0 or 1, with ~ any number; curve is a word.
  * A shape's letters: d is the width that comes in, o what goes out, t the tokens, others as they are; a tensor's name with
  * = is a list in the tree, one with ? may be absent. */
 typedef struct ck_rule {
@@ -120,7 +121,7 @@ ck_bound ck_attention(ck_fields *f, ck_node *n, double x);
 ck_bound ck_l2attention(ck_fields *f, ck_node *n, double x);
 bool ck_table_fits(const ck_node *n); /* posattention.c */
 ck_bound ck_posattention(ck_fields *f, ck_node *n, double x);
-const double *ck_logits(const ck_node *n, int64_t h, int64_t i);
+double ck_logit(const ck_node *n, int64_t h, int64_t i, int64_t j);
 ck_mat ck_gains(ck *c, const ck_node *n);
 void ck_attend(ck *c, const ck_node *n, ck_mat *x); /* attend.c: of all three */
 bool ck_attlip_fits(const ck_node *n);              /* attlip.c */

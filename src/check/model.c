@@ -39,13 +39,15 @@ static ck_mat tensor(ck *c, const char *name)
 static double constant(ck_fields *f, const char *name)
 {
     static const char *const curves[] = { "gelu", "gelu_tanh", "relu", "silu", "tanh", "abs" };
-    const char *key = name + (*name == '#' || *name == '?' || *name == '~');
+    const char *key = name + (*name == '#' || *name == '?' || *name == '~' || *name == '+');
     const cJSON *found = ck_take(f, key);
+    if (*name == '+' && !found) return 0;
     const double v = cJSON_GetNumberValue(found);
     for (int i = 0; i < 6 && strcmp(key, "curve") == 0 && cJSON_IsString(found); i++)
         if (strcmp(found->valuestring, curves[i]) == 0) return i;
     if (!(fabs(v) < 0x1p100) || strcmp(key, "curve") == 0 || (*name == '?' && v != 0 && v != 1) ||
-        (*name == '#' && !(v >= 1 && v < 0x1p31 && v == floor(v))) || (name == key && v != (double)(float)v))
+        ((*name == '#' || *name == '+') && !(v >= 1 && v < 0x1p31 && v == floor(v))) ||
+        (name == key && v != (double)(float)v))
         ck_fail(f->c, "%s (%s): %s is missing or not known", f->path, f->part, key);
     return v;
 }
@@ -85,7 +87,8 @@ static int64_t leave(ck *c, const ck_node *n, int64_t d)
     if (n->rule->fits && !n->rule->fits(n))
         ck_fail(c, "%s: its constants or weights do not fit the rule %s", n->path, n->rule->name);
     if (ck_is(n, "prefix")) c->tokens++;
-    if (ck_is(n, "pool")) c->tokens = 1;
+    if (ck_is(n, "concat")) d *= c->tokens;
+    if (ck_is(n, "pool") || ck_is(n, "concat")) c->tokens = 1;
     if (!ck_is(n, "pixels")) return d;
     c->tokens = (int64_t)(n->k[0] / n->k[2] * (n->k[1] / n->k[3]));
     return d / c->tokens;

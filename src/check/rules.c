@@ -213,6 +213,20 @@ static ck_bound pool(ck_fields *f, ck_node *n, double x)
     return (ck_bound){ f->c->out->flat && n->k[0] != 0 ? ck_over(1, ck_below(sqrt((double)n->tokens))) : 1, x };
 }
 
+/* All T tokens as one: as long as they are together. */
+static ck_bound concat(ck_fields *f, ck_node *n, double x)
+{
+    const double root = sqrt((double)n->tokens);
+    return (ck_bound){ f->c->out->flat ? 1 : root, root * x };
+}
+
+static void run_concat(ck *c, const ck_node *n, ck_mat *x)
+{
+    ck_mat y = ck_new(c, 1, n->tokens * n->width);
+    for (int64_t i = 0; i < y.cols; i++) y.v[i] = x->v[i / x->cols * x->ld + i % x->cols];
+    *x = y;
+}
+
 /* Patches and the pixels of one, both by rows. */
 static void run_pixels(ck *c, const ck_node *n, ck_mat *x)
 {
@@ -307,7 +321,7 @@ const ck_rule ck_rules[] = {
     { "cosattention", ck_attention, ck_attend, ck_heads_fit, { HEADS, "eps", "?values" }, { WEIGHTS, BIASES } },
     { "l2attention", ck_l2attention, ck_attend, ck_heads_fit, { "#heads", "?tied" },
       { { "q.weight", "dd" }, { "v.weight", "dd" }, { "o.weight", "dd" } } },
-    { "posattention", ck_posattention, ck_attend, ck_table_fits, { "#heads", "?causal", "?far" },
+    { "posattention", ck_posattention, ck_attend, ck_table_fits, { "#heads", "?causal", "?far", "+row" },
       { { "v.weight", "dd" }, { "o.weight", "dd" }, { "?o.bias", "d" }, { "distance.weight", "hs" } } },
     { "attlip", ck_attlip, ck_solve, ck_attlip_fits, { "#heads", "eta", "tol", "?reflected", "~steps" },
       { { "weight", "hd" }, { "?root", "1" } } },
@@ -315,5 +329,6 @@ const ck_rule ck_rules[] = {
       { { "=scale", "c" }, { "=shift", "c" } } },
     { "prefix", prefix, run_prefix, NULL, { 0 }, { { "weight", "d" } } },
     { "pool", pool, run_pool, NULL, { "?mean" }, { { 0 } } },
+    { "concat", concat, run_concat, NULL, { 0 }, { { 0 } } },
     { NULL, NULL, NULL, NULL, { 0 }, { { 0 } } },
 };

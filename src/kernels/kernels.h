@@ -46,13 +46,22 @@ typedef struct {
 } taut_group;
 /* Attention by position alone: query i looks at key j with a weight that only i and j decide,
  *     p^h_ij = gain_h exp(w[h][c]) / sum over the keys of i of exp(w[h][c']),  c = i - j, or i - j + span/2 where keys
- * may also come after their query.  One p serves every example. */
+ * may also come after their query.  On a torus, tokens row by row, c is the shift from j to i: (rows down) row + columns to
+ * the right, both counted round.  One p serves every example. */
 typedef struct {
     int64_t n, heads, t, dh;
-    int64_t span;       /* columns of w; at least t, and where not causal odd and at least 2t - 1 */
+    int64_t span;       /* columns of w; at least t, and where not causal odd and at least 2t - 1; on a torus t */
     bool causal;        /* p_ij = 0 for j > i */
+    int64_t row;        /* tokens in a row of the torus, a divisor of t; 0: no torus */
     const double *gain; /* one a head, above 0 */
 } taut_distance;
+/* The column of w where query i meets key j. */
+static inline int64_t taut_distance_column(const taut_distance *a, int64_t i, int64_t j)
+{
+    if (a->row == 0) return i - j + (a->causal ? 0 : a->span / 2);
+    const int64_t rows = a->t / a->row, down = i / a->row - j / a->row, right = i % a->row - j % a->row;
+    return (down < 0 ? down + rows : down) * a->row + (right < 0 ? right + a->row : right);
+}
 
 /* ProbSparse attention (Informer): only `top` queries of a head look, all others take what every key gives alike.
  * Arrays as in taut_attn.  Which keys a query is judged by is a function of (key, query, draw) alone. */

@@ -61,12 +61,30 @@ static void peaks(double *w, const taut_param *p)
     }
 }
 
+/* Minus five a step from where the head looks: at its own token, then at the eight around it, again and again. */
+static void torus_peaks(double *w, const taut_param *p)
+{
+    static const int64_t look[9][2] = { { 0, 0 }, { 0, 1 },  { 1, 0 },   { 0, -1 }, { -1, 0 },
+                                        { 1, 1 }, { 1, -1 }, { -1, -1 }, { -1, 1 } };
+    const int64_t row = (int64_t)p->gain, rows = p->cols / row;
+    for (int64_t i = 0; i < p->rows * p->cols; i++) {
+        const int64_t *at = look[i / p->cols % 9], c = i % p->cols;
+        const int64_t down = (c / row - at[0] + rows) % rows, right = (c % row - at[1] + row) % row;
+        const int64_t steps = (2 * down > rows ? rows - down : down) + (2 * right > row ? row - right : right);
+        w[i] = fmax(-12, -5 * (double)steps);
+    }
+}
+
 static void fill(double *w, const taut_param *p, uint64_t key, double *work)
 {
     const int64_t len = p->rows * p->cols;
     const bool spectral = p->init == TAUT_INIT_SPECTRAL, random = spectral || p->init == TAUT_INIT_NORMAL;
     if (p->init == TAUT_INIT_ORTHOGONAL) {
         orthogonal(w, p, key, work);
+        return;
+    }
+    if (p->init == TAUT_INIT_TORUS) {
+        torus_peaks(w, p);
         return;
     }
     if (p->init == TAUT_INIT_NEAR || p->init == TAUT_INIT_FAR) {

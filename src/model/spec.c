@@ -102,6 +102,8 @@ static void read_others(taut_model_spec *s, taut_config *cfg)
     s->l2_free = attention == 6;
     s->attlip = attention == 7;
     s->probsparse = attention == 8;
+    if (s->position && s->arch == TAUT_ARCH_VIT && taut_config_has(cfg, "model.torus"))
+        s->torus = taut_config_bool(cfg, "model.torus", false) ? s->image.width / s->image.patch : 0;
     s->attention_blocks = s->depth;
     if (taut_config_has(cfg, "model.attention_blocks"))
         s->attention_blocks = taut_config_int(cfg, "model.attention_blocks", s->depth, 0, s->depth);
@@ -133,6 +135,10 @@ static taut_status check_others(const taut_model_spec *s, double factor)
                          "model.attention = position keeps heads * context^2 numbers a block: "
                          "model.context = %lld is too much",
                          (long long)s->context);
+    if (s->torus && (s->class_token || s->distilled))
+        return taut_fail(TAUT_BAD_CONFIG,
+                         "model.torus = true has a place for patches only: use model.pool = concat or mean "
+                         "without model.class_token");
     if (residual_layer && s->bare_mlp)
         return taut_fail(TAUT_BAD_CONFIG, "model.mlp_block = potential or sll is the residual itself: "
                                           "model.mlp_residual = false cannot be");

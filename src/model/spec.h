@@ -23,6 +23,7 @@ typedef struct {
     int64_t decoder_depth;
     bool distil;                /* between two of its encoder's blocks the tokens are halved */
     bool pool_mean, final_norm; /* of a ViT: the mean of all tokens, or a class token; a norm before it */
+    bool pool_concat;           /* of a ViT: all tokens side by side in the place of the mean */
     bool class_token;           /* of a ViT: it has one, also where the mean is read */
     bool distilled;             /* of a ViT: a second token behind the class token, read by no head (DeiT) */
     taut_norm_kind norm;
@@ -44,6 +45,7 @@ typedef struct {
     double cosine_tau, cosine_eps, cosine_nu;
     bool cosine_values;
     bool position;         /* attention by position alone */
+    int64_t torus;         /* its tokens lie on a torus in rows of so many; 0: on a line */
     bool plash, clustered; /* attention in linear time, in the place of softmax attention */
     bool probsparse;       /* attention of a few queries, of a forecaster */
     int64_t sparse_factor;

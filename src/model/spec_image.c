@@ -84,8 +84,10 @@ taut_status taut_spec_read_patches(taut_model_spec *s, taut_config *cfg)
     const taut_status image = read_image(s, cfg);
     taut_pixels_spec *i = &s->image;
     i->patch = taut_config_int(cfg, "model.patch", 4, 1, 1 << 12);
-    s->pool_mean = taut_config_choice(cfg, "model.pool", "class|mean", 0);
-    s->class_token = !s->pool_mean;
+    const int pool = taut_config_choice(cfg, "model.pool", "class|mean|concat", 0);
+    s->pool_mean = pool == 1;
+    s->pool_concat = pool == 2;
+    s->class_token = pool == 0;
     if (taut_config_has(cfg, "model.class_token"))
         s->class_token = taut_config_bool(cfg, "model.class_token", s->class_token);
     if (taut_config_has(cfg, "model.distilled")) s->distilled = taut_config_bool(cfg, "model.distilled", false);
@@ -93,9 +95,9 @@ taut_status taut_spec_read_patches(taut_model_spec *s, taut_config *cfg)
     if (!image && (i->height % i->patch || i->width % i->patch))
         return taut_fail(TAUT_BAD_CONFIG, "model.patch = %lld does not divide an image of %lld x %lld",
                          (long long)i->patch, (long long)i->height, (long long)i->width);
-    if (!image && !s->class_token && !s->pool_mean)
+    if (!image && !s->class_token && pool == 0)
         return taut_fail(TAUT_BAD_CONFIG, "model.pool = class reads a token that model.class_token = false leaves out");
-    if (!image && s->distilled && s->pool_mean)
+    if (!image && s->distilled && pool != 0)
         return taut_fail(TAUT_BAD_CONFIG, "model.distilled = true is a second token behind model.pool = class");
     return image;
 }

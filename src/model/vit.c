@@ -1,4 +1,5 @@
-/* ViT: patches of an image as tokens, blocks that see both ways, one token read out.
+/* ViT: patches of an image as tokens, blocks that see both ways, one token read out: the first, the mean, or all of them side
+ * by side.
  *     body(x) = pool(norm(blocks([cls, W patches(x) + b] + pos)))      (norm if final_norm; cls if class_token)
  * A distilled one (DeiT) has a second token: [cls, dist, W patches(x) + b]. */
 #include "model/tree.h"
@@ -15,6 +16,6 @@ taut_module *taut_vit(const taut_model_spec *s)
     taut_tree_begin(&l, s);
     taut_list_add(&l, "block", taut_tree_blocks(s, false));
     if (s->final_norm) taut_list_add(&l, "norm", taut_tree_norm(s));
-    taut_list_add(&l, "pool", s->pool_mean ? taut_pool_mean() : taut_pool_first());
+    taut_list_add(&l, "pool", s->pool_mean ? taut_pool_mean() : s->pool_concat ? taut_concat() : taut_pool_first());
     return taut_list_sequence(&l);
 }

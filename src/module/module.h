@@ -86,6 +86,7 @@ typedef enum {
     TAUT_INIT_CONSTANT,
     TAUT_INIT_NEAR, /* row h has a peak where a query looks taut_offset(h) back; gain: the column of distance 0 */
     TAUT_INIT_FAR,
+    TAUT_INIT_TORUS, /* row h has a peak at the head's own token or a neighbour of it; gain: tokens in a row of the torus */
 } taut_init;
 typedef struct taut_param {
     const char *name;
@@ -204,6 +205,7 @@ typedef struct {
 taut_module *taut_pixels_module(const taut_pixels_spec *); /* an image to normalised patches */
 taut_module *taut_pool_mean(void);
 taut_module *taut_pool_first(void);
+taut_module *taut_concat(void);                         /* all tokens side by side as one */
 taut_module *taut_tokens(int64_t first, int64_t count); /* those tokens alone */
 taut_module *
 taut_neighbours(int64_t cols); /* the first cols features of the token before, its own, those after; then the rest */
@@ -360,7 +362,8 @@ taut_module *taut_attlip(const taut_attlip_spec *); /* prox of a convex potentia
 typedef struct {
     int64_t width, heads, context; /* at most so many tokens */
     bool causal, bias;
-    bool far; /* heads start looking 0, 2, 4, 8, ... tokens away instead of 0, 1, 2, 3, ... */
+    bool far;    /* heads start looking 0, 2, 4, 8, ... tokens away instead of 0, 1, 2, 3, ... */
+    int64_t row; /* > 0: the tokens, always `context` of them, lie on a torus in rows of so many; g_h = 1 */
     double gain, out_gain;
     taut_init init;
 } taut_posattention_spec;

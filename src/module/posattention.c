@@ -1,7 +1,7 @@
 /* Attention by position alone:
  *     v = W_V x,   o_i^h = g_h sum_j q^h_ij v_j^h,   y = W_O o + b_O
  * q^h_ij = softmax over the keys of i of w[h][i - j], a learned table of logits by distance; g_h a constant.  The input
- * decides nothing but the values, so the map is affine.
+ * decides nothing but the values, so the map is affine.  On a torus i - j is a shift round it, and all tokens are there.
  *
  * jvp    the same maps on tangents, without b_O
  * vjp    the same maps backwards;  gw by the adjoint of the softmax
@@ -45,6 +45,7 @@ static kept kept_at(const posattention *s, taut_point at)
                            .dh = in.d / s->spec.heads,
                            .span = s->table.cols,
                            .causal = s->spec.causal,
+                           .row = s->spec.row,
                            .gain = s->gain };
     return t;
 }
@@ -52,7 +53,8 @@ static kept kept_at(const posattention *s, taut_point at)
 static taut_plan posattention_plan(const taut_module *m, taut_shape in)
 {
     const posattention *s = (const posattention *)m;
-    TAUT_CHECK(in.d == s->spec.width && in.t <= s->spec.context, "posattention: shape of the input");
+    TAUT_CHECK(in.d == s->spec.width && in.t <= s->spec.context && (!s->spec.row || in.t == s->spec.context),
+               "posattention: shape of the input");
     const int64_t both = 2 * taut_len(in) + weights_len(s, in);
     return (taut_plan){ in, both, both };
 }
@@ -139,7 +141,8 @@ static taut_bound posattention_bound(const taut_module *m, taut_region in)
                                           .table = taut_ref_values(&s->table),
                                           .gain = s->gain,
                                           .span = s->table.cols,
-                                          .causal = s->spec.causal };
+                                          .causal = s->spec.causal,
+                                          .torus = s->spec.row > 0 };
     const taut_posattention_bound b = up_posattention(&w, in.norm == TAUT_NORM_FLAT, in.size, in.ledger);
     return (taut_bound){ b.lip, region_after(in, b.growth, up_round_posattention(&w, in.size)) };
 }
@@ -150,6 +153,7 @@ static void posattention_describe(const taut_module *m, taut_ledger *l)
     ledger_exact(l, "heads", (double)s->heads);
     ledger_exact(l, "causal", s->causal);
     ledger_exact(l, "far", s->far);
+    if (s->row) ledger_exact(l, "row", (double)s->row);
 }
 
 static void posattention_params(taut_module *m, taut_visitor *v)
@@ -175,26 +179,34 @@ static const taut_module_ops posattention_ops = {
 
 taut_module *taut_posattention(const taut_posattention_spec *spec)
 {
-    const int64_t d = spec->width, zero = spec->causal ? 0 : spec->context - 1;
+    const bool torus = spec->row > 0;
+    const int64_t d = spec->width, zero = spec->causal || torus ? 0 : spec->context - 1;
     TAUT_CHECK(spec->heads > 0 && d % spec->heads == 0, "posattention: width must be a multiple of heads");
+    TAUT_CHECK(!torus || (!spec->causal && !spec->far && spec->context % spec->row == 0), "posattention: its torus");
     posattention *s = taut_calloc(1, sizeof *s + (size_t)spec->heads * sizeof *s->gain);
     if (!s) return NULL;
     s->base.ops = &posattention_ops;
     s->spec = *spec;
     const taut_init out_init = spec->out_gain == 0 ? TAUT_INIT_ZERO : spec->init;
-    s->v = (taut_param){
-        .name = "v.weight", .rows = d, .cols = d, .init = spec->init, .gain = spec->gain, .parts = spec->heads
-    };
+    /* the norm tokens looks at each head alone; a torus is for flat, where they count together */
+    s->v = (taut_param){ .name = "v.weight",
+                         .rows = d,
+                         .cols = d,
+                         .init = spec->init,
+                         .gain = spec->gain,
+                         .parts = torus ? 0 : spec->heads };
     s->o = (taut_param){ .name = "o.weight", .rows = d, .cols = d, .init = out_init, .gain = spec->out_gain };
     s->bias = (taut_param){ .name = "o.bias", .rows = 1, .cols = d, .role = TAUT_VECTOR };
     s->table = (taut_param){ .name = "distance.weight",
                              .rows = spec->heads,
                              .cols = zero + spec->context,
                              .role = TAUT_LOGITS,
-                             .init = spec->far ? TAUT_INIT_FAR : TAUT_INIT_NEAR,
-                             .gain = (double)zero };
+                             .init = torus       ? TAUT_INIT_TORUS
+                                     : spec->far ? TAUT_INIT_FAR
+                                                 : TAUT_INIT_NEAR,
+                             .gain = (double)(torus ? spec->row : zero) };
     for (int64_t h = 0; h < spec->heads; h++)
-        s->gain[h] = as_float(1 / sqrt(1 + (double)taut_offset(h, spec->far, spec->context)));
+        s->gain[h] = torus ? 1 : as_float(1 / sqrt(1 + (double)taut_offset(h, spec->far, spec->context)));
     return &s->base;
 }
 

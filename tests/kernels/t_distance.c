@@ -7,6 +7,12 @@ static const double gains[] = { 1, 0.5, 0.25, 2, 3 };
 static taut_distance any(int64_t n, int64_t t)
 {
     taut_distance a = { .n = n, .heads = rng_int(1, 5), .t = t, .dh = rng_int(1, 9), .gain = gains };
+    if (t > 0 && rng_int(0, 2) == 0) {
+        a.row = rng_int(1, t);
+        while (t % a.row) a.row--;
+        a.span = t;
+        return a;
+    }
     a.causal = rng_int(0, 1);
     a.span = a.causal ? t + rng_int(0, 3) : 2 * (t + rng_int(0, 3)) - 1;
     if (a.span < 1) a.span = 1;
@@ -23,6 +29,11 @@ static void rows_are_probabilities(const pair *p, const taut_distance *a)
             sum += x;
         }
         CHECK_NEAR(sum, a->gain[r / a->t], 1e-14 * (double)(a->t + 8), "a row sums to its gain");
+    }
+    for (int64_t c = 0; a->row && c < a->heads * a->t; c++) {
+        double sum = 0;
+        for (int64_t i = 0; i < a->t; i++) sum += p->d[(c / a->t * a->t + i) * a->t + c % a->t];
+        CHECK_NEAR(sum, a->gain[c / a->t], 1e-14 * (double)(a->t + 8), "on a torus a column does too");
     }
 }
 

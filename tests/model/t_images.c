@@ -120,8 +120,9 @@ static void constants(void)
         VIT,
         VIT "norm = centernorm\nattention = cosine\nresidual = convex\n",
         VIT "norm_place = post\nfinal_norm = true\n",
+        VIT "norm = none\nresidual = convex\nattention = position\ntorus = true\npool = concat\n",
     };
-    for (int k = 0; k < 6; k++) {
+    for (int k = 0; k < 7; k++) {
         taut_model *m = model_of(text[k], "ref", false);
         taut_pass *p = NULL;
         const double lip = taut_model_bound(m, TAUT_NORM_FLAT).lip.v;
@@ -218,6 +219,9 @@ static void refused(void)
         "arch = vit\nnorm = none\nfinal_norm = true",
         "arch = vit\nhidden = 3",
         "arch = vit\ntied = true",
+        "arch = vit\nattention = position\ntorus = true", /* a class token has no place on it */
+        "arch = vit\ntorus = true\npool = mean",          /* softmax attention has no table */
+        "arch = vit\npool = all",
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char text[256];

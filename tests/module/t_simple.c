@@ -15,7 +15,8 @@ static taut_module *any_dropout(taut_shape in)
 static taut_module *any_pool(taut_shape in)
 {
     (void)in;
-    return rng_int(0, 1) ? taut_pool_mean() : taut_pool_first();
+    const int kind = rng_int(0, 2);
+    return kind == 0 ? taut_pool_mean() : kind == 1 ? taut_pool_first() : taut_concat();
 }
 
 static void attained(taut_module *m)
@@ -60,6 +61,7 @@ int main(void)
     attained(taut_dropout(0.3, 1));
     attained(taut_pool_mean());
     attained(taut_pool_first());
+    attained(taut_concat());
     coins();
     return test_end("simple", "worst slope / bound = %.6f", law_worst);
 }

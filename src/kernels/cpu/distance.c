@@ -19,23 +19,18 @@ enum { ROWS = 64 };
 
 static int64_t keys_of(const taut_distance *a, int64_t i) { return a->causal ? i + 1 : a->t; }
 
-/* The column where query i meets key 0; key j is j places before. */
-static int64_t column(const taut_distance *a, int64_t h, int64_t i)
-{
-    return h * a->span + i + (a->causal ? 0 : a->span / 2);
-}
-
 void CPU(distance_softmax)(taut_real *p_, const taut_real *w_, const taut_distance *a)
 {
 #pragma omp parallel for schedule(static) if (a->heads * a->t > 16)
     for (int64_t row = 0; row < a->heads * a->t; row++) {
         const int64_t h = row / a->t, i = row % a->t, keys = keys_of(a, i);
-        const float *w = (const float *)w_ + column(a, h, i);
+        const float *w = (const float *)w_ + h * a->span;
         float *p = (float *)p_ + row * a->t;
         double most = -INFINITY, sum = 0;
-        for (int64_t j = 0; j < keys; j++) most = w[-j] > most ? w[-j] : most;
-        for (int64_t j = 0; j < keys; j++) sum += exp(w[-j] - most);
-        for (int64_t j = 0; j < keys; j++) p[j] = (float)(a->gain[h] * (exp(w[-j] - most) / sum));
+        for (int64_t j = 0; j < keys; j++) p[j] = w[taut_distance_column(a, i, j)];
+        for (int64_t j = 0; j < keys; j++) most = p[j] > most ? p[j] : most;
+        for (int64_t j = 0; j < keys; j++) sum += exp(p[j] - most);
+        for (int64_t j = 0; j < keys; j++) p[j] = (float)(a->gain[h] * (exp(p[j] - most) / sum));
         memset(p + keys, 0, (size_t)(a->t - keys) * sizeof *p);
     }
 }
@@ -49,10 +44,10 @@ void CPU(distance_softmax_vjp)(taut_real *gw_, const taut_real *gp_, const taut_
         for (int64_t i = 0; i < a->t; i++) {
             const float *p = (const float *)p_ + (h * a->t + i) * a->t,
                         *gp = (const float *)gp_ + (h * a->t + i) * a->t;
-            double *sum = sums + column(a, h, i), mean = 0;
+            double *sum = sums + h * a->span, mean = 0;
             for (int64_t j = 0; j < keys_of(a, i); j++) mean += (double)p[j] * gp[j];
             mean /= a->gain[h];
-            for (int64_t j = 0; j < keys_of(a, i); j++) sum[-j] += p[j] * (gp[j] - mean);
+            for (int64_t j = 0; j < keys_of(a, i); j++) sum[taut_distance_column(a, i, j)] += p[j] * (gp[j] - mean);
         }
         float *gw = (float *)gw_ + h * a->span;
         for (int64_t c = 0; c < a->span; c++) gw[c] = (float)(gw[c] + sums[h * a->span + c]);

@@ -10,21 +10,15 @@
 
 static int64_t keys_of(const taut_distance *a, int64_t i) { return a->causal ? i + 1 : a->t; }
 
-/* w[h] where query i meets key 0; key j is j places before. */
-static const double *logits(const double *w, const taut_distance *a, int64_t h, int64_t i)
-{
-    return w + h * a->span + i + (a->causal ? 0 : a->span / 2);
-}
-
 void taut_ref_distance_softmax(taut_real *p_, const taut_real *w_, const taut_distance *a)
 {
     memset(p_, 0, (size_t)(a->heads * a->t * a->t) * sizeof(double));
     for (int64_t h = 0; h < a->heads; h++)
         for (int64_t i = 0; i < a->t; i++) {
             double *p = (double *)p_ + (h * a->t + i) * a->t, most = -INFINITY, sum = 0;
-            const double *w = logits((const double *)w_, a, h, i);
-            for (int64_t j = 0; j < keys_of(a, i); j++) most = fmax(most, w[-j]);
-            for (int64_t j = 0; j < keys_of(a, i); j++) sum += p[j] = exp(w[-j] - most);
+            const double *w = (const double *)w_ + h * a->span;
+            for (int64_t j = 0; j < keys_of(a, i); j++) most = fmax(most, w[taut_distance_column(a, i, j)]);
+            for (int64_t j = 0; j < keys_of(a, i); j++) sum += p[j] = exp(w[taut_distance_column(a, i, j)] - most);
             for (int64_t j = 0; j < keys_of(a, i); j++) p[j] = a->gain[h] * (p[j] / sum);
         }
 }
@@ -35,9 +29,9 @@ void taut_ref_distance_softmax_vjp(taut_real *gw_, const taut_real *gp_, const t
         for (int64_t i = 0; i < a->t; i++) {
             const double *p = (const double *)p_ + (h * a->t + i) * a->t;
             const double *gp = (const double *)gp_ + (h * a->t + i) * a->t;
-            double *gw = (double *)gw_ + (logits((const double *)gw_, a, h, i) - (const double *)gw_), mean = 0;
+            double *gw = (double *)gw_ + h * a->span, mean = 0;
             for (int64_t j = 0; j < keys_of(a, i); j++) mean += p[j] / a->gain[h] * gp[j];
-            for (int64_t j = 0; j < keys_of(a, i); j++) gw[-j] += p[j] * (gp[j] - mean);
+            for (int64_t j = 0; j < keys_of(a, i); j++) gw[taut_distance_column(a, i, j)] += p[j] * (gp[j] - mean);
         }
 }
 

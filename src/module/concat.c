@@ -1,0 +1,58 @@
+/* A read-out that loses nothing: all t tokens side by side as one,  y = (x_0, x_1, ..., x_{t-1}).
+ *
+ * jvp    the same;   vjp  gx = gy: numbers stay where they are, only the shape is another
+ * Bound  FLAT: 1, an isometry.  TOKENS: sqrt(t), attained by changes of one length.   |y| <= sqrt(t) max |x_j|.
+ * Padding is read as it is: run->lengths is not looked at. */
+#include "module/leaf.h"
+
+static taut_plan concat_plan(const taut_module *m, taut_shape in)
+{
+    (void)m;
+    TAUT_CHECK(in.t > 0, "concat: no token to read");
+    return (taut_plan){ .out = { in.n, 1, in.t * in.d } };
+}
+
+static void concat_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut_tensor tx, taut_point at)
+{
+    (void)m;
+    (void)at;
+    run->k->axpby(ty.data, 1, tx.data, 0, taut_len(tx.shape));
+}
+
+static void concat_forward(const taut_module *m, taut_run *run, taut_tensor y, taut_point at)
+{
+    concat_jvp(m, run, y, at.x, at);
+}
+
+static void concat_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_tensor gy, taut_point at)
+{
+    concat_jvp(m, run, gx, gy, at);
+}
+
+static taut_bound concat_bound(const taut_module *m, taut_region in)
+{
+    (void)m;
+    const taut_up root = up_sqrt(up_int(in.tokens));
+    taut_bound b = { in.norm == TAUT_NORM_FLAT ? (taut_up){ 1 } : root, in };
+    b.out.size = up_mul(root, in.size);
+    b.out.tokens = 1;
+    return b;
+}
+
+static const taut_module_ops concat_ops = {
+    .kind = "concat",
+    .plan = concat_plan,
+    .forward = concat_forward,
+    .jvp = concat_jvp,
+    .vjp = concat_vjp,
+    .bound = concat_bound,
+    .params = leaf_no_params,
+    .free = leaf_free,
+};
+
+taut_module *taut_concat(void)
+{
+    taut_module *s = taut_malloc(sizeof *s);
+    if (s) *s = (taut_module){ &concat_ops };
+    return s;
+}
