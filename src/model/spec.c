@@ -177,6 +177,10 @@ taut_status taut_model_spec_read(taut_model_spec *s, taut_config *cfg)
         return taut_fail(TAUT_BAD_CONFIG, "model.final_norm = true needs a model.norm");
     if (s->norm == TAUT_NORM_CENTER && s->width < 2)
         return taut_fail(TAUT_BAD_CONFIG, "model.norm = centernorm needs model.width of at least 2");
+    if (s->arch == TAUT_ARCH_VIT && taut_config_has(cfg, "model.head_hidden")) {
+        const taut_status hidden = taut_spec_read_hidden(s, cfg, "model.head_hidden");
+        if (hidden) return hidden;
+    }
     const taut_status plash = s->plash                           ? taut_spec_read_plash(s, cfg)
                               : s->clustered                     ? taut_spec_read_clustered(s, cfg)
                               : s->attlip || s->l2 || s->l2_free ? taut_spec_read_attlip(s, cfg)

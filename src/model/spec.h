@@ -10,14 +10,15 @@ typedef enum { TAUT_NORM_LAYER, TAUT_NORM_RMS, TAUT_NORM_CENTER, TAUT_NORM_NONE 
 typedef enum { TAUT_POS_LEARNED, TAUT_POS_ROPE, TAUT_POS_ALIBI, TAUT_POS_NONE } taut_pos_kind;
 typedef enum { TAUT_BLOCK_MLP, TAUT_BLOCK_POTENTIAL, TAUT_BLOCK_SLL } taut_block_kind;
 
-enum { TAUT_LAYERS = 16 }; /* hidden layers of an MLP, at most */
+enum { TAUT_LAYERS = 16 }; /* hidden layers, at most */
 
 typedef struct {
     taut_arch arch;
     int64_t width, depth, heads, context, mlp; /* width: features of the last layer before the head */
     taut_pixels_spec image;                    /* of a model that reads images; height 0: it reads tokens */
     int64_t classes;                           /* what the head scores; 0: the tokens of the embedding */
-    int64_t hidden[TAUT_LAYERS];               /* widths of an MLP's depth hidden layers */
+    int64_t layers;                            /* hidden ones: of an MLP, or behind a ViT's pool */
+    int64_t hidden[TAUT_LAYERS];               /* their widths */
     int64_t seq, label, ahead; /* of a forecaster: rows that its encoder reads, that its decoder knows, that it fills */
     int64_t columns, marks;    /* and what a row is: numbers, and time features */
     int64_t decoder_depth;
@@ -69,6 +70,7 @@ taut_status taut_model_spec_read(taut_model_spec *, taut_config *cfg) TAUT_MUST_
 /* spec_image.c: the keys of an architecture that reads images. */
 taut_status taut_spec_read_mlp(taut_model_spec *, taut_config *cfg) TAUT_MUST_USE;
 taut_status taut_spec_read_patches(taut_model_spec *, taut_config *cfg) TAUT_MUST_USE;
+taut_status taut_spec_read_hidden(taut_model_spec *, taut_config *cfg, const char *key) TAUT_MUST_USE;
 
 /* spec_series.c: the keys of a forecaster. */
 taut_status taut_spec_read_series(taut_model_spec *, taut_config *cfg) TAUT_MUST_USE;

@@ -47,10 +47,10 @@ static taut_status read_image(taut_model_spec *s, taut_config *cfg)
     return status;
 }
 
-static taut_status read_hidden(taut_model_spec *s, taut_config *cfg)
+taut_status taut_spec_read_hidden(taut_model_spec *s, taut_config *cfg, const char *key)
 {
     double width[TAUT_LAYERS];
-    const char *text = taut_config_text(cfg, "model.hidden", "256 256");
+    const char *text = taut_config_text(cfg, key, "256 256");
     const int count = taut_spec_list(width, TAUT_LAYERS, text);
     bool good = count >= 1;
     for (int i = 0; i < count && good; i++) {
@@ -59,10 +59,9 @@ static taut_status read_hidden(taut_model_spec *s, taut_config *cfg)
         good = good && width[i] == (double)s->hidden[i] && (!s->maxmin || s->hidden[i] % 2 == 0);
     }
     if (!good)
-        return taut_fail(TAUT_BAD_CONFIG, "model.hidden = %s wants 1 to %d widths%s, as in 256 256", text, TAUT_LAYERS,
+        return taut_fail(TAUT_BAD_CONFIG, "%s = %s wants 1 to %d widths%s, as in 256 256", key, text, TAUT_LAYERS,
                          s->maxmin ? " that are even (maxmin pairs features)" : "");
-    s->depth = count;
-    s->width = s->hidden[count - 1];
+    s->layers = count;
     return TAUT_OK;
 }
 
@@ -75,7 +74,9 @@ taut_status taut_spec_read_mlp(taut_model_spec *s, taut_config *cfg)
     taut_spec_read_init(s, cfg);
     s->norm = TAUT_NORM_NONE;
     s->context = 1;
-    const taut_status hidden = read_hidden(s, cfg);
+    const taut_status hidden = taut_spec_read_hidden(s, cfg, "model.hidden");
+    s->depth = s->layers;
+    s->width = hidden ? 1 : s->hidden[s->layers - 1];
     return image ? image : hidden;
 }
 

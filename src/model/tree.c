@@ -235,6 +235,6 @@ void taut_tree_begin(taut_list *l, const taut_model_spec *s)
 taut_module *taut_tree_head(const taut_model_spec *s, taut_param *table, int64_t classes)
 {
     const taut_init init = s->zero_out && s->arch != TAUT_ARCH_ENCODER ? TAUT_INIT_ZERO : s->init;
-    const int64_t in = s->pool_concat ? s->context * s->width : s->width;
+    const int64_t in = s->layers ? s->hidden[s->layers - 1] : s->pool_concat ? s->context * s->width : s->width;
     return s->tied ? taut_linear_tied(table, s->head_bias) : taut_linear(classes, in, s->head_bias, init, s->init_std);
 }

@@ -20,7 +20,8 @@ taut_module *taut_tree_distil(const taut_model_spec *);              /* forecast
 /* Attention of the kind that the recipe names; with queries = m the first m tokens ask and the others are read. */
 taut_module *taut_tree_attention(const taut_model_spec *, bool causal, int64_t queries, uint64_t index);
 taut_module *taut_tree_mlp(const taut_model_spec *);
-void taut_tree_begin(taut_list *, const taut_model_spec *); /* positions, norm, dropout, before the blocks */
+taut_module *taut_tree_layers(const taut_model_spec *, int64_t from); /* the hidden layers, on so many features */
+void taut_tree_begin(taut_list *, const taut_model_spec *);           /* positions, norm, dropout, before the blocks */
 
 /* The models up to their last features; the head that scores tokens or classes comes behind. */
 taut_module *taut_gpt(const taut_model_spec *);

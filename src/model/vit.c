@@ -1,6 +1,7 @@
 /* ViT: patches of an image as tokens, blocks that see both ways, one token read out: the first, the mean, or all of them side
  * by side.
  *     body(x) = pool(norm(blocks([cls, W patches(x) + b] + pos)))      (norm if final_norm; cls if class_token)
+ * with hidden layers behind it if asked (model.head_hidden).
  * A distilled one (DeiT) has a second token: [cls, dist, W patches(x) + b]. */
 #include "model/tree.h"
 
@@ -17,5 +18,6 @@ taut_module *taut_vit(const taut_model_spec *s)
     taut_list_add(&l, "block", taut_tree_blocks(s, false));
     if (s->final_norm) taut_list_add(&l, "norm", taut_tree_norm(s));
     taut_list_add(&l, "pool", s->pool_mean ? taut_pool_mean() : s->pool_concat ? taut_concat() : taut_pool_first());
+    if (s->layers) taut_list_add(&l, "layer", taut_tree_layers(s, s->pool_concat ? s->context * s->width : s->width));
     return taut_list_sequence(&l);
 }

@@ -322,17 +322,22 @@ static inline void make_position(const maker *g, cJSON *of, const char *path, do
     const double *table = weight_of(g, path, "distance.weight");
     const bool first = strncmp(path, "block.0.", 8) == 0;
     cJSON *o = node(of, "posattention", "attn"), *parts = cJSON_AddArrayToObject(o, "of");
-    double all = 0, mean = 0;
+    double mean = 0, *stack = doubles(d * d);
     for (int64_t h = 0; h < heads; h++) {
         cJSON *part = node(parts, "head", "");
         const double away = fmin(first || h == 0 ? (double)h : exp2((double)h), (double)(c - 1));
+        const double gain = as_f32(1 / sqrt(1 + away));
         put_exact(part, "index", (double)h);
-        const double n = as_f32(1 / sqrt(1 + away)) * put(part, "norm", spectral(wv + h * dh * d, dh, d));
+        const double n = gain * put(part, "norm", spectral(wv + h * dh * d, dh, d));
         mean += n * n;
-        all += n * n * (g->flat ? put(part, "column", heaviest_column(g, table + h * (zero + c) + zero)) : 1);
+        const double by = gain *
+                          (g->flat ? sqrt(put(part, "column", heaviest_column(g, table + h * (zero + c) + zero))) : 0);
+        for (int64_t i = h * dh * d; i < (h + 1) * dh * d; i++) stack[i] = by * wv[i];
     }
+    const double joint = g->flat ? put(o, "joint", spectral(stack, d, d)) : sqrt(mean);
+    free(stack);
     const double out = put(o, "out_norm", spectral(weight_of(g, path, "o.weight"), d, d));
     const double bias = put(o, "bias", b ? norm(b, d) : 0);
-    finish(o, out * sqrt(all), out * sqrt(mean) * *x + bias, x, chain);
+    finish(o, out * joint, out * sqrt(mean) * *x + bias, x, chain);
 }
 #endif

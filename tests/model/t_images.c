@@ -120,7 +120,7 @@ static void constants(void)
         VIT,
         VIT "norm = centernorm\nattention = cosine\nresidual = convex\n",
         VIT "norm_place = post\nfinal_norm = true\n",
-        VIT "norm = none\nresidual = convex\nattention = position\ntorus = true\npool = concat\n",
+        VIT "norm = none\nresidual = convex\nattention = position\ntorus = true\npool = concat\nhead_hidden = 6\n",
     };
     for (int k = 0; k < 7; k++) {
         taut_model *m = model_of(text[k], "ref", false);
@@ -222,6 +222,8 @@ static void refused(void)
         "arch = vit\nattention = position\ntorus = true", /* a class token has no place on it */
         "arch = vit\ntorus = true\npool = mean",          /* softmax attention has no table */
         "arch = vit\npool = all",
+        "arch = vit\nhead_hidden = ",
+        "arch = vit\nactivation = maxmin\nhead_hidden = 3",
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char text[256];
