@@ -30,6 +30,7 @@ static taut_status tell(cJSON *o, const taut_evaluation *e, const forecast_noise
     if (n->noise > 0) cJSON_AddNumberToObject(o, "noise", n->noise);
     if (n->noise > 0) cJSON_AddNumberToObject(o, "reach", n->reach);
     if (n->noise > 0) cJSON_AddItemToObject(o, "moves", up_json(n->moves));
+    if (n->noise > 0) cJSON_AddNumberToObject(o, "found", n->found);
     return forecast_window_add(o, p, b, split);
 }
 
@@ -62,6 +63,7 @@ static void print(const taut_evaluation *e, const forecast_noise *n, const char 
         printf("  proved: if no row moves by more than %g, no row of a forecast moves by more than %s\n", n->noise,
                up_text(text, n->moves));
     if (n->noise > 0 && !isfinite(n->moves.v)) printf("  nothing is proved: this model has no finite constant\n");
+    if (n->noise > 0) printf("  found: noise that moves a row of a forecast by %.6g\n", n->found);
 }
 
 static int run(const cli_args *a)
@@ -95,6 +97,7 @@ static int run(const cli_args *a)
     if (!s && (page || noise.noise > 0) && !data->task.reals)
         s = taut_fail(TAUT_BAD_DATA, "--plot and --noise are for forecasters");
     if (!s && noise.noise > 0) s = forecast_noise_prove(&noise, a->operand[0], data, split);
+    if (!s && noise.noise > 0) s = forecast_noise_find(&noise, a->operand[0], data, split);
     if (!s && !isfinite(e.loss)) s = taut_fail(TAUT_NOT_FINITE, "%s: the loss is not finite", a->operand[0]);
     cJSON *o = cJSON_CreateObject();
     cJSON_AddStringToObject(o, "data", source);
@@ -106,6 +109,7 @@ static int run(const cli_args *a)
         code = cli_json(cJSON_Duplicate(o, true));
     else if (!s)
         print(&e, &noise, source, name);
+    if (!s && noise.noise > 0 && noise.found > noise.moves.v) code = EXIT_CONTRADICTION;
     cJSON_Delete(o);
     taut_batch_free(&batch);
     taut_pass_free(pass);

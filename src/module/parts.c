@@ -1,7 +1,7 @@
 /* Two modules side by side over the tokens:  y = [ f(x_0 .. x_{first-1}), g(x_first ...) ].
  *
  * Bound  Lip = max(Lip f, Lip g) in both norms: each part of the change goes through its own module, and the largest token
- *        as well as the sum of squares of y is made of those of the parts.
+ *        as well as the sum of squares of y is made of those of the parts.  What is known around a centre is not used.
  * Trace  the two parts of x, then f's and g's own.  Neither knows of run->lengths. */
 #include "module/children.h"
 #include "module/leaf.h"
@@ -124,6 +124,7 @@ static taut_bound parts_bound(const taut_module *m, taut_region in)
         taut_region part = in;
         part.tokens = i ? in.tokens - s->first : s->first;
         part.padded = false;
+        part.centre = (taut_point){ 0 }; /* of all tokens, not of this part's */
         b[i] = taut_bound_named(s->of.module[i], s->of.name[i], part);
     }
     taut_region out = b[0].out;
