@@ -5,7 +5,7 @@
 run=$tmp/run
 waves="recipes/forecast-waves.ini --set train.steps=60 --set model.width=16 --set model.mlp=32 --set train.eval_every=0 --set data.length=1500"
 
-for attention in softmax plash clustered; do
+for attention in softmax plash clustered probsparse l2 attlip; do
     set -- --set model.attention=$attention
     [ $attention = plash ] && set -- "$@" --set model.plash_groups=8 --set model.plash_sizes=32 --set model.plash_prototypes=kmeans
     [ $attention = clustered ] && set -- "$@" --set model.clusters=8
@@ -30,6 +30,17 @@ check "under a cap, without norms" "$TAUT" train $waves --set model.norm=none --
 check "is bounded" "$TAUT" eval "$run-cap" --windows 2 --noise 0.01 --json
 cp "$tmp/check.log" "$tmp/noise.json"
 check "moves $(json_get "$tmp/noise.json" moves)" less 0 "$(json_get "$tmp/noise.json" moves)"
+check "and noise was found that moves it less" less "$(json_get "$tmp/noise.json" found)" "$(json_get "$tmp/noise.json" moves)"
+check "but does move it" less 0 "$(json_get "$tmp/noise.json" found)"
+for attention in l2 attlip cosine position; do
+    # shellcheck disable=SC2086
+    check "$attention under a cap" "$TAUT" train $waves --set model.norm=none --set model.depth=1 --set constrain.method=normalise \
+        --set constrain.cap=0.5 --set train.steps=20 --set model.attention=$attention --out "$tmp/cap-$attention"
+    check "$attention is bounded" "$TAUT" eval "$tmp/cap-$attention" --windows 2 --noise 0.01 --json
+    cp "$tmp/check.log" "$tmp/noise.json"
+    check "$attention: found $(json_get "$tmp/noise.json" found), proved $(json_get "$tmp/noise.json" moves)" \
+        less "$(json_get "$tmp/noise.json" found)" "$(json_get "$tmp/noise.json" moves)"
+done
 check "clusters have no bound" "$TAUT" eval "$tmp/run-clustered" --windows 2 --noise 0.01 --json
 cp "$tmp/check.log" "$tmp/noise.json"
 check "and say so" [ "$(json_get "$tmp/noise.json" moves)" = inf ]
@@ -51,8 +62,25 @@ bad "a constant column" "column b is constant" "2016-07-01 01:00:00,3,2
 refuse "shorter than a window" "shorter than a window" "$TAUT" train $waves --set data.length=100 --out "$tmp/fresh"
 # shellcheck disable=SC2086
 refuse "no such series" "nowhere.csv" "$TAUT" train $waves --set data.source=nowhere.csv --out "$tmp/fresh"
+# shellcheck disable=SC2086
+check "stops early" "$TAUT" train $waves --set train.eval_every=5 --set train.patience=1 --set train.lr=0.5 --set train.schedule=constant \
+    --out "$tmp/early" --json
+check "before its last step" less "$(json_get "$tmp/early/summary.json" steps)" 60
+refused_key() { # WHAT PATTERN KEY=VALUE...
+    what=$1 pattern=$2; shift 2
+    sets=
+    for key; do sets="$sets --set $key"; done
+    # shellcheck disable=SC2086
+    refuse "$what" "$pattern" "$TAUT" train $waves $sets --out "$tmp/fresh"
+}
+refused_key "more representatives than rows" "plash_groups = 100" model.attention=plash model.plash_groups=100
+refused_key "a sketch that is no power of two" "plash_sizes = 100 wants powers of two" model.attention=plash model.plash_sizes=100
+refused_key "degree 0" "plash_degrees = 0" model.attention=plash model.plash_degrees=0
+refused_key "tau 0" "model.plash_tau" model.attention=plash model.plash_tau=0
+refused_key "tau below 0" "model.plash_tau" model.attention=plash model.plash_tau=-1
+refused_key "no such protocol" "data.protocol" data.protocol=2021
 refuse "attacks" "forecaster" "$TAUT" attack "$run"
 refuse "measures" "forecaster" "$TAUT" measure "$run"
 refuse "sliding" "slide" "$TAUT" eval "$run" --test --slide 4
 check "none of these made a folder" [ ! -e "$tmp/fresh" ]
-finish "forecast     three attentions on waves, $checks checks"
+finish "forecast     six attentions on waves, $checks checks"
