@@ -97,7 +97,6 @@ static int run(const cli_args *a)
     if (!s && (page || noise.noise > 0) && !data->task.reals)
         s = taut_fail(TAUT_BAD_DATA, "--plot and --noise are for forecasters");
     if (!s && noise.noise > 0) s = forecast_noise_prove(&noise, a->operand[0], data, split);
-    if (!s && noise.noise > 0) s = forecast_noise_find(&noise, a->operand[0], data, split);
     if (!s && !isfinite(e.loss)) s = taut_fail(TAUT_NOT_FINITE, "%s: the loss is not finite", a->operand[0]);
     cJSON *o = cJSON_CreateObject();
     cJSON_AddStringToObject(o, "data", source);

@@ -35,5 +35,5 @@ taut_status forecast_noise_prove(forecast_noise *n, const char *model, const tau
     n->reach = reach.v;
     n->moves = taut_model_finite(m.model) ? up_mul(b.lip, noise) : UP_NONE;
     cli_model_close(&m);
-    return TAUT_OK;
+    return forecast_noise_find(n, model, data, split);
 }

@@ -11,7 +11,7 @@ typedef struct {
     double found;  /* and one was seen to move so far */
 } forecast_noise;
 
-/* For every window of the split, in real arithmetic on the stored weights. */
+/* For every window of the split, in real arithmetic on the stored weights; and `found` beside it. */
 taut_status forecast_noise_prove(forecast_noise *, const char *model, const taut_source *, taut_split) TAUT_MUST_USE;
 /* forecast_attack.c: searches some windows of the split for noise that moves a forecast far. */
 taut_status forecast_noise_find(forecast_noise *, const char *model, const taut_source *, taut_split) TAUT_MUST_USE;
