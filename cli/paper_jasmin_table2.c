@@ -42,7 +42,7 @@ enum { METHODS = sizeof methods / sizeof *methods };
 static taut_status train(char run[4096], int method, const paper_options *o)
 {
     static const char *const small[] = { "model.patch=8", "model.width=64",  "model.depth=4",   "model.heads=4",
-                                         "model.mlp=128", "train.steps=400", "train.batch=128", "train.lr=0.002" };
+                                         "model.mlp=128", "train.steps=300", "train.batch=128", "train.lr=0.002" };
     static const char *const full[] = { "model.patch=4", "model.width=192",  "model.depth=9",   "model.heads=12",
                                         "model.mlp=384", "train.steps=4000", "train.batch=512", "train.lr=0.001" };
     const char *line[16];
@@ -65,7 +65,7 @@ static taut_status measure(double v[FIGURES], int method, const paper_options *o
     double left[2];
     const taut_profile_options four = { .steps = 4 }, own = { .queries = o->small ? 100 : 0 };
     taut_status s = train(run, method, o);
-    if (!s) s = paper_net_open(&p, run, o->small ? 500 : 10000);
+    if (!s) s = paper_net_open(&p, run, o->small ? 300 : 10000);
     if (!s) v[0] = 100 * paper_net_clean(&p);
     for (int i = 0; !s && i < 2; i++) {
         s = paper_net_attack(left, &p, "fgsm,pgd", TAUT_BALL_LINF, i ? "4/255" : "2/255", four);
@@ -87,7 +87,7 @@ cJSON *paper_jasmin_table2(const paper_options *o)
         "minutes, "
         "flips only, so both clean and attacked accuracy are other numbers, and what can be compared is a method with "
         "its own "
-        "baseline.  Seed 1, the first test images; small scale: 500 images, and Square has 100 queries instead of "
+        "baseline.  Seed 1, the first test images; small scale: 300 images, and Square has 100 queries instead of "
         "5,000.");
     for (int m = 0; m < METHODS; m++) {
         double v[FIGURES];

@@ -92,7 +92,7 @@ cJSON *paper_enforced_fig3(const paper_options *o)
         char run[4096];
         paper_net p = { 0 };
         cli_bar(i / 2.0, pair[i].name);
-        s = train(run, &pair[i], o, 800, 1960);
+        s = train(run, &pair[i], o, 1600, 1960);
         if (!s) s = paper_net_open(&p, run, o->small ? 500 : 2000);
         if (!s) s = paper_net_bound(&bound[i], run, TAUT_NORM_FLAT);
         if (!s) left[0][i] = paper_net_clean(&p);
@@ -105,7 +105,12 @@ cJSON *paper_enforced_fig3(const paper_options *o)
     snprintf(title, sizeof title,
              "enforced figure 3: two CIFAR-10 MLPs under l2 PGD; proved bounds %s and %s (RMS units)",
              up_text(word[0], (taut_up){ bound[0] }), up_text(word[1], (taut_up){ bound[1] }));
-    cJSON *t = paper_table(title, columns, 3, "Accuracy on the first test images; PGD with 20 steps, random start.");
+    cJSON *t = paper_table(
+        title, columns, 3,
+        "Accuracy on the first test images; PGD with 20 steps, random start.  Published: bounds 15.2 and 7618.8, "
+        "both about 0.45 clean, curves without figures, and not how they were attacked; ours "
+        "differ by the attack, by proved bounds, and at small scale by a quarter of the images "
+        "seen.");
     for (int r = 0; r < RADII; r++) paper_row(t, eps[r], left[r], 2);
     return t;
 }
