@@ -62,7 +62,7 @@ static taut_status measure(double v[FIGURES], int method, const paper_options *o
 {
     char run[4096];
     paper_net p = { 0 };
-    double left[2];
+    double left[2] = { 0 };
     const taut_profile_options four = { .steps = 4 }, own = { .queries = o->small ? 100 : 0 };
     taut_status s = train(run, method, o);
     if (!s) s = paper_net_open(&p, run, o->small ? 300 : 10000);
