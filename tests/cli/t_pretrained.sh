@@ -28,4 +28,18 @@ for model in pgd_2_3_16:0.5978 ibp_3_3_8:0.6221; do
     "$TAUT" eval "$out" --batch 64 --json >"$tmp/json"
     check "$name, as accurate as stated" near "$(json_get "$tmp/json" accuracy)" "${model#*:}" 0.0002
 done
+
+# ibp_3_3_8 attacked: the very images that AutoAttack's definitions, rendered in PyTorch with other random numbers, break
+if [ "${name:-}" = ibp_3_3_8 ] && [ -e "$onnx" ]; then
+    "$TAUT" attack "$out" --attack apgd-ce,apgd-dlr,fab-t --norm Linf --eps 1/255 --n-ex 20 --no-certify --state "$tmp/state" \
+        >"$tmp/log"
+    broken() { # PROFILE: the images it broke
+        sed 's/.*"by":\[//; s/\].*//' "$tmp/state" | tr , '\n' |
+            awk -v p="$1" 'NR > 20 * p && NR <= 20 * (p + 1) && $1 >= 0 { printf "%d ", NR - 20 * p - 1 }'
+    }
+    check "16 of 20 are right" grep -q "20 examples, clean accuracy 80.00 %" "$tmp/log"
+    check "APGD-CE: $(broken 0)" [ "$(broken 0)" = "4 8 15 16 " ]
+    check "APGD-DLR: $(broken 1)" [ "$(broken 1)" = "2 4 8 15 16 " ]
+    check "FAB-T: $(broken 2)" [ "$(broken 2)" = "2 4 8 15 16 " ]
+fi
 finish "pretrained"
