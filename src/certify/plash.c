@@ -1,8 +1,9 @@
 /* A head of PLASH in the setting of the paper's figure 4, and what the certificates say of it.
- *     printed  eps_I + eps_det + C/tau_g,  C = sqrt(Nq) Lpost ||W_out|| |beta| (sqrt(1 + eta) + 1)
- *     mended   eps_I + eps_det + eps_II: the sketch is within r0 = ||W_out|| |beta| C_1/tau_g of the reference with
- *              probability 1 - delta, delta = (3^k - 1) M/(eta^2 D); r0 goes through the mixer as a ball
+ *     printed  eps_I + eps_det + sqrt(Nq) Lpost r0 with C_k = sqrt(1 + eta) + 1
+ *     mended   eps_I + eps_det + eps_II: the sketch is within r0 of the reference with probability 1 - delta, delta = sum
+ *              over k of (3^k - 1) M/(eta^2 D_k), C_k = sqrt(1 + eta) + D_k^((k-1)/2); r0 goes through the mixer as a ball
  *              (certify/mixer.c), then eps_II = sqrt(Nq) r (|q| s ||W_K|| |V_det| + ||W_V||)
+ * where r0 = ||W_out|| sqrt(sum over k of beta_k^2 C_k^2 tau_g^-2k), W_out the W_k side by side,
  * with eps_I = sqrt(Nq) (max|q| s rho_K max|v| + rho_V) and clusters by the largest k.p, as the paper has them. */
 #include "certify/plash.h"
 
@@ -26,7 +27,7 @@ struct taut_plash_head {
     double *weights;
     int64_t used;
     taut_mixer_layer layer[LAYERS];
-    const double *prototypes, *wout, *beta, *wk, *wv;
+    const double *prototypes, *wout[TAUT_SKETCH_DEGREES], *beta, *wk, *wv;
     double nout, nk, nv;
 };
 
@@ -46,7 +47,10 @@ typedef struct {
 static void note(taut_plash_head *s, const char *path, const double *w)
 {
     if (strcmp(path, "prototypes") == 0) s->prototypes = w;
-    if (strcmp(path, "middle.sketch.degree1.weight") == 0) s->wout = w;
+    int degree = 0;
+    if (sscanf(path, "middle.sketch.degree%d.weight", &degree) == 1)
+        for (int i = 0; i < s->c.degrees; i++)
+            if (s->c.degree[i] == degree) s->wout[i] = w;
     if (strcmp(path, "middle.sketch.beta") == 0) s->beta = w;
     if (strcmp(path, "kg.weight") == 0) s->wk = w;
     if (strcmp(path, "vg.weight") == 0) s->wv = w;
@@ -89,46 +93,66 @@ static void bind_weight(taut_param *p, const char *path, void *arg)
 static void bind_sketch(taut_param *p, const char *path, void *arg)
 {
     const taut_plash_head *s = arg;
-    p->value = (taut_real *)(strcmp(path, "beta") == 0 ? s->beta : s->wout);
+    int degree = 0;
+    if (strcmp(path, "beta") == 0) p->value = (taut_real *)s->beta;
+    if (sscanf(path, "degree%d.weight", &degree) != 1) return;
+    for (int i = 0; i < s->c.degrees; i++)
+        if (s->c.degree[i] == degree) p->value = (taut_real *)s->wout[i];
 }
 
 static taut_module *build(const taut_plash_case *c, bool fixed)
 {
-    return taut_plash(&(taut_plash_spec){ .width = c->width,
-                                          .heads = 1,
-                                          .groups = c->groups,
-                                          .tau = c->tau,
-                                          .degrees = 1,
-                                          .degree = { 1 },
-                                          .size = { c->size },
-                                          .floor = c->floor,
-                                          .sketch_tau = c->tau_g,
-                                          .seed = c->seed,
-                                          .fixed = fixed,
-                                          .mixers = c->mixers,
-                                          .mixer_heads = c->mixer_heads,
-                                          .hidden = c->hidden,
-                                          .norm_eps = c->norm_eps,
-                                          .scale = 1 / sqrt((double)c->width),
-                                          .out = 1,
-                                          .init = TAUT_INIT_NORMAL,
-                                          .gain = 1,
-                                          .out_gain = 1 });
+    taut_plash_spec spec = { .width = c->width,
+                             .heads = 1,
+                             .groups = c->groups,
+                             .tau = c->tau,
+                             .degrees = c->degrees,
+                             .floor = c->floor,
+                             .sketch_tau = c->tau_g,
+                             .seed = c->seed,
+                             .fixed = fixed,
+                             .mixers = c->mixers,
+                             .mixer_heads = c->mixer_heads,
+                             .hidden = c->hidden,
+                             .norm_eps = c->norm_eps,
+                             .scale = 1 / sqrt((double)c->width),
+                             .out = 1,
+                             .init = TAUT_INIT_NORMAL,
+                             .gain = 1,
+                             .out_gain = 1 };
+    memcpy(spec.degree, c->degree, sizeof spec.degree);
+    memcpy(spec.size, c->size, sizeof spec.size);
+    return taut_plash(&spec);
 }
 
 static taut_module *build_sketch(const taut_plash_case *c, bool fixed)
 {
-    return taut_sketch(&(taut_sketch_spec){ .in = 2 * c->width,
-                                            .out = c->width,
-                                            .degrees = 1,
-                                            .degree = { 1 },
-                                            .size = { c->size },
-                                            .floor = c->floor,
-                                            .tau = c->tau_g,
-                                            .seed = c->seed,
-                                            .fixed = fixed,
-                                            .init = TAUT_INIT_NORMAL,
-                                            .gain = 1 });
+    taut_sketch_spec spec = { .in = 2 * c->width,
+                              .out = c->width,
+                              .degrees = c->degrees,
+                              .floor = c->floor,
+                              .tau = c->tau_g,
+                              .seed = c->seed,
+                              .fixed = fixed,
+                              .init = TAUT_INIT_NORMAL,
+                              .gain = 1 };
+    memcpy(spec.degree, c->degree, sizeof spec.degree);
+    memcpy(spec.size, c->size, sizeof spec.size);
+    return taut_sketch(&spec);
+}
+
+/* ||[W_1 .. W_K]||, +inf without memory */
+static double norm_out(const taut_plash_head *s)
+{
+    int64_t all = 0, at = 0;
+    for (int i = 0; i < s->c.degrees; i++) all += s->c.size[i];
+    double *w = taut_malloc((size_t)(s->c.width * all + 1) * sizeof *w);
+    for (int i = 0; w && i < s->c.degrees; at += s->c.size[i++])
+        for (int64_t r = 0; r < s->c.width; r++)
+            memcpy(w + r * all + at, s->wout[i] + r * s->c.size[i], (size_t)s->c.size[i] * sizeof *w);
+    const double norm = w ? up_norm(w, s->c.width, all).v : INFINITY;
+    free(w);
+    return norm;
 }
 
 taut_status taut_plash_head_new(taut_plash_head **out, const taut_plash_case *c)
@@ -158,7 +182,7 @@ taut_status taut_plash_head_new(taut_plash_head **out, const taut_plash_case *c)
         l->eps = (double)(float)c->norm_eps;
         taut_mixer_norms(l);
     }
-    s->nout = up_norm(s->wout, c->width, c->size).v;
+    s->nout = norm_out(s);
     s->nk = up_norm(s->wk, c->width, c->width).v;
     s->nv = up_norm(s->wv, c->width, c->width).v;
     *out = s;
@@ -270,6 +294,27 @@ static void run_all(const taut_plash_head *s, const work *w, const double *q, co
                     (taut_real *)w->logn, NULL, &readout);
 }
 
+/* r0, with the lengths that the reference has, or with 1 for them as printed */
+static double sketch_radius(const taut_plash_head *s, bool printed)
+{
+    const taut_plash_case *c = &s->c;
+    double sum = 0;
+    for (int i = 0; i < c->degrees; i++) {
+        const double reference = printed ? 1 : pow((double)c->size[i], (c->degree[i] - 1) / 2.0);
+        const double one = s->beta[i] * (sqrt(1 + c->eta) + reference) * pow(c->tau_g, -c->degree[i]);
+        sum += one * one;
+    }
+    return s->nout * sqrt(sum) * (1 + 1e-12);
+}
+
+static double failure(const taut_plash_case *c)
+{
+    double delta = 0;
+    for (int i = 0; i < c->degrees; i++)
+        delta += (pow(3, c->degree[i]) - 1) * (double)c->groups / (c->eta * c->eta * (double)c->size[i]);
+    return fmin(1, delta);
+}
+
 /* The paper's two: eps_I and what the sketch's error becomes. */
 static void papers(taut_plash_verdict *r, const taut_plash_head *s, const work *w, const double *q, const double *k,
                    const double *v)
@@ -286,18 +331,17 @@ static void papers(taut_plash_verdict *r, const taut_plash_head *s, const work *
     r->reference = apart(w->yq, w->det, c->nq * d);
     run_sketch(s, s->sketch, w->enh, w);
     run_sketch(s, s->sketch_fixed, w->enh_det, w);
-    const double lengths = sqrt(1 + c->eta) + 1, beta = fabs(s->beta[0]);
-    double slope = 1, ball = s->nout * beta * lengths / c->tau_g;
+    double slope = 1, ball = sketch_radius(s, false);
     memcpy(w->kt, w->enh_det, (size_t)(m * d) * sizeof(double)); /* kt and vt are free by now */
     for (int i = 0; i < c->mixers; i++) ball = taut_mixer_ball(&s->layer[i], w->kt, ball);
     const taut_kernels *ref = s->k;
     ref->gemm((taut_real *)w->vt, (taut_real *)w->kt, (const taut_real *)s->wv, m, d, d, false, true, 1, 0);
     r->mended = root * ball * (gq * s->nk * taut_longest_row(w->vt, m, d, d) + s->nv);
-    r->delta = fmin(1, 2 * (double)m / (c->eta * c->eta * (double)c->size));
+    r->delta = failure(c);
     for (int i = 0; i < c->mixers; i++) slope *= taut_mixer_printed(&s->layer[i], w->enh_det, w->enh);
     ref->gemm((taut_real *)w->kt, (taut_real *)w->enh, (const taut_real *)s->wv, m, d, d, false, true, 1, 0);
     const double values = fmax(taut_longest_row(w->vt, m, d, d), taut_longest_row(w->kt, m, d, d));
-    r->printed = root * slope * (gq * s->nk * values + s->nv) * s->nout * beta * lengths / c->tau_g;
+    r->printed = root * slope * (gq * s->nk * values + s->nv) * sketch_radius(s, true);
 }
 
 taut_status taut_plash_judge(taut_plash_verdict *r, const taut_plash_head *s, const double *q, const double *k,

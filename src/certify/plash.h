@@ -6,8 +6,10 @@
 #include "module/module.h"
 
 typedef struct {
-    int64_t nq, nk, width, groups, size, hidden, mixer_heads; /* one head of `width`; degree 1 with D = size */
-    int mixers;
+    int64_t nq, nk, width, groups, hidden, mixer_heads; /* one head of `width` */
+    int mixers, degrees;
+    int degree[TAUT_SKETCH_DEGREES]; /* K, and D_k of each, at least 2 width */
+    int64_t size[TAUT_SKETCH_DEGREES];
     double tau, tau_g, floor, norm_eps, eta; /* eta: what the sketch's lengths may be off by */
     bool xavier;                             /* how weights are drawn: uniform with sqrt(6/(a+b)), else 1/sqrt(a) */
     uint64_t seed;

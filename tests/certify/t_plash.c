@@ -7,14 +7,17 @@
 
 static double normal(void) { return sqrt(-2 * log(1 - rng_unit())) * cos(6.283185307179586 * rng_unit()); }
 
-static void figure4(int64_t groups, bool xavier, double tau_g, double *tight)
+/* degree 2 beside degree 1 where `both` */
+static void figure4(int64_t groups, bool xavier, bool both, double tau_g, double *tight)
 {
     enum { NQ = 32, NK = 64, D = 32 };
     const taut_plash_case c = { .nq = NQ,
                                 .nk = NK,
                                 .width = D,
                                 .groups = groups,
-                                .size = 256,
+                                .degrees = both ? 2 : 1,
+                                .degree = { 1, 2 },
+                                .size = { 256, 128 },
                                 .hidden = 64,
                                 .mixer_heads = 4,
                                 .mixers = 1,
@@ -51,7 +54,23 @@ static void temperature(void)
     for (int i = 0; i < 4 * D; i++) q[i] = normal();
     for (int i = 0; i < 8 * D; i++) k[i] = normal(), v[i] = normal();
     for (int i = 0; i < 3; i++) {
-        const taut_plash_case c = { 4, 8, D, 4, 16, 8, 2, 1, 1, pow(10, i + 1), 1e-6, 1e-12, 0.5, true, 3 };
+        const taut_plash_case c = { .nq = 4,
+                                    .nk = 8,
+                                    .width = D,
+                                    .groups = 4,
+                                    .hidden = 8,
+                                    .mixer_heads = 2,
+                                    .mixers = 1,
+                                    .degrees = 1,
+                                    .degree = { 1 },
+                                    .size = { 16 },
+                                    .tau = 1,
+                                    .tau_g = pow(10, i + 1),
+                                    .floor = 1e-6,
+                                    .norm_eps = 1e-12,
+                                    .eta = 0.5,
+                                    .xavier = true,
+                                    .seed = 3 };
         taut_plash_head *h = NULL;
         taut_plash_verdict r;
         CHECK(taut_plash_head_new(&h, &c) == TAUT_OK && taut_plash_judge(&r, h, q, k, v) == TAUT_OK, "judged");
@@ -59,6 +78,36 @@ static void temperature(void)
         taut_plash_head_free(h);
     }
     CHECK(second[2] > 0.9 * second[0], "P11: a hundred times tau_g leaves |Y - Y_det| where it was");
+}
+
+/* The probability that the mended one fails: a sum over degrees, (3^k - 1) M/(eta^2 D_k), and never above 1. */
+static void failing(void)
+{
+    enum { D = 8 };
+    const double zero[8 * D] = { 0 };
+    for (int both = 0; both < 2; both++) {
+        const taut_plash_case c = { .nq = 4,
+                                    .nk = 8,
+                                    .width = D,
+                                    .groups = 4,
+                                    .hidden = 8,
+                                    .mixer_heads = 2,
+                                    .mixers = 1,
+                                    .degrees = 1 + both,
+                                    .degree = { 1, 2 },
+                                    .size = { 256, 512 },
+                                    .tau = 1,
+                                    .tau_g = 10,
+                                    .floor = 1e-6,
+                                    .norm_eps = 1e-5,
+                                    .eta = 0.5,
+                                    .seed = 3 };
+        taut_plash_head *h = NULL;
+        taut_plash_verdict r;
+        CHECK(taut_plash_head_new(&h, &c) == TAUT_OK && taut_plash_judge(&r, h, zero, zero, zero) == TAUT_OK, "judged");
+        CHECK_NEAR(r.delta, 4 / 0.25 * (2.0 / 256 + both * 8.0 / 512), 1e-15, "delta");
+        taut_plash_head_free(h);
+    }
 }
 
 typedef struct {
@@ -166,8 +215,9 @@ int main(void)
     int beaten = 0;
     test_begin();
     for (case_no = 0; case_no < effort(8); case_no++)
-        figure4(case_no % 2 ? 16 : 64, case_no / 2 % 2, case_no % 3 ? 1585 : 631, &tight);
+        figure4(case_no % 2 ? 16 : 64, case_no / 2 % 2, case_no / 4 % 2, case_no % 3 ? 1585 : 631, &tight);
     temperature();
+    failing();
     for (case_no = 0; case_no < effort(300); case_no++) worst = fmax(worst, ball());
     for (case_no = 0; case_no < effort(100); case_no++) beaten += printed_is_beaten();
     CHECK(beaten > effort(100) / 10, "P7: endpoints say little about what is between them");
