@@ -22,6 +22,7 @@ static taut_status read_sketch(taut_plash_spec *p, taut_config *cfg)
     double degree[TAUT_SKETCH_DEGREES], size[TAUT_SKETCH_DEGREES];
     const char *degrees = taut_config_text(cfg, "model.plash_degrees", "1 2");
     const char *sizes = taut_config_text(cfg, "model.plash_sizes", "128");
+    const int64_t least = p->features ? p->features : 2 * p->width; /* entries that the reference must keep apart */
     const int count = taut_spec_list(degree, TAUT_SKETCH_DEGREES, degrees);
     const int given = taut_spec_list(size, TAUT_SKETCH_DEGREES, sizes);
     for (int i = 0; i < count; i++) {
@@ -42,6 +43,10 @@ static taut_status read_sketch(taut_plash_spec *p, taut_config *cfg)
         const int64_t n = one >= 2 && one <= 1 << 20 ? (int64_t)one : 0;
         if (n == 0 || (double)n != one || n & (n - 1))
             return taut_fail(TAUT_BAD_CONFIG, "model.plash_sizes = %s wants powers of two from 2 to 1048576", sizes);
+        if (p->fixed && n < least)
+            return taut_fail(TAUT_BAD_CONFIG,
+                             "model.plash_sizes = %s wants at least %lld, or model.plash_hash = seeded", sizes,
+                             (long long)least);
         p->degree[i] = (int)degree[i];
         p->size[i] = n;
     }
@@ -68,6 +73,8 @@ taut_status taut_spec_read_plash(taut_model_spec *s, taut_config *cfg)
     p->hidden = taut_config_int(cfg, "model.plash_hidden", 2 * s->width, 1, 1 << 24);
     p->norm_eps = taut_config_real(cfg, "model.plash_norm_eps", 1e-5, 1e-12, 1);
     p->seed = (uint64_t)taut_config_int(cfg, "model.plash_seed", 1, 0, INT64_MAX / 2);
+    p->fixed = taut_config_choice(cfg, "model.plash_hash", "seeded|fixed", 0) == 1;
+    p->pair = (taut_plash_pair)taut_config_choice(cfg, "model.plash_pair", "kv|qv|qk", 0);
     s->settle = taut_config_choice(cfg, "model.plash_prototypes", "random|kcenter|kmeans", 0);
     if (s->settle == 2) s->settle = 9; /* k-center, then eight steps of Lloyd */
     const taut_status sketch = read_sketch(p, cfg), fits = check(s, "plash", "model.plash_groups", p->groups);

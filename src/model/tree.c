@@ -98,6 +98,7 @@ static taut_module *linear_time(const taut_model_spec *s, int64_t queries, uint6
     if (c.groups > read) c.groups = read;
     p.seed += index; /* every block hashes in its own way */
     p.queries = c.queries = queries;
+    if (queries) p.pair = TAUT_PLASH_KV;
     return s->plash ? taut_plash(&p) : taut_clustered(&c);
 }
 

@@ -273,13 +273,16 @@ taut_attention_view taut_attention_look(const taut_module *);
 /* Heads first .. first+count-1 of a bound attention module without W_O, side by side: shares, does not own. */
 taut_module *taut_attention_bare(const taut_kernels *, const taut_module *whole, int64_t first, int64_t count);
 
+/* Which two of q, k and v PLASH compresses: the first is routed and compared, the second read, the third asks. */
+typedef enum { TAUT_PLASH_KV, TAUT_PLASH_QV, TAUT_PLASH_QK } taut_plash_pair;
 typedef struct {
     int64_t width, heads;
-    int64_t queries;  /* as in taut_attention_spec */
-    int64_t groups;   /* M: representatives, and prototypes a head */
-    double tau;       /* temperature of the routing */
-    int64_t features; /* psi: a linear map to so many features and a GELU; 0: the identity */
-    int degrees;      /* of the sketch, as in taut_sketch_spec */
+    int64_t queries;      /* as in taut_attention_spec */
+    taut_plash_pair pair; /* other than KV only without `queries`: all three then have as many tokens */
+    int64_t groups;       /* M: representatives, and prototypes a head */
+    double tau;           /* temperature of the routing */
+    int64_t features;     /* psi: a linear map to so many features and a GELU; 0: the identity */
+    int degrees;          /* of the sketch, as in taut_sketch_spec */
     int degree[TAUT_SKETCH_DEGREES];
     int64_t size[TAUT_SKETCH_DEGREES];
     double floor, sketch_tau;

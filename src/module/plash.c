@@ -371,9 +371,11 @@ static taut_module *middle_of(const taut_plash_spec *p)
 
 taut_module *taut_plash(const taut_plash_spec *spec)
 {
+    static const char *const role[] = { "qkv", "kqv", "vqk" }; /* asks, is routed and compared, is read */
     const int64_t d = spec->width;
     TAUT_CHECK(spec->heads > 0 && d % spec->heads == 0, "plash: width must be a multiple of heads");
     TAUT_CHECK(spec->groups > 0 && spec->tau > 0 && spec->mixers <= 64, "plash: groups, tau or mixers");
+    TAUT_CHECK(spec->pair == TAUT_PLASH_KV || !spec->queries, "plash: cross-attention compresses keys and values");
     plash *s = taut_calloc(1, sizeof *s);
     if (!s) return NULL;
     s->base.ops = &plash_ops;
@@ -381,6 +383,7 @@ taut_module *taut_plash(const taut_plash_spec *spec)
     s->route = as_float(1 / spec->tau);
     s->spec.scale = as_float(spec->scale);
     s->qkv = qkv_of(d, spec->queries, spec->bias, spec->out, spec->init, spec->gain, spec->out_gain);
+    qkv_name(&s->qkv, role[spec->pair]);
     s->prototypes = (taut_param){ .name = "prototypes",
                                   .rows = spec->groups,
                                   .cols = d,

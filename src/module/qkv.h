@@ -1,7 +1,6 @@
 /* The outside of an attention: queries, keys and values as affine maps of one input, and the way out.
  *     q = W_Q x + b_Q, k = W_K x + b_K, v = W_V x + b_V,     y = out W_O o + b_O
- * With `queries` = m the first m tokens ask and the others are read.  Which of the three maps asks, which is
- * compared and which is read is only their names: any two of them may be what a module compresses. */
+ * With `queries` = m the first m tokens ask and the others are read. */
 #ifndef TAUT_MODULE_QKV_H
 #define TAUT_MODULE_QKV_H
 #include "module/leaf.h"
@@ -40,6 +39,20 @@ static inline taut_qkv qkv_of(int64_t width, int64_t queries, bool bias, double 
                        qkv_affine("k.weight", "k.bias", width, init, gain),
                        qkv_affine("v.weight", "v.bias", width, init, gain),
                        qkv_affine("o.weight", "o.bias", width, init, out_gain) };
+}
+
+/* What the maps called q, k and v inside are called outside: three letters. */
+static inline void qkv_name(taut_qkv *s, const char *role)
+{
+    static const char *const name[][2] = { { "q.weight", "q.bias" },
+                                           { "k.weight", "k.bias" },
+                                           { "v.weight", "v.bias" } };
+    taut_affine *const all[] = { &s->q, &s->k, &s->v };
+    for (int i = 0; i < 3; i++) {
+        const int at = role[i] == 'q' ? 0 : role[i] == 'k' ? 1 : 2;
+        all[i]->weight.name = name[at][0];
+        all[i]->bias.name = name[at][1];
+    }
 }
 
 static inline void qkv_params(taut_qkv *s, taut_visitor *v)

@@ -25,7 +25,7 @@ static const char *const linear_time[] = {
     "0.3\n"
     "norm_eps = 0.3\n",
     "attention = plash\nplash_groups = 3\nplash_degrees = 2\nplash_sizes = 4\nplash_floor = 0.5\nplash_mixers = 0\n"
-    "plash_features = 3\nnorm = none\nplash_tau = 0.5\n",
+    "plash_features = 3\nnorm = none\nplash_tau = 0.5\nplash_hash = fixed\nplash_pair = qk\n",
     "attention = clustered\nclusters = 2\nnorm_eps = 0.3\n",
     "attention = l2\nnorm = none\nmlp_block = sll\nactivation = relu\n",
     "attention = attlip\nnorm = none\nmlp_block = sll\nactivation = relu\nattlip_loose = 0\nattlip_tol = 1e-12\n"
@@ -166,6 +166,8 @@ int main(void)
     encoder_refused("attention = plash\nplash_degrees = 0\n", "plash_degrees = 0");
     encoder_refused("attention = plash\nplash_degrees = 1 1\n", "plash_degrees");
     encoder_refused("attention = plash\nplash_tau = 0\n", "plash_tau");
+    encoder_refused("attention = plash\nplash_hash = fixed\nplash_sizes = 2\n", "plash_sizes = 2 wants at least");
+    encoder_refused("attention = plash\nplash_pair = kk\n", "plash_pair");
     encoder_refused("attention = plash\nplash_tau_g = -1\n", "plash_tau_g");
     encoder_refused("attention = plash\npositions = rope\n", "positions");
     encoder_refused("attention = clustered\nclusters = 9\n", "model.clusters = 9");

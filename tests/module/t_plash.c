@@ -9,6 +9,7 @@ static taut_plash_spec any(taut_shape in, int mixers)
     taut_plash_spec s = { .width = in.d,
                           .heads = heads,
                           .queries = in.t > 1 ? rng_int(0, 1) : 0,
+                          .pair = TAUT_PLASH_KV,
                           .groups = rng_int(1, 3),
                           .tau = 0.5 + rng_unit(),
                           .features = rng_int(0, 1) ? rng_int(1, 4) : 0,
@@ -24,6 +25,7 @@ static taut_plash_spec any(taut_shape in, int mixers)
                           .scale = 0.5 + rng_unit(),
                           .out = 0.7,
                           .bias = rng_int(0, 1) };
+    if (!s.queries) s.pair = (taut_plash_pair)rng_int(0, 2);
     return s;
 }
 
@@ -118,6 +120,37 @@ static void by_hand(void)
     law_end(&l);
 }
 
+/* Two of q, k and v compressed: kv's function under other names.  Parameters come in the order asks, is routed, is read. */
+static void pairs(void)
+{
+    static const char *const name[3][3] = { { "q.weight", "k.weight", "v.weight" },
+                                            { "k.weight", "q.weight", "v.weight" },
+                                            { "v.weight", "q.weight", "k.weight" } };
+    const taut_shape in = { 1, 4, 2 };
+    taut_plash_spec s = any(in, 1);
+    s.queries = 0;
+    s.bias = true;
+    s.pair = TAUT_PLASH_KV;
+    law kv;
+    law_begin(&kv, taut_plash(&s), in, NULL);
+    for (int pair = 0; pair < 3; pair++) {
+        law l;
+        s.pair = (taut_plash_pair)pair;
+        law_begin(&l, taut_plash(&s), in, NULL);
+        for (int i = 0; i < 3; i++) {
+            CHECK(strcmp(l.name[2 * i], name[pair][i]) == 0, "names of the weights");
+            CHECK(l.name[2 * i + 1][0] == name[pair][i][0], "and of the biases");
+        }
+        memcpy(l.x, kv.x, (size_t)l.nx * sizeof *l.x);
+        for (int i = 0; i < l.params; i++)
+            memcpy(l.seen[i]->value, kv.seen[i]->value, (size_t)(l.seen[i]->rows * l.seen[i]->cols) * sizeof(double));
+        law_forward(&l, l.y);
+        CHECK(memcmp(l.y, kv.y, (size_t)l.ny * sizeof *l.y) == 0, "the same function");
+        law_end(&l);
+    }
+    law_end(&kv);
+}
+
 /* One token, one group, one feature, equal weights 1: y = the sketch of [x, x], whose slope at 0 is 1/(floor tau). */
 static void witness(void)
 {
@@ -182,6 +215,7 @@ int main(void)
 {
     test_begin();
     settled();
+    pairs();
     laws(make, 1);
     padded();
     by_hand();
