@@ -61,6 +61,8 @@ static real activation(real x)
         return tanhl(x);
     case TAUT_ABS:
         return fabsl(x);
+    case TAUT_ELU:
+        return x > 0 ? x : expm1l(x);
     }
     return 0;
 }
