@@ -24,7 +24,7 @@ typedef struct {
 
 struct cli_args {
     const cli_command *command;
-    const char *operand[8];
+    const char *operand[64];
     int operands;
     const char *name[64], *value[64]; /* options as given */
     int given;

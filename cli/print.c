@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -75,13 +76,24 @@ void cli_print_load(const cJSON *r)
 
 static bool bar_shown;
 
+/* How wide the terminal on stderr is; 0: there is none, or it cannot go back to the start of a line and wipe it. */
+static int columns(void)
+{
+    const char *term = getenv("TERM");
+    struct winsize size;
+    if (!isatty(STDERR_FILENO) || !term || !*term || strcmp(term, "dumb") == 0) return 0;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || size.ws_col == 0 ? 80 : size.ws_col;
+}
+
 void cli_bar(double done, const char *text)
 {
-    const int width = 24, full = (int)(done * width);
-    if (!isatty(STDERR_FILENO)) return;
-    fputs("\r\033[K[", stderr);
-    for (int i = 0; i < width; i++) fputc(i < full ? '#' : '.', stderr);
-    fprintf(stderr, "] %3.0f%%  %s", 100 * done, text);
+    const int across = columns(), width = across < 60 ? 8 : 24, full = (int)(done * width);
+    char line[256];
+    if (across < 20) return;
+    int at = snprintf(line, sizeof line, "[");
+    for (int i = 0; i < width; i++) line[at++] = i < full ? '#' : '.';
+    snprintf(line + at, sizeof line - (size_t)at, "] %3.0f%%  %s", 100 * done, text);
+    fprintf(stderr, "\r\033[K%.*s", across - 1, line); /* the last column is left free: writing there may wrap */
     fflush(stderr);
     bar_shown = true;
 }

@@ -35,6 +35,6 @@ static const cli_option options[] = {
 };
 
 const cli_command cli_report = {
-    "report", "RUN...", "writes one HTML page about runs", "taut report runs/tiny --out report.html", 1, 8,
+    "report", "RUN...", "writes one HTML page about runs", "taut report runs/tiny --out report.html", 1, 64,
     options,  run,
 };

@@ -1,8 +1,13 @@
 /* taut: train, measure and certify Lipschitz-bounded transformers.
  *
- * The whole public interface.  Handles are opaque; every call that can fail because the world failed
- * returns a taut_status and leaves one line in taut_last_error().  The library never prints and
- * never exits, unless it finds a bug in itself. */
+ * The whole public interface; examples/first.c uses all of it in thirty lines.
+ *
+ *     cc program.c $(pkg-config --cflags --libs taut)
+ *
+ * Handles are opaque and belong to whoever opened them.  Every call that can fail because the world failed returns a
+ * taut_status and leaves one line in taut_last_error(); what it was to fill is then not to be used.  Strings and arrays that are
+ * passed in are read during the call and not kept.  Different handles may be used by different threads at the same time, one
+ * handle by one thread at a time.  The library never prints and never exits, unless it finds a bug in itself. */
 #ifndef TAUT_H
 #define TAUT_H
 #include <stdint.h>
@@ -17,9 +22,9 @@ extern "C" {
 typedef enum {
     TAUT_OK,
     TAUT_NO_MEMORY,
-    TAUT_BAD_FILE,
-    TAUT_BAD_CONFIG,
-    TAUT_BAD_DATA,
+    TAUT_BAD_FILE,   /* missing, unreadable, damaged, or not what it should be */
+    TAUT_BAD_CONFIG, /* a recipe, an override or an argument that makes no sense */
+    TAUT_BAD_DATA,   /* data that are not found or do not fit the model */
     TAUT_NOT_FINITE, /* training met a NaN or an infinity */
     TAUT_DEVICE
 } taut_status;
@@ -30,16 +35,20 @@ const char *taut_last_error(void);
 /* Threads for everything below; 0 asks for one a processor.  Results do not depend on it. */
 void taut_threads_set(int threads);
 
-/* Trains a recipe (.ini) into the folder `run`.  overrides are "section.key=value".  resume goes on from the
- * folder's last checkpoint, bit for bit. */
+/* Trains a recipe (.ini) into the folder `run`: recipe.ini, log.jsonl, model.safetensors, state.safetensors, summary.json.
+ * overrides are `count` times "section.key=value".  resume, if not 0, goes on from the folder's last checkpoint, bit for bit;
+ * without it a finished run that is in the folder is overwritten. */
 typedef struct {
-    int64_t steps, tokens, weights;
-    double train_loss, val_loss, val_acc, tokens_per_s, seconds;
+    int64_t steps, tokens, weights; /* done; seen; of the model */
+    double train_loss;              /* mean of the last 32 steps */
+    double val_loss, val_acc;       /* on the whole validation split; val_acc is NaN for a forecaster */
+    double tokens_per_s, seconds;
 } taut_result;
 TAUT_MUST_USE taut_status taut_train_recipe(taut_result *out, const char *recipe, const char *run,
                                             const char *const *overrides, int count, int resume);
 
-/* A trained model, from its model.safetensors.  kernels: "cpu" (float, fast) or "ref" (double). */
+/* A trained model of texts, from its model.safetensors.  kernels: "cpu" (float, fast) or "ref" (double, the definition).  Its
+ * weights stay in memory until it is freed. */
 typedef struct taut_net taut_net;
 TAUT_MUST_USE taut_status taut_net_open(taut_net **out, const char *path, const char *kernels);
 void taut_net_free(taut_net *); /* NULL is fine */
@@ -47,7 +56,8 @@ void taut_net_free(taut_net *); /* NULL is fine */
 int64_t taut_net_tokens(const taut_net *);  /* ids are 0 .. tokens-1; that many logits a token */
 int64_t taut_net_context(const taut_net *); /* the longest sequence */
 
-/* logits (n, t, tokens) of the token ids (n, t). */
+/* logits (n, t, tokens) of the token ids (n, t), row by row; t is at most the context.  TAUT_BAD_DATA: an id outside
+ * the vocabulary, or a sequence too long. */
 TAUT_MUST_USE taut_status taut_net_logits(taut_net *, double *logits, const int32_t *ids, int64_t n, int64_t t);
 
 /* A proved Lipschitz constant from token embeddings to logits, for sequences of the longest length, from the

@@ -173,38 +173,46 @@ void taut_report_run(taut_page *p, const char *folder)
     cJSON_Delete(summary);
 }
 
-void taut_report_frontier(taut_page *p, int runs, char *const *folder)
+/* One point a run: a number of its summary, times `unit`, against its proved constant.  Nothing for fewer than two. */
+static void frontier(taut_page *p, int runs, char *const *folder, const char *key, double unit, const char *y_name,
+                     const char *about)
 {
     double *x = taut_calloc((size_t)runs, sizeof *x), *y = taut_calloc((size_t)runs, sizeof *y);
     const char **label = taut_calloc((size_t)runs, sizeof *label);
+    char name[64];
     int count = 0;
     for (int i = 0; x && y && label && i < runs; i++) {
         bool broken = false;
         cJSON *cert = taut_report_json(folder[i], "certificate.json", &broken);
         cJSON *summary = taut_report_json(folder[i], "summary.json", &broken);
-        if (cert && summary) {
-            x[count] = taut_report_raised(taut_report_number(cert, "lip"));
-            y[count] = taut_report_number(summary, "val_loss");
-            label[count++] = base_name(folder[i]);
-        }
+        x[count] = taut_report_raised(taut_report_number(cert, "lip"));
+        y[count] = unit * taut_report_number(summary, key);
+        label[count] = base_name(folder[i]);
+        if (cert && summary && !isnan(y[count])) count++;
         cJSON_Delete(cert);
         cJSON_Delete(summary);
     }
     p->text.failed |= !x || !y || !label;
-    if (count > 1) {
-        const taut_plot plot = { "proved Lipschitz constant",
-                                 "validation loss",
-                                 true,
-                                 false,
-                                 { { "runs", x, y, label, count, TAUT_DRAW_POINTS } },
-                                 1 };
-        taut_page_plot(
-            p, "frontier", "What a bound costs",
-            "One point a run: further left is a smaller proved constant, further down a model that errs less; the best "
-            "runs lie on the border at the bottom left.",
-            &plot);
-    }
+    snprintf(name, sizeof name, "frontier-%s", key);
+    if (count > 1 && !p->text.failed)
+        taut_page_plot(p, name, "What a bound costs", about,
+                       &(taut_plot){ "proved Lipschitz constant",
+                                     y_name,
+                                     true,
+                                     false,
+                                     { { "runs", x, y, label, count, TAUT_DRAW_POINTS } },
+                                     1 });
     free(x);
     free(y);
     free(label);
+}
+
+void taut_report_frontier(taut_page *p, int runs, char *const *folder)
+{
+    frontier(p, runs, folder, "val_loss", 1, "validation loss",
+             "One point a run: further left is a smaller proved constant, further down a model that errs less; the "
+             "best runs "
+             "lie on the border at the bottom left.");
+    frontier(p, runs, folder, "val_acc", 100, "accuracy, %",
+             "The same runs by the share of their answers that are right: the best lie on the border at the top left.");
 }

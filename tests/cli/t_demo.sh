@@ -24,7 +24,7 @@ check "no attack beat a certificate" grep -q 'beat a certificate *0' "$tmp/short
 check "the constant is a number" grep -Eq 'proved Lipschitz constant +[0-9.]+' "$tmp/short"
 check "the proof was checked" grep -q '^confirmed' "$tmp/o"
 printf 'the quick brown fox jumps over the lazy dog. %.0s' $(seq 400) >"$tmp/fox.txt"
-charts="frontier text-waterfall text-network text-attention text-free-sandwich text-free-heads text-free-growth text-free-attention"
+charts="frontier-val_loss frontier-val_acc text-waterfall text-network text-attention text-free-sandwich text-free-heads text-free-growth text-free-attention"
 demo text text.html "$tmp/fox.txt"
 check "both losses" grep -Eq 'validation loss +[0-9.]+ +[0-9.]+' "$tmp/short"
 charts="forecast-column-0 forecast-column-1 forecast-column-2 forecast-loss"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# make install, then a program of five lines that knows only the installed header and taut.pc, against the shared
+# make install, then a program of five lines and the example, which know only the installed header and taut.pc, against the shared
 # and against the static library.
 . tests/cli/lib.sh
 cc=${CC:-cc}
@@ -45,6 +45,12 @@ check "shared: compiles" "$cc" -std=c11 -Wall -Wextra -Wpedantic -Werror $san -o
 check "shared: says '${version}[]'" [ "$(LD_LIBRARY_PATH=$root/lib "$tmp/shared")" = "${version}[]" ]
 # shellcheck disable=SC2016 # the program's own words
 check "shared: needs libtaut.so.0" sh -c 'LD_LIBRARY_PATH="$1" ldd "$2" | grep -q "libtaut.so.0 =>"' - "$root/lib" "$tmp/shared"
+
+# shellcheck disable=SC2046
+check "the example compiles" "$cc" -std=c11 -Wall -Wextra -Wpedantic -Werror $san -o "$tmp/first" examples/first.c $(flags --cflags --libs)
+LD_LIBRARY_PATH=$root/lib "$tmp/first" recipes/tiny.ini "$tmp/first-run" >"$tmp/said" 2>&1
+check "the example runs: $(cat "$tmp/said")" grep -Eq '^[0-9]+ weights, loss [0-9.]+, first logit -?[0-9.]+, proved constant [0-9.e+]+$' "$tmp/said"
+check "and says what is wrong" sh -c '! LD_LIBRARY_PATH="$1" "$2" nowhere.ini "$3" 2>&1 | grep -q weights' - "$root/lib" "$tmp/first" "$tmp/x"
 
 rm -f "$root"/lib/libtaut.so* # so that -ltaut is the archive
 # shellcheck disable=SC2046

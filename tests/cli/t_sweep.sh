@@ -12,7 +12,7 @@ check "runs: $(cat "$tmp/e")" [ $? = 0 ]
 check "two of them" [ "$(find "$tmp/s" -name summary.json | wc -l)" = 2 ]
 check "each certified" [ "$(find "$tmp/s" -name certificate.json | wc -l)" = 2 ]
 check "the keys are set" grep -q '^lr = 0.002' "$tmp"/s/001*/recipe.ini
-check "a frontier" grep -q 'id="frontier"' "$tmp/s/frontier.html"
+check "a frontier" grep -q 'id="frontier-val_loss"' "$tmp/s/frontier.html"
 check "one object" [ "$(tr -d ' \t\n' <"$tmp/o" | grep -o '"val_loss":[0-9]' | wc -l)" = 2 ]
 find "$tmp/s" -name model.safetensors -exec ls -l --time-style=full-iso {} + >"$tmp/before"
 sweep
