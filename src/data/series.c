@@ -61,6 +61,22 @@ static taut_status read_file(taut_series *s, const char *source)
     return status;
 }
 
+/* One column alone. */
+static taut_status keep(taut_series *s, const char *target, const char *source)
+{
+    int64_t at = 0;
+    while (at < s->cols && strcmp(s->name[at], target) != 0) at++;
+    if (at == s->cols)
+        return taut_fail(TAUT_BAD_DATA, "%s has no column '%.60s' (data.target); its last is '%.60s'", source, target,
+                         s->name[s->cols - 1]);
+    for (int64_t i = 0; i < s->rows; i++) s->value[i] = s->value[i * s->cols + at];
+    for (int64_t c = 0; c < s->cols; c++)
+        if (c != at) free(s->name[c]);
+    s->name[0] = s->name[at];
+    s->cols = 1;
+    return TAUT_OK;
+}
+
 static taut_status cut(taut_series *s, const taut_series_spec *spec)
 {
     const char *slash = strrchr(spec->source, '/'), *name = slash ? slash + 1 : spec->source;
@@ -106,6 +122,7 @@ taut_status taut_series_open(taut_series **out, const taut_series_spec *spec)
     if (!s) return taut_no_memory("a series");
     taut_status status = strcmp(spec->source, "waves") == 0 ? waves(s, spec->length, spec->seed)
                                                             : read_file(s, spec->source);
+    if (!status && spec->target) status = keep(s, spec->target, spec->source);
     if (!status) status = cut(s, spec);
     if (!status) status = standardise(s, spec->source);
     if (status) {

@@ -20,13 +20,14 @@ typedef struct {
     int64_t whole; /* validation and test have as many windows as make whole batches of this size, if they make one */
 } taut_series;
 
+/* informer2020: the ETT files cut into 12, 4 and 4 months, other files 7 : 1 : 2; the windows that do not fill a batch of 32
+ * are left out of validation and test.  full: 7 : 1 : 2 of any file, all windows. */
 typedef struct {
     const char *source; /* "waves" is built in; else a CSV file found as data, .gz or not */
     int64_t length;     /* rows of waves */
     uint64_t seed;
-    bool
-        full; /* 7 : 1 : 2 of the whole file and all windows; else as Informer 2020 has it: the ETT files cut into 12, 4
-                * and 4 months, and the windows that do not fill a batch of 32 left out of validation and test */
+    const char *target; /* that column alone (Informer's mode S); NULL: all of them (mode M) */
+    bool full;          /* not informer2020 */
 } taut_series_spec;
 
 taut_status taut_series_open(taut_series **out, const taut_series_spec *) TAUT_MUST_USE;

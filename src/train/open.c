@@ -17,7 +17,7 @@ static taut_status give(taut_config *cfg, const char *line)
 
 static taut_series_spec series_spec(const taut_data_spec *d)
 {
-    return (taut_series_spec){ d->source, d->length, d->seed, d->full };
+    return (taut_series_spec){ d->source, d->length, d->seed, d->target, d->full };
 }
 
 /* A series says how many columns and time features its rows have. */

@@ -23,6 +23,7 @@ void taut_data_spec_read(taut_data_spec *s, taut_config *cfg)
     s->length = taut_config_int(cfg, "data.length", 1000000, 100, 1000000000);
     s->seed = (uint64_t)taut_config_int(cfg, "data.seed", 1, 0, INT64_MAX);
     read_augment(&s->augment, cfg);
+    if (taut_config_has(cfg, "data.target")) s->target = taut_config_text(cfg, "data.target", "");
     if (taut_config_has(cfg, "data.protocol"))
         s->full = taut_config_choice(cfg, "data.protocol", "informer2020|full", 0);
 }

@@ -36,7 +36,8 @@ typedef struct {
     uint64_t seed;    /* of a built-in set */
     double mask_rate; /* of an encoder's questions */
     taut_augment augment;
-    bool full; /* how a series is cut: data.protocol */
+    bool full;          /* how a series is cut: data.protocol */
+    const char *target; /* the one column of a series that is read and forecast; NULL: all */
 } taut_data_spec;
 
 typedef struct {

@@ -57,6 +57,22 @@ static void calendar(void)
     CHECK_NEAR(m[0], 0.5, 1e-15, "before 1970");
 }
 
+static void one_column(void)
+{
+    taut_series *s = NULL;
+    taut_series_spec spec = { .source = "waves", .length = 100, .seed = 3 }, one = spec;
+    CHECK(taut_series_open(&s, &spec) == TAUT_OK, taut_last_error());
+    const double seventh = s->value[3 * 7 + 1], mean = s->mean[1];
+    taut_series_free(s);
+    one.target = "week";
+    CHECK(taut_series_open(&s, &one) == TAUT_OK, taut_last_error());
+    CHECK(s->cols == 1 && strcmp(s->name[0], "week") == 0 && s->value[7] == seventh && s->mean[0] == mean, "mode S");
+    taut_series_free(s);
+    one.target = "month";
+    CHECK(taut_series_open(&s, &one) == TAUT_BAD_DATA, "no such column");
+    CHECK(strstr(taut_last_error(), "no column 'month'") != NULL, taut_last_error());
+}
+
 /* 10 : cut 7, 1, 2.  Values 0 .. 9 and their squares. */
 static void cut(void)
 {
@@ -127,6 +143,7 @@ int main(void)
     temp_begin();
     bad();
     calendar();
+    one_column();
     cut();
     protocol();
     return test_end("series", "reader, calendar, protocol");
