@@ -9,13 +9,14 @@
 
 static int verdict(const taut_checked *r)
 {
+    if (r->foreign) return EXIT_UNKNOWN;
     return !r->holds ? EXIT_CONTRADICTION : r->unknown ? EXIT_UNKNOWN : EXIT_DONE;
 }
 
 static int print_json(const taut_checked *r)
 {
     cJSON *o = cJSON_CreateObject();
-    cJSON_AddBoolToObject(o, "holds", r->holds);
+    cJSON_AddItemToObject(o, "holds", r->foreign ? cJSON_CreateNull() : cJSON_CreateBool(r->holds));
     if (!r->holds) cJSON_AddStringToObject(o, "why", r->why);
     if (r->holds) {
         cJSON_AddStringToObject(o, "norm", r->flat ? "flat" : "tokens");
@@ -35,7 +36,7 @@ static int print(const cli_args *a, const taut_checked *r)
 {
     char lip[32], reach[32], defect[32];
     if (cli_flag(a, "--json")) return print_json(r);
-    if (!r->holds) return cli_refuse(a, "does not check: %s", r->why), EXIT_CONTRADICTION;
+    if (!r->holds) return cli_refuse(a, "%s: %s", r->foreign ? "cannot say" : "does not check", r->why), verdict(r);
     printf("confirmed: %s-Lipschitz from inputs to logits, norm %s, l2\n", up_text(lip, (taut_up){ r->lip }),
            r->flat ? "flat" : "tokens");
     printf("  for %lld tokens, each within %s of the origin; %lld numbers of the proof", (long long)r->tokens,

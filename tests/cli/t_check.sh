@@ -1,6 +1,6 @@
 #!/bin/sh
 # taut check against taut certify: what was proved is confirmed, and nothing else.  Exit 0 confirmed, 2 it does not check
-# (one line that names the number), 1 a file that cannot be read or is no certificate.
+# (one line that names the number), 3 a layer that the checker does not know, 1 a file that cannot be read or is no certificate.
 . tests/cli/lib.sh
 run=$tmp/run cert=$tmp/cert.json
 code() { # CODE FILE... : taut check must end with it and say one line, on stdout only when it is 0
@@ -34,6 +34,19 @@ for set in "" "--set model.norm=none --set model.residual=convex --set model.att
         check "norm $norm" [ "$(json_get "$tmp/json" norm)" = $norm ]
         check "many numbers" less 20 "$(json_get "$tmp/json" numbers)"
     done
+done
+# layers that the checker does not know: neither confirmed nor refuted
+for attention in plash clustered; do
+    rm -rf "$tmp/foreign"
+    groups=plash_groups; [ $attention = clustered ] && groups=clusters
+    # shellcheck disable=SC2086
+    "$TAUT" train $small --set model.arch=encoder --set model.attention=$attention --set model.$groups=2 --out "$tmp/foreign" \
+        >"$tmp/log" 2>&1
+    check "certify $attention" "$TAUT" certify "$tmp/foreign" --out "$tmp/foreign.json"
+    check "$attention is unknown" code 3 "$tmp/foreign.json" "$tmp/foreign"
+    check "it is named" says "does not know the rule $attention"
+    "$TAUT" check "$tmp/foreign.json" "$tmp/foreign" --json >"$tmp/json"
+    check "neither" grep -q '"holds":[[:space:]]*null' "$tmp/json"
 done
 # from here on: the encoder's certificate
 sed '0,/"lip":/s/"lip":[^,]*/"lip":1e-3/' "$cert" >"$tmp/low.json"
