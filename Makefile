@@ -81,11 +81,12 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libtaut.a
 deps:
 	@tools/deps
 
-# Each README command does everything by itself: first what is missing, then the work.
+# Each README command does everything by itself: first what is missing, then the work, on all processors unless told otherwise.
+PARALLEL = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 check: deps
 	@tools/deps data || echo "no Fashion-MNIST: the tests that read it are skipped"
 	@tools/deps browser || echo "no browser: nobody will look at the report's pages"
-	@$(MAKE) --no-print-directory all tests
+	@$(MAKE) --no-print-directory $(PARALLEL) all tests
 	@BUILD=$(BUILD) tools/run_tests $(ONLY)
 .PHONY: tests
 tests: $(TESTS)
@@ -111,13 +112,13 @@ coverage:
 
 demo: deps
 	@tools/deps data || echo "no Fashion-MNIST: the demo uses built-in images"
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory $(PARALLEL) all
 	@BUILD=$(BUILD) tools/demo image
 demo-text: deps
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory $(PARALLEL) all
 	@BUILD=$(BUILD) tools/demo text $(TEXT)
 demo-forecast: deps
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory $(PARALLEL) all
 	@BUILD=$(BUILD) tools/demo forecast
 
 lint:
