@@ -45,7 +45,7 @@ bool cli_parse(cli_args *a, const cli_command *c, int argc, char **argv)
 {
     *a = (cli_args){ .command = c };
     for (int i = 0; i < argc; i++) {
-        const char *word = argv[i], *equal = strchr(word, '=');
+        const char *word = strcmp(argv[i], "-o") == 0 ? "--out" : argv[i], *equal = strchr(word, '=');
         if (strncmp(word, "--", 2) != 0) {
             if (a->operands == c->most) return complain(c, "too many arguments: ", word);
             a->operand[a->operands++] = word;
