@@ -15,6 +15,8 @@ typedef struct {
 typedef struct {
     int64_t tokens, width, heads, dh;
     double scale, eta;
+    double near; /* what a step of distance takes from a logit, at most */
+    bool rope;
     double longest, y, x, residual; /* max |y_i|; |y|, |x|; |g| as computed */
 } taut_attlip_point;
 

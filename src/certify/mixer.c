@@ -84,7 +84,7 @@ static void apply(const taut_mixer_layer *l, double *y, const steps *s)
 {
     const taut_kernels *k = taut_kernels_find("ref");
     const int64_t m = l->groups, d = l->width, dh = d / l->heads;
-    const taut_attn attn = { 1, l->heads, m, m, dh, 1 / sqrt((double)dh), false, false, NULL };
+    const taut_attn attn = { .n = 1, .heads = l->heads, .tq = m, .tk = m, .dh = dh, .scale = 1 / sqrt((double)dh) };
     affine(s->q, y, l->wq, NULL, m, d, d);
     affine(s->k, y, l->wk, NULL, m, d, d);
     affine(s->v, y, l->wv, NULL, m, d, d);

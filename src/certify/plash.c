@@ -265,7 +265,7 @@ static void run_all(const taut_plash_head *s, const work *w, const double *q, co
     const taut_plash_case *c = &s->c;
     const int64_t d = c->width, m = c->groups;
     const double scale = (double)(float)(1 / sqrt((double)d));
-    const taut_attn exact = { 1, 1, c->nq, c->nk, d, scale, false, false, NULL };
+    const taut_attn exact = { .n = 1, .heads = 1, .tq = c->nq, .tk = c->nk, .dh = d, .scale = scale };
     const taut_group g = { 1, 1, c->nq, c->nk, m, d, (double)(float)(1 / c->tau), NULL };
     taut_group readout = g;
     readout.scale = scale;

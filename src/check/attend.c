@@ -17,13 +17,13 @@ typedef struct {
     bool causal, alibi, apart; /* apart: distances for products */
 } attention;
 
-/* RoPE: the pairs (i, i + dh/2) of every head turn by t base^(-2i/dh). */
-static void rotate(ck_mat *x, int64_t dh, double base)
+void ck_rotate(ck_mat *x, int64_t dh, double base, double sign)
 {
     x->err += ((16 + log(base)) * (double)x->rows + 32) * CK_U * ck_longest(*x);
     for (int64_t t = 0; t < x->rows; t++)
         for (int64_t i = 0; i < dh / 2; i++) {
-            const double angle = (double)t * pow(base, -2 * (double)i / (double)dh), co = cos(angle), si = sin(angle);
+            const double angle = sign * (double)t * pow(base, -2 * (double)i / (double)dh), co = cos(angle),
+                         si = sin(angle);
             for (double *v = x->v + t * x->ld + i, *end = v + x->cols - i; v < end; v += dh) {
                 const double a = v[0], b = v[dh / 2];
                 v[0] = co * a - si * b;
@@ -78,7 +78,7 @@ static void project(ck *c, attention *a, ck_mat x)
     ck_mat *const side[] = { &a->q, &a->k, &a->v };
     for (int i = 0; i < 3; i++) {
         *side[i] = ck_affine(c, x, 1, n->w[i], n->w[4 + i]);
-        if (i < 2 && n->k[ROPE] != 0) rotate(side[i], a->dh, n->k[ROPE]);
+        if (i < 2 && n->k[ROPE] != 0) ck_rotate(side[i], a->dh, n->k[ROPE], 1);
         if (ck_is(n, "cosattention") && (i < 2 || n->k[VALUES] != 0)) ck_divide(side[i], a->dh, 1, n->k[EPS]);
     }
     a->scale = n->k[SCALE], a->causal = n->k[CAUSAL] != 0, a->alibi = n->k[ALIBI] != 0;

@@ -1,21 +1,21 @@
-/* AttLip: prox(x) = argmin_y f(y) + |y - x|^2 / (2 eta), or 2 prox(x) - x;  f = 1/2 sum_h sum_i ln sum_j exp(s |v_i + v_j|^2),
- * v_i = W_h y_i, s = fl32(1/sqrt(dh)).
+/* AttLip: prox(x) = argmin_y f(y) + |y - x|^2 / (2 eta), or 2 prox(x) - x;  f = 1/2 sum_h sum_i ln sum_j exp S_ij,
+ * S_ij = s |v_i + v_j|^2 - near 2^(-h/2) |i - j|, v_i = W_h y_i, perhaps turned by its position, s = fl32(1/sqrt(dh)).
  *
- * The rule.  f is convex (log-sum-exp of convex quadratics) and least at 0.  Let p = prox(x), so p + eta f'(p) = x.  As f'
- * is monotone, |p - p'|^2 <= (p - p').(x - x'): both maps are 1-Lipschitz in l2 over everything, and prox(0) = 0.  Between
- * that norm and the largest token is a factor sqrt(T).  A y with residual g = f'(y) + (y - x)/eta is prox(x + eta g)
+ * The rule.  f is convex (log-sum-exp of convex quadratics and constants) and least at 0.  Let p = prox(x), so
+ * p + eta f'(p) = x.  As f' is monotone, |p - p'|^2 <= (p - p').(x - x'): both maps are 1-Lipschitz in l2 over everything, and
+ * prox(0) = 0.  Between that norm and the largest token is a factor sqrt(T).  A y with residual g = f'(y) + (y - x)/eta is prox(x + eta g)
  * exactly, so |y - prox(x)| <= eta |g|: whoever stops at |g| <= tol is k eta tol away, k = 1 or reflected 2.
  *
  * The forward pass looks for a y by gradient steps of Barzilai and Borwein's length, and owes nothing to how it was found:
  * the residual's size, with its rounding, is the error.  Per head, with m >= |v_i|, v_i off by e, c_k the column sums:
- *     a logit s |v_i + v_j|^2 is off by s (8 m e + 4 gamma m^2),  alpha by a factor 1 + a, a = exp of twice that and roundings;
+ *     a logit is off by s (8 m e + 4 gamma m^2) + gamma near T,  alpha by a factor 1 + a, a = exp of twice that and roundings;
  *     G_k = s [(1 + c_k) v_k + sum_i (alpha_ki + alpha_ik) v_i]: the coefficients sum to 2 (1 + c_k), so G_k is off by
  *     2 s (1 + c_k) ((a + gamma) m + e).   f' = sum_h G_h W_h. */
 #include <fenv.h>
 
 #include "check/ck.h"
 
-enum { HEADS, ETA, TOL, REFLECTED, STEPS };
+enum { HEADS, ETA, TOL, REFLECTED, STEPS, NEAR, ROPE };
 enum { WEIGHT, ROOT };
 enum { TRIES = 2000, BACK = 8 }; /* gradients; how many steps the residual may take to fall */
 
@@ -26,7 +26,7 @@ bool ck_attlip_fits(const ck_node *n)
 {
     const double *k = n->k;
     return fmod((double)n->w[WEIGHT].rows, k[HEADS]) == 0 && k[ETA] >= 0 && (k[ETA] == 0) == (n->w[ROOT].v != NULL) &&
-           k[TOL] >= 0 && k[STEPS] >= 0;
+           k[TOL] >= 0 && k[STEPS] >= 0 && k[NEAR] >= 0 && (k[ROPE] == 0 || k[ROPE] >= 1);
 }
 
 ck_bound ck_attlip(ck_fields *f, ck_node *n, double x)
@@ -38,8 +38,9 @@ ck_bound ck_attlip(ck_fields *f, ck_node *n, double x)
     return (ck_bound){ f->c->out->flat ? 1 : spread, spread * x + n->defect };
 }
 
-/* G of the head whose vectors begin at column `at`; p is room for its weights.  Answers the largest 1 + c_k. */
-static double pull(ck_mat g, ck_mat v, int64_t at, int64_t dh, double s, double *p)
+/* G of the head whose vectors begin at column `at`; `away`: what a step of distance takes; p is room for its weights.
+ * Answers the largest 1 + c_k. */
+static double pull(ck_mat g, ck_mat v, int64_t at, int64_t dh, double s, double away, double *p)
 {
     const int64_t t = v.rows;
     double most = 0;
@@ -51,7 +52,7 @@ static double pull(ck_mat g, ck_mat v, int64_t at, int64_t dh, double s, double 
             const double *b = v.v + j * v.ld + at;
             double square = 0;
             for (int64_t k = 0; k < dh; k++) square += (a[k] + b[k]) * (a[k] + b[k]);
-            row[j] = s * square;
+            row[j] = s * square - away * fabs((double)(i - j));
             top = fmax(top, row[j]);
         }
         for (int64_t j = 0; j < t; j++) sum += row[j] = exp(row[j] - top);
@@ -74,15 +75,20 @@ static double pull(ck_mat g, ck_mat v, int64_t at, int64_t dh, double s, double 
 static double residual(ck *c, const ck_node *n, ck_mat *g, ck_mat y, ck_mat x)
 {
     const struct ck_block *mark = c->blocks;
-    const ck_mat w = n->w[WEIGHT], v = ck_affine(c, y, 1, w, (ck_mat){ 0 });
+    const ck_mat w = n->w[WEIGHT];
+    ck_mat v = ck_affine(c, y, 1, w, (ck_mat){ 0 });
     const int64_t t = y.rows, dh = w.rows / (int64_t)n->k[HEADS];
+    if (n->k[ROPE] > 0) ck_rotate(&v, dh, n->k[ROPE], 1);
     const double s = ck_root((double)dh), m = ck_longest(v), eta = eta_of(n), roundings = 2 * (double)t + 64;
     ck_mat pulls = ck_new(c, t, w.rows);
     double most = 0, *p = ck_room(c, t * t, sizeof *p);
-    for (int64_t at = 0; at < w.rows; at += dh) most = fmax(most, pull(pulls, v, at, dh, s, p));
-    const double logit = 2 * s * (8 * m * v.err + 4 * ck_gamma((double)dh + 8) * m * m);
+    for (int64_t at = 0; at < w.rows; at += dh)
+        most = fmax(most, pull(pulls, v, at, dh, s, n->k[NEAR] * exp2(-0.5 * (double)(at / dh)), p));
+    const double moved = 8 * m * v.err + 4 * ck_gamma((double)dh + 8) * m * m;
+    const double logit = 2 * (s * moved + ck_gamma(16) * n->k[NEAR] * (double)t);
     const double alpha = (logit < 0.01 ? 1.01 * logit : INFINITY) + ck_gamma(roundings);
     pulls.err = 2.1 * sqrt(n->k[HEADS]) * s * most * ((alpha + ck_gamma(roundings)) * m + v.err);
+    if (n->k[ROPE] > 0) ck_rotate(&pulls, dh, n->k[ROPE], -1);
     const ck_mat slope = ck_affine(c, pulls, 1, ck_turn(c, w), (ck_mat){ 0 });
     for (int64_t i = 0; i < t * x.ld; i++) g->v[i] = slope.v[i] + (y.v[i] - x.v[i]) / eta;
     const double err = slope.err + ck_gamma(4) * (ck_longest(slope) + (ck_longest(x) + ck_longest(y)) / eta);

@@ -124,7 +124,9 @@ ck_bound ck_posattention(ck_fields *f, ck_node *n, double x);
 double ck_logit(const ck_node *n, int64_t h, int64_t i, int64_t j);
 ck_mat ck_gains(ck *c, const ck_node *n);
 void ck_attend(ck *c, const ck_node *n, ck_mat *x); /* attend.c: of all three */
-bool ck_attlip_fits(const ck_node *n);              /* attlip.c */
+/* RoPE: the pairs (i, i + dh/2) of every head turn by sign t base^(-2i/dh). */
+void ck_rotate(ck_mat *x, int64_t dh, double base, double sign);
+bool ck_attlip_fits(const ck_node *n); /* attlip.c */
 ck_bound ck_attlip(ck_fields *f, ck_node *n, double x);
 void ck_solve(ck *c, const ck_node *n, ck_mat *x);
 void ck_example(ck *c, const cJSON *json); /* example.c */

@@ -323,7 +323,7 @@ const ck_rule ck_rules[] = {
       { { "q.weight", "dd" }, { "v.weight", "dd" }, { "o.weight", "dd" } } },
     { "posattention", ck_posattention, ck_attend, ck_table_fits, { "#heads", "?causal", "?far", "+row" },
       { { "v.weight", "dd" }, { "o.weight", "dd" }, { "?o.bias", "d" }, { "distance.weight", "hs" } } },
-    { "attlip", ck_attlip, ck_solve, ck_attlip_fits, { "#heads", "eta", "tol", "?reflected", "~steps" },
+    { "attlip", ck_attlip, ck_solve, ck_attlip_fits, { "#heads", "eta", "tol", "?reflected", "~steps", "near", "~rope" },
       { { "weight", "hd" }, { "?root", "1" } } },
     { "pixels", pixels, run_pixels, image_fits, { "#height", "#width", "#patch_height", "#patch_width" },
       { { "=scale", "c" }, { "=shift", "c" } } },

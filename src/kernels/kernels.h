@@ -25,6 +25,7 @@ typedef struct {
     double scale;
     bool causal;            /* query i sees key j only if j <= i + tk - tq */
     bool alibi;             /* S_ij -= 2^(-8(h+1)/heads) * |i + tk - tq - j| */
+    double near;            /* of attlip: S_ij -= near 2^(-h/2) |i - j| */
     const int32_t *lengths; /* n entries: example e sees keys j < lengths[e]; NULL: all of them */
 } taut_attn;
 
@@ -201,9 +202,10 @@ typedef struct taut_kernels {
     void (*lift_vjp)(taut_real *g, const taut_real *left, const taut_real *right, const taut_real *q, int64_t rows,
                      int64_t d);
 
-    /* attlip.c: the convex potential of AttLip attention, S_ij = scale |v_i + v_j|^2 over the tokens of a head, alpha
-     * its row softmax.  v, g, e, h are (n, t, heads*dh) with t = a->tq = a->tk; max, sum, col, mean are (n, heads, t); of
-     * a only n, heads, tq, dh, scale and lengths count, and a token past its example's length has no part in anything.
+    /* attlip.c: the convex potential of AttLip attention, S_ij = scale |v_i + v_j|^2 - near 2^(-h/2) |i - j| over the
+     * tokens of head h, alpha its row softmax.  v, g, e, h are (n, t, heads*dh) with t = a->tq = a->tk; max, sum, col, mean
+     * are (n, heads, t); of a only n, heads, tq, dh, scale, near and lengths count, and a token past its example's length
+     * has no part in anything.
      *     attlip       f[example] = 1/2 sum over heads and rows of ln sum_j exp S_ij; max and sum of the rows:
      *                  ln sum_j exp(S_ij - scale |v_i|^2) = max_i + ln sum_i, max_i at or above them up to rounding
      *     attlip_grad  g = df/dv from v, max, sum;  col_k = sum_i alpha_ik

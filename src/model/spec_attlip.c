@@ -23,9 +23,10 @@ static taut_status check_attlip(const taut_model_spec *s)
 taut_status taut_spec_read_attlip(taut_model_spec *s, taut_config *cfg)
 {
     taut_attlip_spec *a = &s->attlip_spec;
-    if (s->positions == TAUT_POS_ROPE || s->positions == TAUT_POS_ALIBI)
-        return taut_fail(TAUT_BAD_CONFIG, "model.attention = %s wants model.positions = learned or none",
-                         s->attlip ? "attlip" : "l2");
+    if (s->positions == TAUT_POS_ALIBI || (s->positions == TAUT_POS_ROPE && !s->attlip))
+        return taut_fail(TAUT_BAD_CONFIG, "model.attention = %s",
+                         s->attlip ? "attlip has model.attlip_near in the place of model.positions = alibi"
+                                   : "l2 wants model.positions = learned or none");
     if (!s->attlip && s->arch == TAUT_ARCH_GPT)
         return taut_fail(TAUT_BAD_CONFIG,
                          "model.attention = l2 has no causal form here: use model.arch = encoder or vit");
@@ -42,6 +43,8 @@ taut_status taut_spec_read_attlip(taut_model_spec *s, taut_config *cfg)
     a->steps = (int)taut_config_int(cfg, "model.attlip_steps", 0, 0, 1000);
     a->unrolled = taut_config_bool(cfg, "model.attlip_unrolled", false);
     a->reflected = taut_config_bool(cfg, "model.attlip_reflected", false);
+    a->near = taut_config_real(cfg, "model.attlip_near", 0, 0, 1e6);
+    a->rope_base = s->positions == TAUT_POS_ROPE ? s->rope_base : 0;
     s->attlip_turn = taut_config_bool(cfg, "model.attlip_turn", false);
     if (a->steps > 0) a->solver = TAUT_PROX_DESCENT;
     return check_attlip(s);

@@ -60,9 +60,8 @@ static kept kept_at(const attention *s, const taut_run *run, taut_point at)
         t.xq = taut_take_tensor(&at.trace, wide(s, sq));
         t.xk = taut_take_tensor(&at.trace, wide(s, sk));
     }
-    t.attn = (taut_attn){
-        sq.n, a->heads, sq.t, sk.t, s->inner / a->heads, a->scale, a->causal, a->alibi, a->queries ? NULL : run->lengths
-    };
+    t.attn = (taut_attn){ sq.n,     a->heads,  sq.t,     sk.t, s->inner / a->heads,
+                          a->scale, a->causal, a->alibi, 0,    a->queries ? NULL : run->lengths };
     return t;
 }
 

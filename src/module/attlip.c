@@ -1,5 +1,6 @@
 /* AttLip attention:  y = prox(x) = argmin_y f(y) + |y - x|^2 / (2 eta)   for every example, or 2 prox(x) - x;
- *     f(y) = 1/2 sum over heads and tokens i of ln sum_j exp( |W_h y_i + W_h y_j|^2 / sqrt(dh) ).
+ *     f(y) = 1/2 sum over heads and tokens i of ln sum_j exp( |v_i + v_j|^2 / sqrt(dh) - b_h |i - j| ),
+ *     v_i = R_i W_h y_i, R_i a rotation that depends on the position (rope) or I, b_h = near 2^(-h/2) for head h = 0, 1, ...
  *
  * jvp    tp = (I + eta H)^-1 tx, H the second derivative of f at prox(x), by conjugate gradients; symmetric
  * vjp    u = (I + eta H)^-1 gp, gx = u,  gW_h += -eta (G_h^T u + (H_h[u W_h^T])^T p),  geta += u.(p - x)/eta,
@@ -44,6 +45,8 @@ prox attlip_prox(const attlip *s, taut_run *run, taut_point at, attlip_kept *kep
                .dh = a->head_width,
                .scale = as_float(1 / sqrt((double)a->head_width)),
                .eta = eta_of(s, run->k),
+               .near = a->near,
+               .rope_base = a->rope_base,
                .lengths = run->lengths,
                .x = at.x.data,
                .weight = s->weight.value,
@@ -200,9 +203,12 @@ void attlip_weight_grad(const attlip *s, prox *p, const taut_real *u, const taut
     taut_real *e = taut_take(&scratch, rows * inner), *h = taut_take(&scratch, rows * inner);
     const taut_attn a = prox_attn(p, 0, p->shape.n);
     k->gemm(e, u, p->weight, rows, inner, d, false, true, 1, 0);
+    prox_turn(p, e, p->shape.n, 1);
     k->attlip_hvp(h, p->mean, e, p->v, p->max, p->sum, p->col, &a);
+    prox_turn(p, h, p->shape.n, -1);
     k->gemm(s->weight.grad, h, y, inner, d, rows, true, false, by, 1);
     k->attlip_grad(h, p->col, p->v, p->max, p->sum, &a);
+    prox_turn(p, h, p->shape.n, -1);
     k->gemm(s->weight.grad, h, u, inner, d, rows, true, false, by, 1);
 }
 
@@ -261,6 +267,8 @@ static void attlip_describe(const taut_module *m, taut_ledger *l)
     ledger_exact(l, "tol", a->tol);
     ledger_exact(l, "reflected", a->reflected);
     ledger_exact(l, "steps", a->steps);
+    ledger_exact(l, "near", a->near);
+    ledger_exact(l, "rope", a->rope_base);
 }
 
 static const taut_module_ops attlip_ops = {
@@ -279,6 +287,7 @@ taut_module *taut_attlip(const taut_attlip_spec *spec)
 {
     TAUT_CHECK(spec->heads > 0 && spec->head_width > 0, "attlip: heads and their width must be positive");
     TAUT_CHECK(spec->eta > 0 && spec->tol > 0, "attlip: eta and tol must be positive");
+    TAUT_CHECK(spec->near >= 0 && spec->rope_base >= 0, "attlip: near and rope_base cannot be negative");
     TAUT_CHECK(!spec->unrolled || (spec->steps > 0 && spec->solver == TAUT_PROX_DESCENT),
                "attlip: only a fixed number of descent steps can be unrolled");
     attlip *s = taut_calloc(1, sizeof *s);
@@ -286,6 +295,7 @@ taut_module *taut_attlip(const taut_attlip_spec *spec)
     *s = (attlip){ .base = { &attlip_ops }, .spec = *spec };
     s->spec.eta = as_float(spec->eta);
     s->spec.tol = as_float(spec->tol);
+    s->spec.near = as_float(spec->near);
     s->weight = (taut_param){ .name = "weight",
                               .rows = spec->heads * spec->head_width,
                               .cols = spec->width,

@@ -41,7 +41,7 @@ static kept kept_at(const cosattention *s, const taut_run *run, taut_point at)
     t.sq = taut_take(&at.trace, vectors);
     t.sk = taut_take(&at.trace, vectors);
     t.sv = a->values ? taut_take(&at.trace, vectors) : NULL;
-    t.attn = (taut_attn){ x.n, a->heads, x.t, x.t, dh, a->tau / (double)dh, a->causal, a->alibi, run->lengths };
+    t.attn = (taut_attn){ x.n, a->heads, x.t, x.t, dh, a->tau / (double)dh, a->causal, a->alibi, 0, run->lengths };
     return t;
 }
 

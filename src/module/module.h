@@ -354,9 +354,11 @@ typedef struct {
     double loose;                     /* when not strict, |residual| <= loose |x| / eta is enough; 0: tol it is */
     double slope_tol;                 /* of the derivatives' linear system, relative */
     taut_prox_solver solver;
-    int steps;      /* 0: to the tolerance; K: the paper's K steps, which are not Lipschitz: bound +inf */
-    bool unrolled;  /* derivatives of those K steps themselves, not of the exact layer */
-    bool reflected; /* 2 prox(x) - x */
+    int steps;        /* 0: to the tolerance; K: the paper's K steps, which are not Lipschitz: bound +inf */
+    bool unrolled;    /* derivatives of those K steps themselves, not of the exact layer */
+    bool reflected;   /* 2 prox(x) - x */
+    double near;      /* what |i - j| tokens of distance take from a logit of head h: near 2^(-h/2) |i - j| */
+    double rope_base; /* heads' vectors are turned by rotary positions of this base; 0: not */
     taut_init init;
     double gain;
 } taut_attlip_spec;

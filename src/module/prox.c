@@ -63,7 +63,14 @@ taut_attn prox_attn(const prox *p, int64_t first, int64_t count)
                         .tk = p->shape.t,
                         .dh = p->dh,
                         .scale = p->scale,
+                        .near = p->near,
                         .lengths = p->lengths ? p->lengths + first : NULL };
+}
+
+void prox_turn(const prox *p, taut_real *v, int64_t count, double sign)
+{
+    const int64_t t = p->shape.t;
+    if (p->rope_base > 0) p->k->rope(v, v, count * t, t, p->heads, p->dh, p->rope_base, sign);
 }
 
 static taut_real *inner_at(const prox *p, const taut_real *v, int64_t lane)
@@ -104,6 +111,7 @@ void prox_value(prox *p, double *phi, const taut_real *point, int64_t first, int
     const taut_attn a = prox_attn(p, first, count);
     taut_real *v = inner_at(p, p->v, first);
     k->gemm(v, prox_at(p, point, first), p->map, rows, inner, d, false, true, 1, 0);
+    prox_turn(p, v, count, 1);
     k->attlip(phi, row_at(p, p->max, first), row_at(p, p->sum, first), v, &a);
     for (int64_t e = 0; e < count; e++) {
         const double own = prox_dot(p, point, point, first + e), pull = prox_dot(p, point, p->centre, first + e);
@@ -121,6 +129,7 @@ void prox_gradient(prox *p, taut_real *grad, double *phi, const taut_real *point
     prox_value(p, phi, point, first, count);
     k->attlip_grad(g, row_at(p, p->col, first), v, row_at(p, p->max, first), row_at(p, p->sum, first), &a);
     if (p->shift > 0) k->axpby(g, -p->shift, v, 1, rows * inner);
+    prox_turn(p, g, count, -1);
     k->axpby(out, p->own, prox_at(p, point, first), 0, rows * d);
     k->axpby(out, -1, prox_at(p, p->centre, first), 1, rows * d);
     k->gemm(out, g, p->map, rows, d, inner, false, false, 1, 1);
@@ -140,9 +149,11 @@ void prox_hessian(prox *p, taut_real *out, const taut_real *dir, taut_real *e, t
     taut_real *to = prox_at(p, out, first);
     const taut_real *from = prox_at(p, dir, first);
     k->gemm(e, from, p->map, rows, inner, d, false, true, 1, 0);
+    prox_turn(p, e, count, 1);
     k->attlip_hvp(h, row_at(p, p->mean, first), e, inner_at(p, p->v, first), row_at(p, p->max, first),
                   row_at(p, p->sum, first), row_at(p, p->col, first), &a);
     if (p->shift > 0) k->axpby(h, -p->shift, e, 1, rows * inner);
+    prox_turn(p, h, count, -1);
     k->axpby(to, p->own, from, 0, rows * d);
     k->gemm(to, h, p->map, rows, d, inner, false, false, 1, 1);
     padding(p, out, NULL, first, count);
@@ -226,8 +237,9 @@ double prox_norm(const prox *p, const taut_real *z, int64_t lane, taut_span scra
     taut_real *g = taut_take(&scratch, t * d), *full = taut_take(&scratch, t * inner);
     k->gemm(g, prox_at(p, z, lane), p->inverse, t, d, d, false, false, 1 / p->eta, 0);
     k->axpby(g, -1 / p->eta, prox_at(p, p->x, lane), 1, t * d);
-    k->axpby(full, 1, inner_at(p, p->g, lane), 0, t * inner);
-    k->axpby(full, p->shift, inner_at(p, p->v, lane), 1, t * inner);
+    k->axpby(full, p->shift, inner_at(p, p->v, lane), 0, t * inner);
+    prox_turn(p, full, 1, -1);
+    k->axpby(full, 1, inner_at(p, p->g, lane), 1, t * inner);
     k->gemm(g, full, p->weight, t, d, inner, false, false, 1, 1);
     padding(p, taut_at(k, g, -lane * t * d), NULL, lane, 1);
     return sqrt(k->dot(g, g, t * d));

@@ -5,7 +5,8 @@
  * itself has the second derivative 4 s W^T W, one that attends evenly 2 s W^T W, up to the part that moves attention),
  * rows z = y L, W~ = W L^-T and c = x L^-T / eta, the problem is
  *     phi(z) = f(V) - (3 s/2) |V|^2 + |z|^2/2 - z.c,     V = z W~^T,     dphi/dz = (G - 3 s V) W~ + z - c,   G = df/dV,
- * up to a constant: two products with W~ an evaluation, none with M^-1, and plain L-BFGS and CG in z are the
+ * up to a constant (rotations of V by position change none of this): two products with W~ an evaluation, none with
+ * M^-1, and plain L-BFGS and CG in z are the
  * preconditioned ones in y.  They start from z = c.  In PLAIN coordinates L = I/sqrt(eta) is left out altogether:
  *     phi(y) = f(V) + |y|^2/(2 eta) - y.x/eta,   V = y W^T.
  *
@@ -19,11 +20,13 @@ typedef struct {
     taut_shape shape; /* of x */
     int64_t heads, dh;
     double scale, eta;
+    double near, rope_base; /* as in taut_attlip_spec */
     const int32_t *lengths;
-    const taut_real *x, *weight;                        /* weight: (heads*dh, d) */
-    taut_real *inverse, *map;                           /* L^-1 (d, d); W~, or W itself (plain) */
-    double shift, own;                                  /* 3 s and 1; plain: 0 and 1/eta */
-    taut_real *v, *max, *sum, *col, *centre, *g, *mean; /* V, rows of alpha, c; G - shift V; a scratch row each */
+    const taut_real *x, *weight; /* weight: (heads*dh, d) */
+    taut_real *inverse, *map;    /* L^-1 (d, d); W~, or W itself (plain) */
+    double shift, own;           /* 3 s and 1; plain: 0 and 1/eta */
+    taut_real *v, *max, *sum, *col, *centre, *g,
+        *mean; /* V, turned; rows of alpha; centre; G - shift V, turned back; a scratch row */
     taut_prox_log *log;
 } prox;
 
@@ -59,6 +62,8 @@ int64_t prox_cg(prox *, taut_real *out, const taut_real *rhs, const double *tol,
 /* Tokens past a lane's length: their part of y becomes that of x, or 0 without x. */
 void prox_padding(const prox *, taut_real *y, const taut_real *x);
 taut_attn prox_attn(const prox *, int64_t first, int64_t count); /* as the kernels want it */
+/* v of `count` lanes turned by its positions (sign 1) or back (-1), in place; without rope nothing */
+void prox_turn(const prox *, taut_real *v, int64_t count, double sign);
 
 /* y = z L^-1, with padded tokens those of x. */
 void prox_return(const prox *, taut_real *y, const taut_real *z);

@@ -60,7 +60,9 @@ taut_up prox_proved(prox *p, const taut_real *y, int64_t lane, taut_span scratch
     taut_attlip_head *heads = taut_malloc((size_t)p->heads * sizeof *heads);
     taut_up proved = UP_NONE;
     if (heads && numbers_new(&n, p, y, lane)) {
-        taut_attlip_point at = { n.tokens, n.d, p->heads, p->dh, p->scale, p->eta, 0, 0, 0, 0 };
+        taut_attlip_point at = {
+            n.tokens, n.d, p->heads, p->dh, p->scale, p->eta, p->near, p->rope_base > 0, 0, 0, 0, 0
+        };
         for (int64_t i = 0; i < n.tokens; i++) at.longest = fmax(at.longest, sqrt(square(n.y + i * n.d, n.d)));
         at.y = sqrt(square(n.y, n.tokens * n.d));
         at.x = sqrt(square(n.x, n.tokens * n.d));

@@ -60,6 +60,15 @@ static inline const char *one_of(const char *words) /* of "a|b|c" */
     return to;
 }
 
+static inline void add_attlip(char *to, size_t room)
+{
+    snprintf(to, room,
+             "attention = attlip\nattlip_eta = %s\nattlip_tol = 1e-9\nattlip_loose = 0\nattlip_head_width = %s\n"
+             "attlip_learned = %s\nattlip_reflected = %s\nattlip_turn = %s\nattlip_steps = %s\nattlip_near = %s\n",
+             one_of("1|0.01|3"), one_of("1|3"), one_of("true|false"), one_of("true|false"), one_of("true|false"),
+             one_of("0|0|0|0|0|0|2"), one_of("0|0.3|2"));
+}
+
 /* A model of a random kind with random weights of that size, saved; the caller frees. */
 static inline taut_model *random_model(double size, const char *more)
 {
@@ -76,8 +85,10 @@ static inline taut_model *random_model(double size, const char *more)
              one_of(l2 || attlip ? "encoder" : "gpt|encoder"), (int)rng_int(1, 2), one_of("1|2|4"), norm,
              layer || attlip ? "post" : one_of("pre|post"), one_of("0.01|1e-5"),
              strcmp(norm, "none") == 0 ? "false" : one_of("true|false"),
-             one_of(own && !cosine ? "learned|none" : "learned|rope|alibi|none"), one_of("true|false"),
-             one_of("true|false"), one_of("true|false"),
+             one_of(attlip           ? "learned|rope|none"
+                    : own && !cosine ? "learned|none"
+                                     : "learned|rope|alibi|none"),
+             one_of("true|false"), one_of("true|false"), one_of("true|false"),
              one_of(layer ? "gelu|relu|tanh" : "gelu|gelu_tanh|relu|silu|tanh|abs|maxmin"));
     snprintf(text + strlen(text), sizeof text - strlen(text),
              "activation_factor = %s\nresidual = %s\nresidual_alpha = %s\ndropout = %s\nattention_factor = %s\n"
@@ -93,12 +104,7 @@ static inline taut_model *random_model(double size, const char *more)
                  "attention = cosine\ncosine_tau = %s\ncosine_eps = %s\ncosine_nu = 0.5\ncosine_values = %s\n",
                  one_of("1|12"), one_of("0.01|0.5"), one_of("true|false"));
     if (l2) strcat(text, rng_int(0, 4) ? "attention = l2\n" : "attention = l2_free\n");
-    if (attlip)
-        snprintf(text + strlen(text), sizeof text - strlen(text),
-                 "attention = attlip\nattlip_eta = %s\nattlip_tol = 1e-9\nattlip_loose = 0\nattlip_head_width = %s\n"
-                 "attlip_learned = %s\nattlip_reflected = %s\nattlip_turn = %s\nattlip_steps = %s\n",
-                 one_of("1|0.01|3"), one_of("1|3"), one_of("true|false"), one_of("true|false"), one_of("true|false"),
-                 one_of("0|0|0|0|0|0|2"));
+    if (attlip) add_attlip(text + strlen(text), sizeof text - strlen(text));
     taut_status s = taut_config_parse(&cfg, text, "test");
     if (!s) s = taut_model_spec_read(&spec, cfg);
     char *printed = taut_config_print(cfg);

@@ -22,7 +22,8 @@ static const char *const kinds[] = {
     TEXT "norm = none\nactivation = relu\nmlp_block = sll\n",
     TEXT "norm = none\nattention = position\nactivation = relu\n",
     TEXT "arch = encoder\nnorm = centernorm\nnorm_place = post\nattention = l2\n",
-    TEXT "arch = encoder\nnorm = none\nattention = attlip\nattlip_head_width = 3\nattlip_learned = true\n",
+    TEXT "arch = encoder\nnorm = none\nattention = attlip\nattlip_head_width = 3\nattlip_learned = true\n"
+         "positions = rope\nattlip_near = 0.5\n",
     VIT "norm = none\n",
     VIT "norm = none\nattention = l2\nresidual = convex\n",
     VIT "norm = none\nattention = attlip\nattlip_reflected = true\nattlip_turn = true\nattlip_eta = 0.25\n"

@@ -27,7 +27,7 @@ enum { TENSORS = sizeof tensors / sizeof *tensors };
 #define LOOK(h, c) SEQ("{'name':'t','rule':'posattention','heads':" h ",'causal':" c ",'far':0}," HEAD)
 #define PROX(name, h, eta, tol, steps)                                                                              \
     SEQ("{'name':'" name "','rule':'attlip','heads':" h ",'eta':" eta ",'tol':" tol ",'reflected':1,'steps':" steps \
-        "}," HEAD)
+        ",'near':1,'rope':10}," HEAD)
 #define FAR(h, tied) SEQ("{'name':'l','rule':'l2attention','heads':" h ",'tied':" tied "}," HEAD)
 #define LETTERS      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 static const struct {

@@ -15,7 +15,7 @@ static const char tree_text[] =
     "\"factor\":1}]},{\"name\":\"p\",\"rule\":\"posattention\",\"heads\":2,\"causal\":0,\"far\":1},{\"name\":\"l\","
     "\"rule\":"
     "\"l2attention\",\"heads\":2,\"tied\":1},{\"name\":\"x\",\"rule\":\"attlip\",\"heads\":2,\"eta\":0.5,\"tol\":0.5,"
-    "\"reflected\":1,\"steps\":0},{\"name\":\"z\","
+    "\"reflected\":1,\"steps\":0,\"near\":1,\"rope\":10},{\"name\":\"z\","
     "\"rule\":\"maxmin\",\"group\":2},{\"name\":\"n\",\"rule\":\"layernorm\",\"eps\":0.5,\"centred\":1}]}," LINEAR(
         "head") ",{\"name\":\"s\",\"rule\":\"scale\",\"factor\":2}]}}";
 static const tree_tensor tensors[] = {

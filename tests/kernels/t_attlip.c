@@ -71,8 +71,9 @@ static dense dense_of(const lip_case *c, int64_t e, int64_t h)
             double s = 0, ds = 0;
             for (int64_t k = 0; k < a->dh; k++)
                 s += (vi[k] + vj[k]) * (vi[k] + vj[k]), ds += (vi[k] + vj[k]) * (ei[k] + ej[k]);
-            d.alpha[i * d.n + j] = a->scale * s, d.b[i * d.n + j] = 2 * a->scale * ds;
-            top = fmax(top, a->scale * s);
+            s = a->scale * s - a->near * pow(M_SQRT1_2, (double)h) * fabs((double)(i - j));
+            d.alpha[i * d.n + j] = s, d.b[i * d.n + j] = 2 * a->scale * ds;
+            top = fmax(top, s);
         }
         for (int64_t j = 0; j < d.n; j++) sum += d.alpha[i * d.n + j] = exp(d.alpha[i * d.n + j] - top);
         d.f += 0.5 * (top + log(sum));
@@ -103,15 +104,20 @@ static void dense_free(dense *d)
     for (int i = 0; i < 5; i++) free(all[i]);
 }
 
+static double worst_logit(const taut_attn *a, double V)
+{
+    return 3 * (double)(a->dh + 8) * UNIT * a->scale * V * V + 4 * UNIT * a->near * (double)a->tq;
+}
+
 /* One head: ref is the matrices' answer, and cpu keeps its promise against ref. */
 static void judge_head(const lip_case *c, int64_t e, int64_t h, const double *g, const double *p, const double *col)
 {
     const taut_attn *a = &c->a;
     dense d = dense_of(c, e, h);
-    const double L = 3 * (double)(a->dh + 8) * UNIT * a->scale * d.V * d.V,
-                 R = 2 * L + (1000 + (double)a->tq / 32) * UNIT;
+    const double L = worst_logit(a, d.V), R = 2 * L + (1000 + (double)a->tq / 32) * UNIT;
     const double Q = 8 * a->scale * d.V * d.F * (6 * R + (double)(4 * a->dh + 40) * UNIT);
-    const double fine = 1e-13 * (1 + a->scale * d.V * d.V), steep = fine * (1 + 8 * a->scale * d.V * d.F);
+    const double fine = 1e-13 * (1 + a->scale * d.V * d.V + a->near * (double)a->tq),
+                 steep = fine * (1 + 8 * a->scale * d.V * d.F);
     for (int64_t k = 0; k < a->tq; k++) {
         const int64_t row = (e * a->heads + h) * a->tq + k;
         if (k < d.n) near(col[row], c->col.d[row], R * (1 + d.col[k]), "col");
@@ -158,7 +164,7 @@ static void random_case(taut_attn a, double size)
             judge_head(&c, e, head, g, h, col);
             dense d = dense_of(&c, e, head);
             f += d.f;
-            L = fmax(L, 3 * (double)(a.dh + 8) * UNIT * a.scale * d.V * d.V);
+            L = fmax(L, worst_logit(&a, d.V));
             dense_free(&d);
         }
         CHECK_NEAR(c.f[e], f, 1e-12 * (1 + fabs(f)), "ref is the value");
@@ -290,12 +296,14 @@ int main(void)
                         .dh = rng_int(1, large ? 12 : 40),
                         .scale = 0.1 + rng_unit() };
         a.tk = a.tq;
+        if (rng_int(0, 1)) a.near = 2 * rng_unit();
         for (int e = 0; e < 4; e++) lengths[e] = (int32_t)rng_int(-1, a.tq + 3);
         if (rng_int(0, 1)) a.lengths = lengths;
         random_case(a, case_no % 4 ? 0.7 : 2);
     }
     for (int i = 0; i < 3; i++)
-        derivatives((taut_attn){ .n = 2, .heads = 1 + i, .tq = 5, .tk = 5, .dh = 4 - i, .scale = 0.4 });
+        derivatives(
+            (taut_attn){ .n = 2, .heads = 1 + i, .tq = 5, .tk = 5, .dh = 4 - i, .scale = 0.4, .near = 0.3 * i });
     vector_t1();
     large_logits();
     poison();

@@ -141,7 +141,9 @@ static void attlip_refusals(void)
     encoder_refused("attention = attlip\nattlip_eta = -1\n", "attlip_eta");
     encoder_refused("attention = attlip\nattlip_tol = 1e-30\n", "attlip_tol");
     encoder_refused("attention = attlip\nattlip_unrolled = true\n", "attlip_steps above 0");
-    encoder_refused("attention = attlip\npositions = rope\n", "positions");
+    encoder_refused("attention = attlip\npositions = alibi\n", "attlip_near");
+    encoder_refused("attention = attlip\nattlip_near = -1\n", "attlip_near");
+    encoder_refused("attention = l2\npositions = rope\n", "positions");
 }
 
 int main(void)

@@ -13,6 +13,12 @@ static taut_attlip_spec spec_of(int64_t width, int64_t heads, int64_t head_width
                                .gain = 1 };
 }
 
+static void place(taut_attlip_spec *a) /* positions that count, or not */
+{
+    a->near = rng_int(0, 1) ? rng_unit() : 0;
+    a->rope_base = rng_int(0, 1) ? 10 : 0;
+}
+
 static taut_module *random_attlip(taut_shape in)
 {
     taut_attlip_spec a = spec_of(in.d, rng_int(1, 2), rng_int(1, 3));
@@ -20,6 +26,7 @@ static taut_module *random_attlip(taut_shape in)
     a.learned = rng_int(0, 1);
     a.reflected = rng_int(0, 1);
     a.solver = rng_int(0, 3) ? TAUT_PROX_LBFGS : TAUT_PROX_NEWTON;
+    place(&a);
     return taut_attlip(&a);
 }
 
@@ -30,6 +37,7 @@ static taut_module *random_unrolled(taut_shape in)
     a.steps = (int)rng_int(1, 3);
     a.solver = TAUT_PROX_DESCENT;
     a.unrolled = true;
+    place(&a);
     a.learned = rng_int(0, 1);
     a.reflected = rng_int(0, 1);
     return taut_attlip(&a);
@@ -89,6 +97,26 @@ static void witness(void)
     }
 }
 
+/* Rotations alone, one token: R_0 = I.  Two tokens far apart under a steep slope do not see each other. */
+static void positions(void)
+{
+    taut_attlip_spec a = spec_of(4, 2, 2);
+    double y[3][4];
+    for (int i = 0; i < 3; i++) {
+        a.near = i == 1 ? 1e3 : 0;
+        a.rope_base = i == 2 ? 10 : 0;
+        law l;
+        rng_state = 79;
+        law_begin(&l, taut_attlip(&a), (taut_shape){ 1, i == 1 ? 2 : 1, 4 }, NULL);
+        for (int64_t j = 0; j < l.nx; j++) l.x[j] = 0.3 * (double)(j + 1);
+        law_forward(&l, l.y);
+        memcpy(y[i], l.y, sizeof y[i]);
+        law_end(&l);
+    }
+    for (int j = 0; j < 4; j++) CHECK_NEAR(y[1][j], y[0][j], 1e-11, "too far away to be seen");
+    for (int j = 0; j < 4; j++) CHECK(y[2][j] == y[0][j], "position 0 is not turned");
+}
+
 /* Every solver finds the same point; only the steps differ. */
 static void solvers_agree(void)
 {
@@ -96,6 +124,7 @@ static void solvers_agree(void)
     for (int solver = TAUT_PROX_LBFGS; solver <= TAUT_PROX_BARZILAI; solver++) {
         taut_attlip_spec a = spec_of(6, 2, 3);
         a.solver = (taut_prox_solver)solver;
+        a.near = 0.5, a.rope_base = 10;
         a.tol = solver == TAUT_PROX_DESCENT ? 1e-7 : 1e-9; /* Armijo's rule stalls in the rounding of phi */
         law l;
         rng_state = 77;
@@ -164,6 +193,7 @@ int main(void)
     test_begin();
     vector_t1();
     witness();
+    positions();
     solvers_agree();
     jump();
     fewer_steps();

@@ -1,14 +1,15 @@
 /* AttLip's potential and its gradient (formulas: ref/attlip.c), pair of blocks by pair of blocks (attlip.h); the second
  * derivative is in attlip_hvp.c.  Memory is O(1) a thread and a few numbers a row.
  *
- * Value     2 scale |v_i|^2 + 2 scale |v_j|^2 - S_ij = scale |v_i - v_j|^2 >= 0: with U the head's largest scale |v_i|^2, t_ij
- *           is never above the level scale |v_i|^2 + 2 U, and sum_i = sum_j exp(-scale |v_i - v_j|^2) exp(2 (scale |v_j|^2 - U))
- *           needs no search for a maximum and one exp for i, j and j, i.  That level is `max`.  Where sum_i comes out so
- *           small that its terms may have been lost, its block of rows is done again with the true maximum.
+ * Value     (near = 0 here; distance only lowers a term) 2 scale |v_i|^2 + 2 scale |v_j|^2 - S_ij = scale |v_i - v_j|^2 >= 0:
+ *           with U the head's largest scale |v_i|^2, t_ij is never above the level scale |v_i|^2 + 2 U, and sum_i =
+ *           sum_j exp(-scale |v_i - v_j|^2) exp(2 (scale |v_j|^2 - U)) needs no search for a maximum and one exp for i, j and
+ *           j, i.  That level is `max`.  Where sum_i comes out so small that its terms may have been lost, its block of rows
+ *           is done again with the true maximum.
  * Masking   tokens past an example's length are in no pair; their rows are exact zeros.
  * Poison    NaN or infinity in a real token reaches every real token of its head.
- * Error     with u = 2^-24, V = max |v_i| in the head, F = max |e_i|, L = 3 (dh + 8) u scale V^2 the worst error of a
- *           logit and R = 2 L + (1000 + t/32) u (a block's columns are summed in float, blocks one after the other):
+ * Error     with u = 2^-24, V = max |v_i| in the head, F = max |e_i|, L = 3 (dh + 8) u scale V^2 + 4 u near t the worst error
+ *           of a logit and R = 2 L + (1000 + t/32) u (a block's columns are summed in float, blocks one after the other):
  *           |max + ln sum - exact| <= R;  |f - exact| <= t heads (2 L + 400 u) + u |f|;
  *           |col - exact| <= R (1 + col);  |g - exact| <= R scale [ (1 + col_k) |v_k| + sum_i (a_ki + a_ik) |v_i| ];
  *           |h - exact| <= scale [ R ((1 + col_k)|e_k| + sum_i (a_ki + a_ik)|e_i|)
@@ -27,7 +28,7 @@ static void again(float *max, float *sum, const float *square, const float *v, c
     for (int64_t r = 0; r < rows; r++) top[r] = -INFINITY;
     for (int64_t j = 0; j < s->tokens; j += PROX_BLOCK) {
         const prox_pair t = { i, j, rows, cpu_min(PROX_BLOCK, s->tokens - j) };
-        prox_products(x, v, v, s, &t, 2 * s->scale, 0);
+        prox_scores(x, v, s, &t);
         for (int64_t r = 0; r < rows; r++) {
             float *row = x + r * PROX_BLOCK;
             for (int64_t c = 0; c < t.cols; c++) row[c] += square[j + c];
@@ -46,7 +47,7 @@ static void value_pair(float *sum, const float *square, const float *weight, con
 {
     float columns[PROX_BLOCK] = { 0 }, far[PROX_BLOCK], heavy[PROX_BLOCK];
     const int64_t padded = prox_padded(t->cols);
-    prox_products(x, v, v, s, t, 2 * s->scale, 0);
+    prox_scores(x, v, s, t);
     for (int64_t c = 0; c < padded; c++) {
         far[c] = c < t->cols ? square[t->j + c] : INFINITY;
         heavy[c] = c < t->cols ? weight[t->j + c] : 0;
@@ -146,7 +147,7 @@ static void grad_pair(const slopes *k, const prox_head *s, const prox_pair *t, f
     float columns[PROX_BLOCK] = { 0 }, *col = k->col + s->row_at;
     prox_columns to;
     prox_columns_of(&to, square, max, sum, t);
-    prox_products(x, k->v + s->at, k->v + s->at, s, t, 2 * s->scale, 0);
+    prox_scores(x, k->v + s->at, s, t);
     for (int64_t r = 0; r < t->rows; r++) {
         const float own = square[t->i + r], top = max[t->i + r], inverse = 1.0f / sum[t->i + r];
         float *row = x + r * PROX_BLOCK, lane[PROX_LANES] = { 0 };

@@ -16,6 +16,7 @@ typedef struct {
     int64_t width;      /* from one token to the next */
     int64_t tokens;     /* that are there */
     float scale;
+    float near; /* what a step of distance takes from a logit */
 } prox_head;
 
 typedef struct {
@@ -25,7 +26,8 @@ typedef struct {
 static inline prox_head prox_head_of(const taut_attn *a, int64_t index)
 {
     const att_head g = att_head_of(a, index);
-    return (prox_head){ a, g.q_at, g.lse_at, g.width, g.keys, (float)a->scale };
+    const double near = a->near * exp2(-0.5 * (double)(index % a->heads));
+    return (prox_head){ a, g.q_at, g.lse_at, g.width, g.keys, (float)a->scale, (float)near };
 }
 
 static inline int64_t prox_blocks(const taut_attn *a) { return (a->tq + PROX_BLOCK - 1) / PROX_BLOCK; }
@@ -57,6 +59,15 @@ static inline void prox_products(float *out, const float *x, const float *y, con
 {
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)t->rows, (int)t->cols, (int)s->a->dh, alpha,
                 x + t->i * s->width, (int)s->width, y + t->j * s->width, (int)s->width, beta, out, PROX_BLOCK);
+}
+
+/* x = 2 scale v_i.v_j - near |i - j| */
+static inline void prox_scores(float *x, const float *v, const prox_head *s, const prox_pair *t)
+{
+    prox_products(x, v, v, s, t, 2 * s->scale, 0);
+    for (int64_t r = 0; s->near > 0 && r < t->rows; r++)
+        for (int64_t c = 0; c < t->cols; c++)
+            x[r * PROX_BLOCK + c] -= s->near * fabsf((float)(t->i + r) - (float)(t->j + c));
 }
 
 /* out_i += sum_j p_ij x_j, and where the blocks differ out_j += sum_i p_ij x_i */

@@ -8,11 +8,11 @@ typedef struct {
     float *mean, *weight, *moved, *h;              /* weight: rows of alpha, before they are divided by sum */
 } curves;
 
-/* x = 2 scale v_i.v_j and y = dS_ij = 2 scale (v_i + v_j).(e_i + e_j) over a pair, columns filled up with zeros */
+/* x = 2 scale v_i.v_j - near |i - j| and y = dS_ij = 2 scale (v_i + v_j).(e_i + e_j) over a pair, columns filled up with zeros */
 static void pair_products(float *x, float *y, const curves *k, const prox_head *s, const prox_pair *t)
 {
     const float *v = k->v + s->at, *e = k->e + s->at, *own = k->own + s->row_at, twice = 2 * s->scale;
-    prox_products(x, v, v, s, t, twice, 0);
+    prox_scores(x, v, s, t);
     prox_products(y, v, e, s, t, twice, 0);
     prox_products(y, e, v, s, t, twice, 1);
     for (int64_t r = 0; r < t->rows; r++) {

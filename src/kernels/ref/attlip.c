@@ -1,6 +1,7 @@
 /* AttLip's potential, one row of pairs at a time: nothing of N x N is kept.
  *
- *   S_ij = scale |v_i + v_j|^2,  t_ij = S_ij - scale |v_i|^2 = scale v_j.(v_j + 2 v_i)
+ *   S_ij = scale |v_i + v_j|^2 - near 2^(-h/2) |i - j|,  h the head, from 0
+ *   t_ij = S_ij - scale |v_i|^2 = scale v_j.(v_j + 2 v_i) - near 2^(-h/2) |i - j|
  *   value  f = 1/2 sum_i ln sum_j exp S_ij;  max_i = max_j t_ij, sum_i = sum_j exp(t_ij - max_i)
  *   grad   alpha_ij = exp(t_ij - max_i) / sum_i,  col_k = sum_i alpha_ik,
  *          g_k = scale [ (1 + col_k) v_k + sum_i (alpha_ki + alpha_ik) v_i ]
@@ -26,13 +27,6 @@ static const double *token(const taut_real *x, const taut_attn *a, int64_t e, in
     return (const double *)x + ((e * a->tq + i) * a->heads + h) * a->dh;
 }
 
-static double logit(const double *vi, const double *vj, const taut_attn *a)
-{
-    double sum = 0;
-    for (int64_t c = 0; c < a->dh; c++) sum += vj[c] * (vj[c] + 2 * vi[c]);
-    return a->scale * sum;
-}
-
 static double slope(const double *vi, const double *vj, const double *ei, const double *ej, const taut_attn *a)
 {
     double sum = 0;
@@ -56,10 +50,17 @@ static scene scene_at(const taut_attn *a, int64_t index, const taut_real *v, con
     return s;
 }
 
-static double alpha(const scene *s, int64_t i, int64_t j)
+static double logit(const scene *s, int64_t i, int64_t j)
 {
     const double *vi = token(s->v, s->a, s->example, s->head, i), *vj = token(s->v, s->a, s->example, s->head, j);
-    return exp(logit(vi, vj, s->a) - s->max[s->rows + i]) / s->sum[s->rows + i];
+    double sum = 0;
+    for (int64_t c = 0; c < s->a->dh; c++) sum += vj[c] * (vj[c] + 2 * vi[c]);
+    return s->a->scale * sum - s->a->near * exp2(-0.5 * (double)s->head) * fabs((double)(i - j));
+}
+
+static double alpha(const scene *s, int64_t i, int64_t j)
+{
+    return exp(logit(s, i, j) - s->max[s->rows + i]) / s->sum[s->rows + i];
 }
 
 void taut_ref_attlip(double *f, taut_real *max_, taut_real *sum_, const taut_real *v, const taut_attn *a)
@@ -71,14 +72,12 @@ void taut_ref_attlip(double *f, taut_real *max_, taut_real *sum_, const taut_rea
 #pragma omp parallel for schedule(static) if (a->tq > 16)
         for (int64_t i = 0; i < a->tq; i++) {
             const int64_t row = s.rows + i;
-            const double *vi = token(v, a, s.example, s.head, i);
             double top = -INFINITY, all = 0;
             for (int64_t j = 0; i < s.tokens && j < s.tokens; j++) {
-                const double t = logit(vi, token(v, a, s.example, s.head, j), a);
+                const double t = logit(&s, i, j);
                 if (!(t <= top)) top = t;
             }
-            for (int64_t j = 0; i < s.tokens && j < s.tokens; j++)
-                all += exp(logit(vi, token(v, a, s.example, s.head, j), a) - top);
+            for (int64_t j = 0; i < s.tokens && j < s.tokens; j++) all += exp(logit(&s, i, j) - top);
             max[row] = i < s.tokens ? top : 0;
             sum[row] = all;
         }
