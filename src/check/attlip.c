@@ -2,9 +2,10 @@
  * S_ij = s |v_i + v_j|^2 - near 2^(-h/2) |i - j|, v_i = W_h y_i, perhaps turned by its position, s = fl32(1/sqrt(dh)).
  *
  * The rule.  f is convex (log-sum-exp of convex quadratics and constants) and least at 0.  Let p = prox(x), so
- * p + eta f'(p) = x.  As f' is monotone, |p - p'|^2 <= (p - p').(x - x'): both maps are 1-Lipschitz in l2 over everything, and
- * prox(0) = 0.  Between that norm and the largest token is a factor sqrt(T).  A y with residual g = f'(y) + (y - x)/eta is prox(x + eta g)
- * exactly, so |y - prox(x)| <= eta |g|: whoever stops at |g| <= tol is k eta tol away, k = 1 or reflected 2.
+ * p + eta f'(p) = x.  As f' is monotone, |p - p'|^2 <= (p - p').(x - x'): both maps are 1-Lipschitz in l2 over
+ * everything, and prox(0) = 0.  Between that norm and the largest token is a factor sqrt(T).  A y with residual
+ * g = f'(y) + (y - x)/eta is prox(x + eta g) exactly, so |y - prox(x)| <= eta |g|: whoever stops at |g| <= tol is
+ * k eta tol away, k = 1 or reflected 2.
  *
  * The forward pass looks for a y by gradient steps of Barzilai and Borwein's length, and owes nothing to how it was found:
  * the residual's size, with its rounding, is the error.  Per head, with m >= |v_i|, v_i off by e, c_k the column sums:
