@@ -36,6 +36,8 @@ static const struct {
     { "attlip-fig1", "what every proximal solver spends to reach a residual", paper_attlip_fig1 },
     { "attlip-table1", "constants of AttLip and l2 attention against the length, proved and measured",
       paper_attlip_table1 },
+    { "attlip-table2", "masked-language models: perplexity, proved constant and their product for every attention",
+      paper_attlip_table2 },
     { "castin-fig1", "slopes of attention against the length, on text and on steep inputs", paper_castin_fig1 },
     { "castin-fig2", "the factor that decides up to which length sqrt(n) is attained", paper_castin_fig2 },
     { "castin-fig3", "slopes that grow like the square of the radius", paper_castin_fig3 },

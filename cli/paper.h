@@ -26,6 +26,7 @@ cJSON *paper_plash_table2(const paper_options *);
 cJSON *paper_plash_fig3(const paper_options *);
 cJSON *paper_attlip_fig1(const paper_options *);
 cJSON *paper_attlip_table1(const paper_options *);
+cJSON *paper_attlip_table2(const paper_options *);
 cJSON *paper_castin_fig1(const paper_options *);
 cJSON *paper_castin_fig2(const paper_options *);
 cJSON *paper_castin_fig3(const paper_options *);

@@ -1,8 +1,8 @@
 #!/bin/sh
-# taut paper: the list, what it refuses, and two tables on runs that are there already, which are measured and not run again.
+# taut paper: the list, what it refuses, and three tables on runs that are there already, which are measured and not run again.
 . tests/cli/lib.sh
 "$TAUT" paper --list >"$tmp/list"
-for id in enforced-table1 enforced-fig2 enforced-fig3 enforced-fig4 jasmin-table1 jasmin-table2; do
+for id in enforced-table1 enforced-fig2 enforced-fig3 enforced-fig4 jasmin-table1 jasmin-table2 attlip-table2; do
     check "$id is listed" grep -q "^  $id " "$tmp/list"
 done
 refuse "a table that is not there" "did you mean enforced-table1" "$TAUT" paper enforced-table2
@@ -30,4 +30,15 @@ check "jasmin-table2" [ $? = 0 ]
 check "two lines a method" [ "$(grep -c "^       published" "$tmp/table")" = 7 ]
 check "a published figure" grep -q "98.56" "$tmp/table"
 check "a sentence on why they differ" grep -q "pretrained on ImageNet" "$tmp/table"
-finish "paper        two tables, the list"
+
+for name in none softmax l2 attlip; do
+    check "a small run $name" "$TAUT" train "recipes/mlm-$name-small.ini" --out "$tmp/mlm/$name" --set data.source=brackets \
+        --set train.steps=2 --set model.width=16 --set model.context=16 --set model.mlp=16 --set data.length=4000
+done
+"$TAUT" paper attlip-table2 --out "$tmp/mlm" >"$tmp/table"
+check "attlip-table2" [ $? = 0 ]
+check "two lines an attention" [ "$(grep -c "^       published" "$tmp/table")" = 4 ]
+check "published figures" grep -q "141 *1 *141" "$tmp/table"
+check "every constant is proved" [ "$(grep -c inf "$tmp/table")" = 0 ]
+check "a sentence on why they differ" grep -q "cannot be compared" "$tmp/table"
+finish "paper        three tables, the list"
