@@ -63,6 +63,24 @@ static int read_curves(curve *list, const char *text, bool *failed)
     return count;
 }
 
+/* What a curve is called on the page. */
+static const char *word_for(const char *name)
+{
+    static const char *const words[][2] = { { "loss", "training" },
+                                            { "val_loss", "validation" },
+                                            { "val_acc", "validation" },
+                                            { "bound", "proved" },
+                                            { "slope", "seen between two" } };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(name, words[i][0]) == 0) return words[i][1];
+    return name;
+}
+
+static taut_draw draw_of(const char *name)
+{
+    return strncmp(name, "val", 3) == 0 || strcmp(name, "target") == 0 ? TAUT_DRAW_DASHED : TAUT_DRAW_LINE;
+}
+
 /* One figure with every curve whose name is in `names`; false if there is none. */
 static void draw(taut_page *p, const curve *list, int count, const char *run, const char *title, const char *about,
                  const char *y_name, const char *const *names)
@@ -72,10 +90,8 @@ static void draw(taut_page *p, const curve *list, int count, const char *run, co
     for (int n = 0; names[n]; n++)
         for (int i = 0; i < count; i++)
             if (strcmp(list[i].name, names[n]) == 0 && plot.count < TAUT_SERIES)
-                plot.series[plot.count++] = (taut_series){
-                    list[i].name, list[i].step,  list[i].value,
-                    NULL,         list[i].count, strncmp(names[n], "val", 3) == 0 ? TAUT_DRAW_DASHED : TAUT_DRAW_LINE
-                };
+                plot.series[plot.count++] = (taut_series){ word_for(names[n]), list[i].step,     list[i].value, NULL,
+                                                           list[i].count,      draw_of(names[n]) };
     if (!plot.count) return;
     snprintf(name, sizeof name, "%.60s-%s", run, names[0]);
     taut_page_plot(p, name, title, about, &plot);
