@@ -109,8 +109,7 @@ cJSON *paper_enforced_fig3(const paper_options *o)
         title, columns, 3,
         "Accuracy on the first test images; PGD with 20 steps, random start.  Published: bounds 15.2 and 7618.8, "
         "both about 0.45 clean, curves without figures, and not how they were attacked; ours "
-        "differ by the attack, by proved bounds, and at small scale by a quarter of the images "
-        "seen.");
+        "differ by the attack, by proved bounds, and at small scale by a fifth of the images seen.");
     for (int r = 0; r < RADII; r++) paper_row(t, eps[r], left[r], 2);
     return t;
 }

@@ -85,11 +85,12 @@ static void take(gallery *g, const cJSON *one, int all)
         g->address[i] = picture(one, kind[k]);
         g->broken |= g->address[i].failed;
         if (k < KINDS - 1)
-            class_of(g->under[i], one, k ? "became" : "label");
+            class_of(word, one, k ? "became" : "label");
         else
-            snprintf(g->under[i], sizeof g->under[i], "%.3g", far);
+            snprintf(word, sizeof word, "%.3g", far);
         snprintf(g->title[i], sizeof g->title[i], "example %.0f, %s: %s", taut_report_number(one, "example"), kind[k],
-                 g->under[i]);
+                 word);
+        memcpy(g->under[i], word, sizeof word);
         g->tile[i] = (taut_tile){ .title = g->title[i], .under = g->under[i], .picture = g->address[i].data };
     }
     taut_cells_number(&g->cells, "%.0f", taut_report_number(one, "example"));

@@ -13,7 +13,7 @@ typedef struct {
     taut_tile tile[LAYERS * HEADS];
     char title[LAYERS * HEADS][48], row[LAYERS][24], col[HEADS][24];
     const char *row_name[LAYERS], *col_name[HEADS], *head[TOKENS + 3];
-    char token[TOKENS][12];
+    char token[TOKENS][16];
     taut_cells cells;
     int layers, heads, tokens;
     bool broken;
