@@ -29,6 +29,14 @@ check "one image" attack --n-ex 1 --attack aa-plus --norm L1 --eps 3
 check "more images than there are" attack --n-ex 100000 --attack fgsm --no-certify
 attack --attack fgsm --no-certify >"$tmp/out"
 check "without certificates it says so" grep -q "no certified" "$tmp/out"
+attack --attack pgd --norm L2 --eps 1,4 --gallery 3 --json >"$tmp/g.json"
+check "a gallery is JSON" json "$tmp/g.json"
+shown=$(grep -c '"attacked":' "$tmp/g.json")
+check "of one to three images: $shown" [ "$shown" -ge 1 ] && check "and no more" [ "$shown" -le 3 ]
+check "each with all its pixels" [ "$(sed -n 's/.*"clean":[[:space:]]*"\([0-9a-f]*\)".*/\1/p' "$tmp/g.json" | awk 'length != 2 * 16 * 16 * 3' | wc -l)" = 0 ]
+check "and the classes by name" grep -Eq '"label":[[:space:]]*"(disc|square|triangle|plus|ring|stripes)"' "$tmp/g.json"
+check "no gallery unless asked for" [ "$(grep -c gallery "$tmp/a.json")" = 0 ]
+refuse "a gallery of a text" "for images" "$TAUT" attack "$gpt" --eps 0.1 --gallery 3
 check "a vit's pixels" "$TAUT" attack "$vit" --n-ex 3 --attack aa-standard --steps 3 --queries 9
 
 # the embeddings of a text: held by a ball that hardly moves them, broken in one that moves them far

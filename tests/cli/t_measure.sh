@@ -81,6 +81,13 @@ for option in "--head 0" "--radius 1" "--castin"; do
 done
 refuse "a text with adversarial" "no meaning with --adversarial" "$TAUT" measure "$run" --adversarial --text "$tmp/words"
 refuse "samples without lengths" "is for --lengths" "$TAUT" measure "$run" --samples 3
+refuse "lengths of maps" "no meaning with --maps" "$TAUT" measure "$run" --maps --lengths 2:6:2
+refuse "a ball around maps" "no meaning with --maps" "$TAUT" measure "$run" --maps --ball 0.1
+"$TAUT" measure "$run" --maps --tokens 5 --json >"$tmp/maps.json"
+check "maps as JSON" json "$tmp/maps.json"
+check "of so many tokens" [ "$(json_get "$tmp/maps.json" tokens)" = 5 ]
+"$TAUT" measure "$run" --maps --tokens 5 >"$tmp/maps"
+check "the first token listens to itself" [ "$(sed -n 2p "$tmp/maps")" = "@    " ]
 refuse "a map of the network" "no meaning with --network" "$TAUT" measure "$run" --network 2 --map bare
 refuse "unknown map" "did you mean residual" "$TAUT" measure "$run" --map residul
 refuse "no such layer" "layer 7" "$TAUT" measure "$run" --layer 7
