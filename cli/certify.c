@@ -194,10 +194,13 @@ static void print_local(const taut_certificate *c, const sample *s)
 static void print_human(const taut_certificate *c, const sample *s, const double *radii, int count, bool units)
 {
     char lip[32], rms[32], reach[32], defect[32];
+    const bool series = c->model->spec.arch == TAUT_ARCH_FORECASTER;
     print_falls(c);
-    printf("proved: %s-Lipschitz from %s to logits, norm %s, l2 (%s in RMS units)\n", up_text(lip, c->lip),
-           c->model->embed.rows ? "embeddings" : "pixels", c->norm == TAUT_NORM_FLAT ? "flat" : "tokens",
-           up_text(rms, up_model_rms(c->model, c->lip)));
+    printf("proved: %s-Lipschitz from %s, norm %s, l2 (%s in RMS units)\n", up_text(lip, c->lip),
+           c->model->embed.rows ? "embeddings to logits"
+           : series             ? "rows to forecasts"
+                                : "pixels to logits",
+           c->norm == TAUT_NORM_FLAT ? "flat" : "tokens", up_text(rms, up_model_rms(c->model, c->lip)));
     printf("  for %lld tokens, each within %s of the origin", (long long)c->tokens, up_text(reach, c->reach));
     if (c->room.v > 0) printf(": inputs moved by up to %g (--radius 0: none is)", c->room.v);
     printf("\n");
@@ -206,6 +209,7 @@ static void print_human(const taut_certificate *c, const sample *s, const double
                up_text(defect, c->defect));
     if (units) print_units(c);
     print_why_not(c);
+    if (series) printf("  a row may be anything: taut eval --noise R proves it for the rows that there are\n");
     if (s->count == 0) return;
     print_vacuity(c, s);
     if (s->local) print_local(c, s);

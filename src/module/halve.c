@@ -44,7 +44,7 @@ static taut_bound halve_bound(const taut_module *m, taut_region in)
 {
     (void)m;
     const taut_up root = up_sqrt(up_int(in.tokens < 3 ? in.tokens : 3));
-    const taut_up flat = in.tokens < 3 ? (taut_up){ 1 } : up_sqrt(up_int(2));
+    const taut_up flat = up_sqrt(up_int(in.tokens < 3 ? 1 : 2));
     const taut_up lip = in.norm == TAUT_NORM_FLAT ? flat : root;
     in.tokens = half(in.tokens);
     return (taut_bound){ lip, region_after(in, up_mul(root, in.size), UP_ZERO) };

@@ -41,6 +41,9 @@ for attention in l2 attlip cosine position; do
     check "$attention: found $(json_get "$tmp/noise.json" found), proved $(json_get "$tmp/noise.json" moves)" \
         less "$(json_get "$tmp/noise.json" found)" "$(json_get "$tmp/noise.json" moves)"
 done
+check "certifies" "$TAUT" certify "$run-cap" --out "$tmp/c.json"
+cp "$tmp/check.log" "$tmp/certify.txt"
+check "and says what it is about" grep -q "rows to forecasts" "$tmp/certify.txt"
 check "clusters have no bound" "$TAUT" eval "$tmp/run-clustered" --windows 2 --noise 0.01 --json
 cp "$tmp/check.log" "$tmp/noise.json"
 check "and say so" [ "$(json_get "$tmp/noise.json" moves)" = inf ]

@@ -82,7 +82,7 @@ void taut_ref_sparse_pick(taut_real *c_, const taut_real *q, const taut_real *k,
         }
         for (int64_t i = 0, n = 0; i < s->tq; i++) {
             int64_t rank = 0;
-            for (int64_t j = 0; j < s->tq; j++) rank += m[j] > m[i] || (m[j] == m[i] && j < i);
+            for (int64_t j = 0; j < s->tq; j++) rank += m[j] > m[i] || (j < i && m[j] == m[i]);
             if (rank < s->top) c[n++] = (double)i;
         }
     }
