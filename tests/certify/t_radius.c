@@ -125,7 +125,13 @@ static const char *const recipes[] = {
     "[model]\nwidth = 4\nheads = 2\ndepth = 1\ncontext = 4\nmlp = 4\nnorm = rmsnorm\nnorm_eps = 0.5\nbias = false\n",
     "[model]\nwidth = 4\nheads = 2\ndepth = 2\ncontext = 4\nmlp = 4\nnorm = centernorm\nactivation = relu\n",
     "[model]\narch = encoder\nwidth = 4\nheads = 2\ndepth = 1\ncontext = 4\nmlp = 6\nnorm = none\nactivation = silu\n",
+    "[model]\narch = encoder\nwidth = 4\nheads = 2\ndepth = 1\ncontext = 4\nmlp = 4\nnorm = none\nattention = l2\n",
+    "[model]\narch = encoder\nwidth = 4\nheads = 2\ndepth = 2\ncontext = 4\nmlp = 4\nnorm = none\nmlp_block = sll\n"
+    "activation = relu\nattention = attlip\nattlip_reflected = true\nattlip_turn = true\nattlip_eta = 0.5\n",
+    "[model]\narch = encoder\nwidth = 4\nheads = 1\ndepth = 1\ncontext = 4\nmlp = 4\nnorm = none\nresidual = convex\n"
+    "attention = attlip\nattlip_head_width = 2\nattlip_tol = 0.003\n", /* a coarse solver: its defect is what is left */
 };
+enum { RECIPES = sizeof recipes / sizeof *recipes };
 
 /* A next token that depends on the last two; some steps of gradient descent. */
 static void train(taut_model *m, int steps)
@@ -335,7 +341,7 @@ int main(void)
     test_begin();
     temp_begin();
     taut_threads_set(1);
-    for (case_no = 0; case_no < effort(60); case_no++) trained(recipes[case_no % 6]);
+    for (case_no = 0; case_no < effort(60); case_no++) trained(recipes[case_no % RECIPES]);
     for (case_no = 0; case_no < effort(80); case_no++) linear((taut_norm)(case_no % 2), case_no / 2 % 2);
     bad_weights();
     for (case_no = 0; case_no < 8; case_no++) ties();
