@@ -1,6 +1,8 @@
 /* Certificates as taut certify writes them, of weights at the edge: the checker confirms every one of them, and refuses
  * what would be false.  Infinite logits of attention by position; a column that is heavier in a shorter sequence; layers
- * of a potential all of whose weights are 0, and perceptrons and residual layers whose weights are. */
+ * of a potential all of whose weights are 0, and perceptrons and residual layers whose weights are.  Proximal steps of
+ * length 0, 1e-40 and 1e36, of weights whose squares are no floats, of K steps; distances that see nothing, one token.
+ * Examples of images that are none, and radii where no proximal step can be found. */
 #include "base/json.h"
 #include "certify/build.h"
 #include "certify/certify.h"
@@ -85,10 +87,14 @@ static void infinite_logits(void)
 /* Each kind with all weights 0, then with all but one 0. */
 static void zeros(void)
 {
-    static const char *const kinds[] = { "mlp_block = potential\nheads = 2\n", "mlp_block = sll\nheads = 2\n",
-                                         "attention = position\nheads = 2\n", "attention = cosine\nheads = 2\n",
-                                         "heads = 2\n" };
-    for (case_no = 0; case_no < 5; case_no++)
+    static const char *const kinds[] = { "mlp_block = potential\nheads = 2\n",
+                                         "mlp_block = sll\nheads = 2\n",
+                                         "attention = position\nheads = 2\n",
+                                         "attention = cosine\nheads = 2\n",
+                                         "heads = 2\n",
+                                         "arch = encoder\nattention = l2\nheads = 2\n",
+                                         "arch = encoder\nattention = attlip\nheads = 2\nattlip_turn = true\n" };
+    for (case_no = 0; case_no < 7; case_no++)
         for (int one = -1; one < 16; one++) {
             char text[400];
             snprintf(text, sizeof text, "%s%s", TEXT, kinds[case_no]);
@@ -101,6 +107,112 @@ static void zeros(void)
         }
 }
 
+/* lip is finite, or not; either way what is stated is confirmed. */
+static void prox_corners(void)
+{
+    static const struct {
+        const char *keys, *path;
+        double value;
+        bool finite;
+    } corner[] = {
+        { "attention = attlip\nattlip_learned = true\n", "block.0.attn.root", 0, false },
+        { "attention = attlip\nattlip_learned = true\n", "block.0.attn.root", 1e-20, true },
+        { "attention = attlip\nattlip_learned = true\n", "block.0.attn.root", -1e18, true },
+        { "attention = attlip\nattlip_learned = true\n", "block.0.attn.root", NAN, false },
+        { "attention = attlip\nattlip_reflected = true\n", "block.0.attn.weight", 3e38, true },
+        { "attention = attlip\n", "block.0.attn.weight", INFINITY, false },
+        { "attention = attlip\nattlip_steps = 3\n", "block.0.attn.weight", 1, false },
+        { "attention = l2\n", "block.0.attn.q.weight", 0, true },
+        { "attention = l2\n", "block.0.attn.q.weight", 1e6, true },
+        { "attention = l2\n", "block.0.attn.q.weight", 1e-30, true },
+        { "attention = l2_free\n", "block.0.attn.q.weight", 0.5, false },
+    };
+    for (case_no = 0; case_no < 2 * (int)(sizeof corner / sizeof *corner); case_no++) {
+        const int i = case_no / 2;
+        char text[400];
+        snprintf(text, sizeof text,
+                 "[model]\nwidth = 4\ndepth = 1\ncontext = %d\nmlp = 6\nnorm = none\nactivation = relu\n"
+                 "arch = encoder\nheads = 2\n%s",
+                 case_no % 2 ? 1 : 3, corner[i].keys);
+        taut_model *m = random_of(text);
+        const taut_weight *w = taut_model_find(m, corner[i].path);
+        for (int64_t k = 0; k < taut_weight_len(w); k++)
+            ((double *)m->values)[w->offset + k] = (double)(float)(k % 3 ? corner[i].value : -corner[i].value);
+        taut_certificate c = confirmed(m, corner[i].keys);
+        CHECK(isfinite(c.lip.v) == corner[i].finite, corner[i].keys);
+        taut_certificate_free(&c);
+    }
+}
+
+static const char prox_text[] = "[model]\narch = vit\nimage_height = 4\nimage_width = 4\nimage_channels = 1\nclasses = "
+                                "4\npixel_mean = 0.5\npixel_std = 0.25\n"
+                                "patch = 2\nwidth = 4\ndepth = 1\nheads = 2\nmlp = 6\nnorm = none\nattention = "
+                                "attlip\nmlp_block = sll\nactivation = relu\n";
+
+/* An example of 16 pixels, with this radius, in the place of all others. */
+static cJSON *example_of(taut_certificate *c, double radius, const char *key, const cJSON *instead)
+{
+    cJSON *e = cJSON_CreateObject(), *list = cJSON_CreateArray(), *pixels = cJSON_AddArrayToObject(e, "pixels");
+    cJSON_AddItemToArray(list, e);
+    for (int i = 0; i < 16; i++) cJSON_AddItemToArray(pixels, cJSON_CreateNumber(i / 16.));
+    cJSON_AddNumberToObject(e, "image", 0);
+    cJSON_AddNumberToObject(e, "target", 1);
+    cJSON_AddNumberToObject(e, "predicted", 0);
+    cJSON_AddNumberToObject(e, "margin", 0);
+    cJSON_AddNumberToObject(e, "radius", radius);
+    cJSON_AddStringToObject(e, "verdict", radius > 0 ? "certified" : "unknown");
+    if (instead) cJSON_ReplaceItemInObject(e, key, cJSON_Duplicate(instead, true));
+    cJSON_DeleteItemFromObject(c->json, "examples");
+    cJSON_AddItemToObject(c->json, "examples", list);
+    return e;
+}
+
+/* A head that always says 0, by 1: any example is right.  Pixels that are no image are refused; so is a text. */
+static void no_images(void)
+{
+    static const char *const strange[] = { "[0]",
+                                           "[]",
+                                           "7",
+                                           "\"x\"",
+                                           "{}",
+                                           "[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,1.01]",
+                                           "[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,-1e-9]",
+                                           "[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,null]",
+                                           "[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]" };
+    taut_model *m = blank_model(prox_text, 0, false);
+    for (int64_t i = 0; i < m->slab; i++) ((double *)m->values)[i] = (double)(float)(0.5 * rng_pm());
+    memset(weight_of(m, "head.weight"), 0, 16 * sizeof(double));
+    weight_of(m, "head.bias")[0] = 1, memset(weight_of(m, "head.bias") + 1, 0, 3 * sizeof(double));
+    taut_certificate c = confirmed(m, "a head that says 0");
+    example_of(&c, 0.25, NULL, NULL);
+    taut_checked r = verdict(c.json);
+    CHECK(r.holds && r.certified == 1 && r.unknown == 0, r.why);
+    for (size_t i = 0; i < sizeof strange / sizeof *strange; i++) {
+        cJSON *j = cJSON_Parse(strange[i]);
+        example_of(&c, 0.25, "pixels", j);
+        CHECK(!verdict(c.json).holds, strange[i]);
+        cJSON_Delete(j);
+    }
+    cJSON *e = example_of(&c, 0.25, NULL, NULL);
+    cJSON_AddItemToObject(e, "ids", cJSON_CreateArray());
+    CHECK(!verdict(c.json).holds, "a text and an image");
+    taut_certificate_free(&c);
+}
+
+/* Weights of 1e4: nobody finds the proximal step.  Then nothing is said of a radius, and nothing else is lost. */
+static void unsolved(void)
+{
+    taut_model *m = blank_model(prox_text, 0, false);
+    for (int64_t i = 0; i < m->slab; i++) ((double *)m->values)[i] = (double)(float)(0.5 * rng_pm());
+    for (int i = 0; i < 16; i++) weight_of(m, "block.0.attn.weight")[i] *= 0x1p14;
+    taut_certificate c = confirmed(m, "large weights");
+    CHECK(isfinite(c.lip.v), "the constant holds for any weights");
+    example_of(&c, 1e-3, NULL, NULL);
+    const taut_checked r = verdict(c.json);
+    CHECK(r.holds && r.certified == 0 && r.unknown == 1, "unknown");
+    taut_certificate_free(&c);
+}
+
 int main(void)
 {
     test_begin();
@@ -110,6 +222,9 @@ int main(void)
     shorter();
     infinite_logits();
     zeros();
+    prox_corners();
+    no_images();
+    unsolved();
     free(model_path), free(cert_path);
     return test_end("corners", "as certify writes them");
 }
