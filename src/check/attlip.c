@@ -18,7 +18,7 @@
 
 enum { HEADS, ETA, TOL, REFLECTED, STEPS, NEAR, ROPE };
 enum { WEIGHT, ROOT };
-enum { TRIES = 2000, BACK = 8 }; /* gradients; how many steps the residual may take to fall */
+enum { TRIES = 2000, GROWS = 4 }; /* gradients; how much the residual may grow on its way */
 
 static double eta_of(const ck_node *n) { return n->w[ROOT].v ? *n->w[ROOT].v * *n->w[ROOT].v : n->k[ETA]; } /* exact */
 static double times(const ck_node *n) { return n->k[REFLECTED] != 0 ? 2 : 1; }
@@ -97,35 +97,29 @@ static double residual(ck *c, const ck_node *n, ck_mat *g, ck_mat y, ck_mat x)
     return ck_length(*g) + sqrt((double)t) * err;
 }
 
-/* The y with the smallest residual that was found, and what that residual cannot exceed.  A step is taken if the residual
- * falls below the largest of the last few, else a shorter one is tried: along -g it falls at first. */
+/* The y with the smallest residual that was found, and what that residual cannot exceed.  A step is taken unless the residual
+ * grows to several times the smallest, else a shorter one is tried: along -g it falls at first. */
 static double solve(ck *c, const ck_node *n, ck_mat *best, ck_mat x)
 {
     const int64_t len = x.rows * x.ld;
-    ck_mat y[2], g[2];
-    for (int i = 0; i < 2; i++) y[i] = ck_new(c, x.rows, x.cols), g[i] = ck_new(c, x.rows, x.cols);
-    for (int64_t k = 0; k < len; k++) y[0].v[k] = x.v[k];
-    double last[BACK], step = eta_of(n), least = residual(c, n, &g[0], x, x);
-    for (int i = 0; i < BACK; i++) last[i] = least;
-    for (int i = 0, at = 0, taken = 0; i < TRIES && least > 1e-3 * n->k[TOL] && step > 0; i++) {
-        double allowed = 0, moved = 0, turned = 0;
-        const ck_mat to = y[!at], slope = g[!at];
-        for (int64_t k = 0; k < len; k++) to.v[k] = y[at].v[k] - step * g[at].v[k];
-        const double now = residual(c, n, &g[!at], to, x);
-        for (int k = 0; k < BACK; k++) allowed = fmax(allowed, last[k]);
-        if (!(now < allowed)) {
-            step /= 4;
-            continue;
-        }
+    ck_mat y = ck_new(c, x.rows, x.cols), to = ck_new(c, x.rows, x.cols), g = ck_new(c, x.rows, x.cols),
+           h = ck_new(c, x.rows, x.cols);
+    for (int64_t k = 0; k < len; k++) y.v[k] = x.v[k];
+    double step = eta_of(n), least = residual(c, n, &g, y, x);
+    for (int i = 0; i < TRIES && least > 1e-3 * n->k[TOL] && step > 0; i++) {
+        double moved = 0, turned = 0;
+        for (int64_t k = 0; k < len; k++) to.v[k] = y.v[k] - step * g.v[k];
+        const double now = residual(c, n, &h, to, x);
+        step /= 4;
+        if (!(now < GROWS * least)) continue;
         for (int64_t k = 0; k < len; k++) {
-            const double by = to.v[k] - y[at].v[k];
-            moved += by * by, turned += by * (slope.v[k] - g[at].v[k]);
+            const double by = to.v[k] - y.v[k];
+            moved += by * by, turned += by * (h.v[k] - g.v[k]);
+            y.v[k] = to.v[k], g.v[k] = h.v[k];
+            if (now < least) best->v[k] = to.v[k];
         }
         step = ck_over(moved, turned);
-        last[taken++ % BACK] = now;
-        for (int64_t k = 0; k < len && now < least; k++) best->v[k] = to.v[k];
         least = fmin(least, now);
-        at = !at;
     }
     return least;
 }

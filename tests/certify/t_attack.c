@@ -8,6 +8,7 @@
 
 #include "build.h"
 #include "laws.h"
+#include "recipe.h"
 #include "taut.h"
 #include "temp.h"
 
@@ -15,50 +16,6 @@ enum { TOKENS = 5 };
 
 static double worst[2], worst_climbed[2], worst_pair, worst_out;
 static int cases, climbs, files, bounded;
-
-static const char *pick(int count, const char *const *words) { return words[rng_int(0, count - 1)]; }
-
-/* May describe what cannot be: then another is made. */
-static void random_recipe(char *text, size_t room)
-{
-    static const char *const norms[] = { "none", "none", "centernorm", "layernorm", "rmsnorm" },
-                             *const curves[] = { "gelu", "gelu_tanh", "relu", "silu", "tanh", "maxmin", "abs" },
-                             *const scales[] = { "inv_sqrt_head", "inv_head", "inv_width" },
-                             *const places[] = { "pre", "post" }, *const mixes[] = { "plain", "convex", "channel" },
-                             *const positions[] = { "learned", "alibi", "none", "rope" },
-                             *const truth[] = { "true", "false" }, *const blocks[] = { "mlp", "potential", "sll" };
-    const int64_t kind = rng_int(0, 7);
-    const bool cosine = kind == 0, position = kind == 1, l2 = kind == 2, attlip = kind == 3, own = kind < 4,
-               other = rng_int(0, 3) == 0;
-    const int64_t heads = rng_int(1, 3), width = heads * rng_int(1, 3);
-    int n = snprintf(
-        text, room,
-        "[model]\narch = %s\nwidth = %d\nheads = %d\ndepth = %d\ncontext = %d\nmlp = %d\nnorm = %s\nnorm_place = %s\n"
-        "norm_eps = %g\npositions = %s\nbias = %s\ntied = %s\nhead_bias = %s\nactivation = %s\nactivation_factor = %g\n"
-        "residual = %s\nresidual_alpha = %g\nattention_scale = %s\nattention_factor = %g\nattention_out = %g\n"
-        "logit_scale = %g\ndropout = %g\n",
-        rng_int(0, 2) && !l2 && !attlip ? "gpt" : "encoder", (int)width, (int)heads, (int)rng_int(1, 3),
-        (int)rng_int(1, 5), (int)rng_int(1, 6), pick(5, norms), pick(2, places), pow(10, -3 * rng_unit()),
-        pick(4, positions), pick(2, truth), pick(2, truth), pick(2, truth), pick(7, curves),
-        rng_int(0, 1) ? 1 : 1 / 1.1289, pick(3, mixes), rng_int(0, 1) ? 0 : rng_unit(), pick(3, scales),
-        own || rng_int(0, 1) ? 1 : 4 * rng_unit(), own || rng_int(0, 1) ? 1 : 1. / 3,
-        rng_int(0, 1) ? 1 : 3 * rng_unit() + 0.1, rng_int(0, 3) ? 0 : 0.1);
-    if (other) n += snprintf(text + n, room - (size_t)n, "droppath = 0.1\nmlp_block = %s\n", pick(3, blocks));
-    if (cosine)
-        snprintf(text + n, room - (size_t)n,
-                 "attention = cosine\ncosine_eps = %g\ncosine_tau = %g\ncosine_values = %s\n", pow(10, -3 * rng_unit()),
-                 4 * rng_unit(), pick(2, truth));
-    if (l2) snprintf(text + n, room - (size_t)n, "attention = l2\n");
-    if (attlip)
-        snprintf(text + n, room - (size_t)n,
-                 "attention = attlip\nattlip_eta = %g\nattlip_tol = 1e-9\nattlip_loose = 0\nattlip_slope_tol = 1e-13\n"
-                 "attlip_head_width = %d\nattlip_reflected = %s\nattlip_turn = %s\n",
-                 pow(10, 2 * rng_pm()), (int)rng_int(1, 3), pick(2, truth), pick(2, truth));
-    if (position)
-        snprintf(text + n, room - (size_t)n,
-                 "attention = position\nattention_blocks = 1\nfirst_residual = %s\nmlp_residual = %s\n", pick(2, truth),
-                 pick(2, truth));
-}
 
 static taut_model *random_model(char *text, size_t room)
 {
