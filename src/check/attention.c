@@ -225,20 +225,18 @@ ck_bound ck_l2attention(ck_fields *f, ck_node *n, double x)
 {
     const int64_t heads = (int64_t)n->k[HEADS], dh = n->w[Q].cols / heads;
     const double t = (double)n->tokens, w1 = 0.27846454276107383;
-    const cJSON *of = ck_take(f, "of"), *json = cJSON_IsArray(of) ? of->child : NULL;
+    const cJSON *of = ck_take(f, "of");
     if (n->k[1] == 0) return (ck_bound){ INFINITY, INFINITY }; /* not tied: its slopes grow without end */
     const double c = ck_stated(f, "lambert"), grown = c * exp(ck_below(c + 1)) * (1 - 1e-14); /* libm: 4 ulp */
     double sum = 0;
     ck_accept(f, "lambert", c, grown >= t - 1 ? c : INFINITY);
-    for (int64_t h = 0; h < heads; h++, json = json->next) {
-        if (!json) ck_fail(f->c, "%s (l2attention): head %d is missing", n->path, (int)h);
-        ck_fields g = ck_open(f->c, n->path, json, "head", "head");
+    for (int64_t h = 0; h < heads; h++) {
+        ck_fields g = ck_head(f, of, h, heads);
         const double q = ck_claim_norm(&g, "query", ck_rows(n->w[0], h * dh, dh));
         const double v = q * q * ck_claim_norm(&g, "value", ck_rows(n->w[1], h * dh, dh));
         sum += v * v;
         ck_close(&g);
     }
-    if (json) ck_fail(f->c, "%s (l2attention): it has more heads than the model", n->path);
     const double all = ck_over(sqrt(sum), ck_below(sqrt((double)dh))) * ck_claim_norm(f, "out_norm", n->w[2]);
     const double slope = f->c->out->flat ? sqrt(t) + 2 * c + 2 * sqrt(c * t * w1) : 1 + 4 * c;
     return (ck_bound){ slope * all, all * x };

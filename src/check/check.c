@@ -106,6 +106,13 @@ double ck_claim_norm(ck_fields *f, const char *key, ck_mat m)
     return ck_accept(f, key, stated, proved);
 }
 
+ck_fields ck_head(ck_fields *f, const cJSON *of, int64_t h, int64_t heads)
+{
+    if (!cJSON_IsArray(of) || cJSON_GetArraySize(of) != heads)
+        ck_fail(f->c, "%s (%s): it must have a part for each of its %d heads", f->path, f->part, (int)heads);
+    return ck_open(f->c, f->path, cJSON_GetArrayItem(of, (int)h), "head", "head");
+}
+
 void ck_confirm(ck *c, ck_node *n, const cJSON *json, double x)
 {
     const struct ck_block *mark = c->blocks;

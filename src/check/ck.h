@@ -90,6 +90,7 @@ double ck_stated(ck_fields *f, const char *key);
 double ck_accept(ck_fields *f, const char *key, double stated, double proved);
 double ck_claim(ck_fields *f, const char *key, double proved); /* what is stated, which must not be below */
 double ck_claim_norm(ck_fields *f, const char *key, ck_mat m);
+ck_fields ck_head(ck_fields *f, const cJSON *of, int64_t h, int64_t heads); /* head h of a list of them all */
 void ck_close(ck_fields *f);
 void ck_confirm(ck *c, ck_node *n, const cJSON *json, double x);
 

@@ -79,12 +79,11 @@ ck_bound ck_posattention(ck_fields *f, ck_node *n, double x)
 {
     ck *c = f->c;
     const int64_t heads = n->w[TABLE].rows, d = n->w[V].cols, t = n->tokens;
-    const cJSON *of = ck_take(f, "of"), *json = cJSON_IsArray(of) ? of->child : NULL;
+    const cJSON *of = ck_take(f, "of");
     ck_mat *part = ck_room(c, heads, sizeof *part);
     double *by = ck_room(c, heads, sizeof *by), mean = 0;
-    for (int64_t h = 0; h < heads; h++, json = json->next) {
-        if (!json) ck_fail(c, "%s (posattention): head %d is missing", n->path, (int)h);
-        ck_fields g = ck_open(c, n->path, json, "head", "head");
+    for (int64_t h = 0; h < heads; h++) {
+        ck_fields g = ck_head(f, of, h, heads);
         if (ck_stated(&g, "index") != (double)h) ck_fail(c, "%s (head): its index must be %d", n->path, (int)h);
         part[h] = ck_rows(n->w[V], h * (d / heads), d / heads);
         const double norm = gain(n, h) * ck_claim_norm(&g, "norm", part[h]);
@@ -92,7 +91,6 @@ ck_bound ck_posattention(ck_fields *f, ck_node *n, double x)
         if (c->out->flat) by[h] = gain(n, h) * sqrt(ck_claim(&g, "column", heaviest(c, n, h, t)));
         ck_close(&g);
     }
-    if (json) ck_fail(c, "%s (posattention): it has more heads than the model", n->path);
     const double joint = c->out->flat ? ck_claim_norm(f, "joint", ck_stack(c, part, by, heads)) : sqrt(mean);
     const double out = ck_claim_norm(f, "out_norm", n->w[O]);
     return (ck_bound){ joint * out, sqrt(mean) * out * x + ck_claim(f, "bias", ck_length(n->w[BIAS])) };

@@ -4,7 +4,9 @@
  * Why the rules hold, for two inputs x, x' of the region:
  *   sequence, mix  constants multiply, regions follow each other; the triangle inequality
  *   linear         |W e| <= ||W|| |e|.  position: a shift.  channel: diag(a).  maxmin: sorting brings vectors no
- *                  further apart and keeps their lengths.  pointwise: secant slopes in [lo, hi], f(z)/z in [0, 1]
+ *                  further apart and keeps their lengths.  pointwise: secant slopes in [lo, hi], f(z)/z in [0, 1].
+ *                  prefix: a token that does not move.  pool: one token; or the mean of T, 1/sqrt(T) times as long as
+ *                  they are together, at most.  concat: T tokens as one, as long as they are together
  *   norm layers    J = diag(g) C (I - z z^T/d) / sd, 0 <= I - z z^T/d <= I, sd >= sqrt(eps);
  *                  |z| <= min(sqrt d, X/sd(X))
  *   mlp            f(h) - f(h') = D (h - h'), D diagonal in [lo, hi], so keep I + mix c W_out D W_in is (keep I + mix c
@@ -36,22 +38,25 @@ static double claim_diagonal(ck_fields *f, ck_mat g, bool centred)
     return ck_accept(f, "norm", mu, centred && (most * most - l) * sum <= 1 ? fmin(mu, most) : most);
 }
 
+/* What multiplies differences, what multiplies lengths, what is added to them. */
 static ck_bound simple(ck_fields *f, ck_node *n, double x)
 {
-    double lip = 1, shift = 0;
+    const double root = sqrt((double)n->tokens);
+    double lip = 1, grow, shift = 0;
     if (ck_is(n, "linear")) lip = ck_claim_norm(f, "norm", n->w[0]);
     if (ck_is(n, "scale")) lip = fabs(n->k[0]);
+    if (ck_is(n, "pointwise")) lip = fabs(n->k[1]);
     if (ck_is(n, "channel")) lip = claim_diagonal(f, n->w[0], false);
     if (ck_is(n, "centernorm")) lip = fabs(n->k[0]) * claim_diagonal(f, n->w[0], true);
     if (ck_is(n, "linear") || ck_is(n, "centernorm")) shift = ck_claim(f, "bias", ck_length(n->w[1]));
     if (ck_is(n, "position")) shift = ck_claim(f, "longest", ck_longest(n->w[0]));
-    return (ck_bound){ lip, lip * x + shift };
-}
-
-static ck_bound pointwise(ck_fields *f, ck_node *n, double x)
-{
-    (void)f;
-    return (ck_bound){ fabs(n->k[1]) * ck_slopes(n->k[0]).hi, fabs(n->k[1]) * x };
+    if (ck_is(n, "prefix")) x = fmax(x, ck_claim(f, "longest", ck_length(n->w[0])));
+    if (ck_is(n, "concat")) lip = root;
+    grow = lip;
+    if (ck_is(n, "pointwise")) lip *= ck_slopes(n->k[0]).hi;
+    if (ck_is(n, "concat") && f->c->out->flat) lip = 1;
+    if (ck_is(n, "pool") && n->k[0] != 0 && f->c->out->flat) lip = ck_over(1, ck_below(root));
+    return (ck_bound){ lip, grow * x + shift };
 }
 
 static ck_bound norm_layer(ck_fields *f, ck_node *n, double x)
@@ -202,24 +207,6 @@ static ck_bound pixels(ck_fields *f, ck_node *n, double x)
     return (ck_bound){ norm, fmin(plain, ck_claim(f, "corner", sqrt(corners)) + norm * f->c->out->room) };
 }
 
-static ck_bound prefix(ck_fields *f, ck_node *n, double x)
-{
-    return (ck_bound){ 1, fmax(x, ck_claim(f, "longest", ck_length(n->w[0]))) };
-}
-
-/* The first token; or the mean of T, which is 1/sqrt(T) times as long as they are together, at most. */
-static ck_bound pool(ck_fields *f, ck_node *n, double x)
-{
-    return (ck_bound){ f->c->out->flat && n->k[0] != 0 ? ck_over(1, ck_below(sqrt((double)n->tokens))) : 1, x };
-}
-
-/* All T tokens as one: as long as they are together. */
-static ck_bound concat(ck_fields *f, ck_node *n, double x)
-{
-    const double root = sqrt((double)n->tokens);
-    return (ck_bound){ f->c->out->flat ? 1 : root, root * x };
-}
-
 static void run_concat(ck *c, const ck_node *n, ck_mat *x)
 {
     ck_mat y = ck_new(c, 1, n->tokens * n->width);
@@ -311,7 +298,7 @@ const ck_rule ck_rules[] = {
     { "channel", simple, run_simple, NULL, { 0 }, { { "weight", "d" } } },
     { "centernorm", simple, run_simple, NULL, { "factor" }, { { "weight", "d" }, { "?bias", "d" } } },
     { "layernorm", norm_layer, run_simple, NULL, { "eps", "?centred" }, { { "weight", "d" }, { "?bias", "d" } } },
-    { "pointwise", pointwise, run_simple, NULL, { "curve", "factor" }, { { 0 } } },
+    { "pointwise", simple, run_simple, NULL, { "curve", "factor" }, { { 0 } } },
     { "mlp", mlp, run_mlp, NULL, { "curve", "factor" },
       { { "in.weight", "hd" }, { "?in.bias", "h" }, { "out.weight", "oh" }, { "?out.bias", "o" } } },
     { "potential", potential, run_potential, NULL, { "curve" },
@@ -327,8 +314,8 @@ const ck_rule ck_rules[] = {
       { { "weight", "hd" }, { "?root", "1" } } },
     { "pixels", pixels, run_pixels, image_fits, { "#height", "#width", "#patch_height", "#patch_width" },
       { { "=scale", "c" }, { "=shift", "c" } } },
-    { "prefix", prefix, run_prefix, NULL, { 0 }, { { "weight", "d" } } },
-    { "pool", pool, run_pool, NULL, { "?mean" }, { { 0 } } },
-    { "concat", concat, run_concat, NULL, { 0 }, { { 0 } } },
+    { "prefix", simple, run_prefix, NULL, { 0 }, { { "weight", "d" } } },
+    { "pool", simple, run_pool, NULL, { "?mean" }, { { 0 } } },
+    { "concat", simple, run_concat, NULL, { 0 }, { { 0 } } },
     { NULL, NULL, NULL, NULL, { 0 }, { { 0 } } },
 };
