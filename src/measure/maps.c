@@ -76,13 +76,15 @@ static taut_status by_content(double *p, const taut_kernels *k, const taut_modul
 static taut_status by_position(double *p, const taut_kernels *k, const taut_module *m, int64_t t)
 {
     const taut_posattention_view v = taut_posattention_look(m);
-    const int64_t span = v.table->cols, zero = v.spec->causal ? 0 : v.spec->context - 1;
+    const int64_t span = v.table->cols;
+    const taut_distance a = { .t = t, .span = span, .causal = v.spec->causal, .row = v.spec->row };
     double *table = values(k, v.table->value, v.spec->heads * span);
     if (!table) return taut_no_memory("attention maps");
     for (int64_t h = 0; h < v.spec->heads; h++)
         for (int64_t i = 0; i < t; i++) {
             const int64_t keys = v.spec->causal ? i + 1 : t;
-            for (int64_t j = 0; j < keys; j++) p[(h * t + i) * t + j] = table[h * span + zero + i - j];
+            for (int64_t j = 0; j < keys; j++)
+                p[(h * t + i) * t + j] = table[h * span + taut_distance_column(&a, i, j)];
             softmax(p + (h * t + i) * t, keys);
         }
     free(table);

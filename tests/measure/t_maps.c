@@ -18,6 +18,9 @@ static const struct {
       "false\n",
       2 },
     { "[model]\narch = encoder\nwidth = 4\nheads = 2\ndepth = 1\ncontext = 6\nmlp = 4\nattention = l2\n", 0 },
+    { "[model]\narch = vit\nimage_height = 2\nimage_width = 3\npatch = 1\nwidth = 4\nheads = 2\ndepth = 2\nmlp = 4\n"
+      "pool = concat\nattention = position\ntorus = true\nnorm = none\n",
+      2 },
 };
 
 static void make_plain(taut_model *m)
@@ -48,7 +51,9 @@ static void see(const taut_module *m, const char *name, int depth, taut_point at
     if (!taut_is_attention(m) && !position) return;
     must(taut_probe_create(&p, m, taut_kernels_find("ref"), (const double *)at.x.data, (taut_shape){ 1, t, d }, NULL));
     for (int64_t h = 0; h < heads; h++) {
-        const double gain = position ? (double)(float)(1 / sqrt(1 + (double)taut_offset(h, w->layer > 0, 64))) : 1;
+        const bool torus = position && taut_posattention_look(m).spec->row > 0;
+        const double gain = position && !torus ? (double)(float)(1 / sqrt(1 + (double)taut_offset(h, w->layer > 0, 64)))
+                                               : 1;
         for (int64_t i = 0; i < t; i++) {
             const double *row = w->maps->weight + ((w->layer * heads + h) * t + i) * t;
             double sum = 0;
@@ -70,16 +75,21 @@ int main(void)
     test_begin();
     for (case_no = 0; case_no < (int)(sizeof recipes / sizeof *recipes); case_no++) {
         const int32_t ids[] = { 1, 4, 2, 2, 6 };
-        taut_model *m = blank_model(recipes[case_no].text, 7, false);
+        const double pixels[] = { 0.1, 0.9, 0.3, 0.5, 0, 1 };
+        const bool image = strstr(recipes[case_no].text, "vit") != NULL;
+        taut_model *m = blank_model(recipes[case_no].text, image ? 0 : 7, false);
         taut_pass *pass = NULL;
         taut_maps maps;
         must(taut_model_init(m, 3));
         make_plain(m);
-        must(taut_pass_create(&pass, m, 1, 6, false));
-        taut_pass_forward(pass, ids, 1, 5);
+        must(taut_pass_create(&pass, m, 1, image ? 1 : 6, false));
+        if (image)
+            taut_pass_forward_real(pass, pixels, 1);
+        else
+            taut_pass_forward(pass, ids, 1, 5);
         must(taut_maps_read(&maps, pass));
         CHECK(maps.layers == recipes[case_no].layers, "how many layers have a map");
-        CHECK(maps.layers == 0 || maps.tokens == 5, "of so many tokens");
+        CHECK(maps.layers == 0 || maps.tokens == (image ? 6 : 5), "of so many tokens");
         if (maps.layers) {
             walk w = { &maps, 0 };
             taut_tour_parts(m->root, (taut_point){ pass->x, pass->trace }, see, &w);
@@ -89,5 +99,5 @@ int main(void)
         taut_pass_free(pass);
         taut_model_free(m);
     }
-    return test_end("maps", "softmax, rope, alibi, position");
+    return test_end("maps", "softmax, rope, alibi, position, torus");
 }
