@@ -1,9 +1,15 @@
 /* One HTML page about runs: what their folders hold, as charts with the numbers behind them. */
 #include <stdio.h>
+#include <sys/stat.h>
 
-#include "base/file.h"
 #include "cli.h"
 #include "report/run.h"
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
 
 static int run(const cli_args *a)
 {
@@ -11,7 +17,7 @@ static int run(const cli_args *a)
     const char *out = cli_text(a, "--out", "report.html");
     (void)cli_kernels(a);
     for (int i = 0; i < a->operands; i++)
-        if (!taut_file_exists(a->operand[i])) return cli_refuse(a, "%s: there is no such folder", a->operand[i]);
+        if (!is_folder(a->operand[i])) return cli_refuse(a, "%s: there is no such folder", a->operand[i]);
     taut_page_begin(&page, cli_text(a, "--title", "taut: a report"), cli_text(a, "--svg", NULL));
     taut_report_frontier(&page, a->operands, (char *const *)a->operand);
     for (int i = 0; i < a->operands; i++) taut_report_run(&page, a->operand[i]);

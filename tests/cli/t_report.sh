@@ -39,6 +39,7 @@ refused() { # WHAT WORDS COMMAND...: exit 1 and one line
 check "-o is --out" "$TAUT" report "$tmp/cut" -o "$tmp/short.html"
 check "and it is written" [ -s "$tmp/short.html" ]
 check "no such run" refused "$tmp/nowhere"
+check "a file is no run" refused recipes/tiny.ini
 check "an output that cannot be written" refused "$tmp/cut" --out "$tmp/nowhere/x/report.html"
 check "a folder for pictures that cannot be made" refused "$tmp/cut" --out "$tmp/z.html" --svg "$page/svg"
 
