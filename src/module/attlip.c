@@ -56,8 +56,8 @@ prox attlip_prox(const attlip *s, taut_run *run, taut_point at, attlip_kept *kep
     kept->steps = steps_of(s, run);
     kept->path = a->unrolled ? taut_take(&at.trace, kept->steps * taut_len(at.x.shape)) : NULL;
     kept->rates = a->unrolled ? taut_take(&at.trace, kept->steps * at.x.shape.n) : NULL;
-    p.shift = plain(s) ? 0 : 3 * p.scale;
-    p.own = plain(s) ? 1 / p.eta : 1;
+    p.plain = plain(s);
+    p.shift = p.plain ? 0 : 4 * p.scale;
     return p;
 }
 
@@ -66,22 +66,20 @@ static taut_plan attlip_plan(const taut_module *m, taut_shape in)
     const attlip *s = (const attlip *)m;
     const taut_attlip_spec *a = &s->spec;
     TAUT_CHECK(in.d == a->width, "attlip: width of the input");
-    const prox p = { .shape = in, .heads = a->heads, .dh = a->head_width };
-    const int64_t len = taut_len(in), inner = taut_rows(in) * a->heads * a->head_width;
+    const prox p = { .shape = in, .heads = a->heads, .dh = a->head_width, .plain = plain(s) };
+    const int64_t len = taut_len(in), inner = in.n * prox_inner(&p), all = in.n * prox_lane(&p);
     const int64_t path = a->unrolled ? a->steps * (len + in.n) : 0;
-    const int64_t forward = len + prox_solve_used(&p) + in.d * in.d,
-                  back = 4 * len + 2 * inner + prox_cg_used(&p, in.n);
+    const int64_t forward = all + (p.plain ? 0 : inner + prox_ready_used(&p)) + prox_solve_used(&p),
+                  back = 4 * len + 5 * inner + 2 * all + prox_cg_used(&p, in.n);
     return (taut_plan){ in, len + prox_kept(in, a->heads, a->head_width) + path,
                         prox_used(in, a->heads, a->head_width) + (forward > back ? forward : back) };
 }
 
 static void solve(const attlip *s, prox *p, attlip_kept *kept, prox_lane_end *end, taut_span scratch)
 {
-    const int64_t len = taut_len(p->shape), d = p->shape.d;
+    const int64_t len = taut_len(p->shape), all = p->shape.n * prox_lane(p), inner = p->heads * p->dh;
     const taut_kernels *k = p->k;
-    taut_real *z = taut_take(&scratch, len);
-    if (plain(s)) {
-        prox_plain(p);
+    if (p->plain) {
         k->axpby(p->centre, 1 / p->eta, p->x, 0, len);
         k->axpby(kept->p, 1, p->x, 0, len);
         if (s->spec.solver == TAUT_PROX_BARZILAI)
@@ -90,19 +88,22 @@ static void solve(const attlip *s, prox *p, attlip_kept *kept, prox_lane_end *en
             attlip_descend(p, kept, end, scratch);
         return;
     }
+    taut_real *a = taut_take(&scratch, all);
     prox_precondition(p, scratch);
-    k->gemm(p->centre, p->x, p->inverse, taut_rows(p->shape), d, d, false, true, 1 / p->eta, 0);
-    k->axpby(z, 1, p->centre, 0, len);
-    if (s->spec.solver == TAUT_PROX_LBFGS) prox_lbfgs(p, z, end, scratch);
-    for (int64_t e = 0; s->spec.solver == TAUT_PROX_NEWTON && e < p->shape.n; e++) prox_newton(p, z, end, e, scratch);
-    prox_return(p, kept->p, z);
+    k->gemm(p->v, p->x, p->weight, taut_rows(p->shape), inner, p->shape.d, false, true, 1, 0);
+    prox_begin(p, p->centre, p->v);
+    k->axpby(a, 0, NULL, 0, all);
+    if (s->spec.solver == TAUT_PROX_LBFGS) prox_lbfgs(p, a, end, scratch);
+    for (int64_t e = 0; s->spec.solver == TAUT_PROX_NEWTON && e < p->shape.n; e++) prox_newton(p, a, end, e, scratch);
+    prox_return(p, kept->p, a, p->x, scratch);
 }
 
 /* Strict: what is left over is proved, in plain coordinates, at the very numbers that go out. */
 static void prove(const attlip *s, prox *p, attlip_kept *kept, prox_lane_end *end, taut_span scratch)
 {
-    prox at = *p;
-    prox_plain(&at);
+    prox at = *p; /* v, G and the rows become those of the very numbers */
+    at.plain = true;
+    at.shift = 0;
     at.k->axpby(at.centre, 1 / at.eta, at.x, 0, taut_len(at.shape));
     for (int64_t e = 0; e < at.shape.n; e++) {
         const double proved = prox_proved(&at, kept->p, e, scratch).v;
@@ -110,9 +111,6 @@ static void prove(const attlip *s, prox *p, attlip_kept *kept, prox_lane_end *en
         if (!end[e].done && isfinite(proved) && end[e].at <= end[e].tol)
             end[e].why = "the tolerance is below the rounding of double";
         end[e].at = proved;
-    }
-    if (!plain(s)) { /* the derivatives go on in preconditioned coordinates; v and the rows stay */
-        p->k->gemm(p->map, p->weight, p->inverse, p->heads * p->dh, p->shape.d, p->shape.d, false, true, 1, 0);
     }
 }
 
@@ -130,14 +128,15 @@ static void attlip_forward(const taut_module *m, taut_run *run, taut_tensor y, t
 {
     const attlip *s = (const attlip *)m;
     const taut_span mark = run->scratch;
-    const int64_t n = at.x.shape.n, len = taut_len(at.x.shape);
+    const int64_t n = at.x.shape.n, len = taut_len(at.x.shape), lane = n > 0 ? len / n : 0;
     attlip_kept kept;
     prox p = attlip_prox(s, run, at, &kept);
     prox_lane_end *end = taut_calloc((size_t)(n > 0 ? n : 1), sizeof *end);
     TAUT_CHECK(end, "attlip: no memory for a few numbers an example");
     TAUT_CHECK(!run->strict || run->k->elem == sizeof(double), "attlip: a residual is proved in double");
     for (int64_t e = 0; e < n; e++) {
-        const double enough = s->spec.loose * sqrt(prox_dot(&p, at.x.data, at.x.data, e)) / p.eta;
+        const taut_real *x = taut_at(run->k, at.x.data, e * lane);
+        const double enough = s->spec.loose * sqrt(run->k->dot(x, x, lane)) / p.eta;
         end[e].tol = run->strict ? 0.5 * s->spec.tol : fmax(s->spec.tol, enough);
     }
     solve(s, &p, &kept, end, run->scratch);
@@ -146,29 +145,83 @@ static void attlip_forward(const taut_module *m, taut_run *run, taut_tensor y, t
     if (s->spec.reflected) run->k->axpby(y.data, -1, at.x.data, 1, len);
     for (int64_t e = 0; e < n; e++) {
         note(run->prox, &end[e]);
-        if (run->strict && !end[e].done) prox_add(&p, y.data, NAN, y.data, 0, e);
+        taut_real *out = taut_at(run->k, y.data, e * lane);
+        if (run->strict && !end[e].done) run->k->axpby(out, NAN, out, 0, lane);
     }
     free(end);
     run->scratch = mark;
 }
 
-/* u = (I + eta H)^-1 g; padded tokens pass. */
-static void respond(const attlip *s, prox *p, taut_real *u, const taut_real *g, taut_span scratch)
+/* Inner coordinates: u = g + (A - c g W^T) B solves (I + eta H) u = g where A + (H_V - c)[E] = 0, E = u W^T = E0 + A K and
+ * E0 = g W^T (I - c K).  |r| <= tol |rhs| is asked of that system where A = 0 leaves r0 = -(H_V - c)[E0]; rhs, in the same
+ * product, is (|g|^2 - c eta <g W^T, E0>) / eta.  With what is left, r, h = H_V[E] is c E - A - r. */
+static void respond_inner(const attlip *s, prox *p, taut_real *u, const taut_real *g, taut_real *h, taut_span scratch)
 {
-    const int64_t len = taut_len(p->shape), rows = taut_rows(p->shape), d = p->shape.d, n = p->shape.n;
-    taut_real *rhs = taut_take(&scratch, len), *w = taut_take(&scratch, len);
+    const taut_kernels *k = p->k;
+    const int64_t n = p->shape.n, rows = taut_rows(p->shape), d = p->shape.d, inner = p->heads * p->dh,
+                  len = prox_inner(p), lane = p->shape.t * d;
+    const taut_attn attn = prox_attn(p, 0, n);
+    taut_real *real = taut_take(&scratch, n * lane), *gw = taut_take(&scratch, n * len),
+              *e0 = taut_take(&scratch, n * len), *r0 = taut_take(&scratch, n * prox_lane(p)),
+              *a = taut_take(&scratch, n * prox_lane(p));
+    taut_real *turned = taut_take(&scratch, n * len);
     double *tol = taut_calloc((size_t)(n > 0 ? n : 1), sizeof *tol);
     TAUT_CHECK(tol, "attlip: no memory for a few numbers an example");
-    for (int64_t e = 0; e < n; e++) tol[e] = s->spec.slope_tol;
-    if (plain(s)) {
-        p->k->axpby(rhs, 1 / p->eta, g, 0, len);
-        prox_cg(p, u, rhs, tol, ATTLIP_PRODUCTS, 0, n, scratch);
-    } else {
-        p->k->gemm(rhs, g, p->inverse, rows, d, d, false, true, 1 / p->eta, 0);
-        prox_cg(p, w, rhs, tol, ATTLIP_PRODUCTS, 0, n, scratch);
-        p->k->gemm(u, w, p->inverse, rows, d, d, false, false, 1, 0);
+    k->axpby(real, 1, g, 0, n * lane);
+    prox_padding(p, real, NULL);
+    k->gemm(gw, real, p->weight, rows, inner, d, false, true, 1, 0);
+    prox_begin(p, e0, gw);
+    k->axpby(turned, 1, e0, 0, n * len);
+    prox_turn(p, turned, n, 1);
+    k->attlip_hvp(h, p->mean, turned, p->v, p->max, p->sum, p->col, &attn);
+    prox_turn(p, h, n, -1);
+    if (p->log) p->log->products += n;
+    for (int64_t e = 0; e < n; e++) {
+        taut_real *r = prox_at(p, r0, e);
+        k->axpby(r, -1, taut_at(k, h, e * len), 0, len);
+        k->axpby(r, p->shift, taut_at(k, e0, e * len), 1, len);
     }
+    prox_image(p, r0, 0, n);
+    for (int64_t e = 0; e < n; e++) {
+        const taut_real *ge = taut_at(k, real, e * lane);
+        const double pull = k->dot(taut_at(k, gw, e * len), taut_at(k, e0, e * len), len);
+        const double rhs = k->dot(ge, ge, lane) / p->eta - p->shift * pull, start = prox_dot(p, r0, r0, e);
+        tol[e] = start > 0 ? s->spec.slope_tol * sqrt(rhs / start) : 0;
+    }
+    prox_cg(p, a, r0, tol, ATTLIP_PRODUCTS, 0, n, scratch);
+    for (int64_t e = 0; e < n; e++) {
+        taut_real *he = taut_at(k, h, e * len), *ae = prox_at(p, a, e);
+        k->axpby(he, p->shift, taut_at(k, e0, e * len), 0, len);
+        k->axpby(he, p->shift, taut_at(k, ae, len), 1, len);
+        k->axpby(he, -1, ae, 1, len);
+        k->axpby(he, -1, prox_at(p, r0, e), 1, len);
+    }
+    prox_return(p, u, a, real, scratch);
     prox_padding(p, u, g);
+    free(tol);
+}
+
+/* u = (I + eta H)^-1 g and h = H_V[u W^T], which has room for v; padded tokens pass. */
+static void respond(const attlip *s, prox *p, taut_real *u, const taut_real *g, taut_real *h, taut_span scratch)
+{
+    const taut_kernels *k = p->k;
+    const int64_t len = taut_len(p->shape), n = p->shape.n, inner = p->heads * p->dh;
+    const taut_attn attn = prox_attn(p, 0, n);
+    if (!p->plain) {
+        respond_inner(s, p, u, g, h, scratch);
+        return;
+    }
+    taut_real *rhs = taut_take(&scratch, len), *e = taut_take(&scratch, n * prox_inner(p));
+    double *tol = taut_calloc((size_t)(n > 0 ? n : 1), sizeof *tol);
+    TAUT_CHECK(tol, "attlip: no memory for a few numbers an example");
+    for (int64_t i = 0; i < n; i++) tol[i] = s->spec.slope_tol;
+    k->axpby(rhs, 1 / p->eta, g, 0, len);
+    prox_cg(p, u, rhs, tol, ATTLIP_PRODUCTS, 0, n, scratch);
+    prox_padding(p, u, g);
+    k->gemm(e, u, p->weight, taut_rows(p->shape), inner, p->shape.d, false, true, 1, 0);
+    prox_turn(p, e, n, 1);
+    k->attlip_hvp(h, p->mean, e, p->v, p->max, p->sum, p->col, &attn);
+    prox_turn(p, h, n, -1);
     free(tol);
 }
 
@@ -179,10 +232,11 @@ static void attlip_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut
     const int64_t len = taut_len(ty.shape);
     attlip_kept kept;
     prox p = attlip_prox(s, run, at, &kept);
+    taut_real *h = taut_take(&run->scratch, p.shape.n * prox_inner(&p));
     if (s->spec.unrolled)
         attlip_unrolled_jvp(&p, &kept, ty.data, tx.data, run->scratch);
     else
-        respond(s, &p, ty.data, tx.data, run->scratch);
+        respond(s, &p, ty.data, tx.data, h, run->scratch);
     if (s->spec.reflected) run->k->axpby(ty.data, -1, tx.data, 2, len);
     run->scratch = mark;
 }
@@ -196,20 +250,12 @@ void attlip_eta_grad(const attlip *s, const taut_kernels *k, double slope)
     k->put(s->root.grad, &grad, 1);
 }
 
-void attlip_weight_grad(const attlip *s, prox *p, const taut_real *u, const taut_real *y, double by, taut_span scratch)
+void attlip_weight_grad(const attlip *s, const prox *p, const taut_real *u, const taut_real *y, const taut_real *h,
+                        double by)
 {
-    const taut_kernels *k = p->k;
     const int64_t inner = p->heads * p->dh, rows = taut_rows(p->shape), d = p->shape.d;
-    taut_real *e = taut_take(&scratch, rows * inner), *h = taut_take(&scratch, rows * inner);
-    const taut_attn a = prox_attn(p, 0, p->shape.n);
-    k->gemm(e, u, p->weight, rows, inner, d, false, true, 1, 0);
-    prox_turn(p, e, p->shape.n, 1);
-    k->attlip_hvp(h, p->mean, e, p->v, p->max, p->sum, p->col, &a);
-    prox_turn(p, h, p->shape.n, -1);
-    k->gemm(s->weight.grad, h, y, inner, d, rows, true, false, by, 1);
-    k->attlip_grad(h, p->col, p->v, p->max, p->sum, &a);
-    prox_turn(p, h, p->shape.n, -1);
-    k->gemm(s->weight.grad, h, u, inner, d, rows, true, false, by, 1);
+    p->k->gemm(s->weight.grad, h, y, inner, d, rows, true, false, by, 1);
+    p->k->gemm(s->weight.grad, p->g, u, inner, d, rows, true, false, by, 1);
 }
 
 static void attlip_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_tensor gy, taut_point at)
@@ -224,9 +270,10 @@ static void attlip_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut
     if (s->spec.unrolled) {
         attlip_unrolled_vjp(s, run, &p, &kept, gx.data, gy.data, twice);
     } else {
-        respond(s, &p, gx.data, gy.data, run->scratch);
+        taut_real *h = taut_take(&run->scratch, p.shape.n * prox_inner(&p));
+        respond(s, &p, gx.data, gy.data, h, run->scratch);
         if (run->param_grads) {
-            attlip_weight_grad(s, &p, gx.data, kept.p, -p.eta * twice, run->scratch);
+            attlip_weight_grad(s, &p, gx.data, kept.p, h, -p.eta * twice);
             const double pull = k->dot(gx.data, kept.p, len) - k->dot(gx.data, at.x.data, len);
             attlip_eta_grad(s, k, twice * pull / p.eta);
         }

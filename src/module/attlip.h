@@ -20,8 +20,9 @@ typedef struct {
 
 /* The problem at a trace, its scratch taken from run->scratch. */
 prox attlip_prox(const attlip *, taut_run *run, taut_point at, attlip_kept *kept);
-/* gW += by (G^T u + H[u W^T]^T y), where v and the rows are those of y; scratch: two lanes of v each */
-void attlip_weight_grad(const attlip *, prox *, const taut_real *u, const taut_real *y, double by, taut_span scratch);
+/* gW += by (G^T u + h^T y), where G is that of y and h = H_V[u W^T] */
+void attlip_weight_grad(const attlip *, const prox *, const taut_real *u, const taut_real *y, const taut_real *h,
+                        double by);
 void attlip_eta_grad(const attlip *, const taut_kernels *, double slope); /* adds what a slope in eta is in root */
 
 /* attlip_steps.c: K steps and their own derivatives */

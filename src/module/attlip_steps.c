@@ -82,10 +82,11 @@ void attlip_unrolled_vjp(const attlip *s, taut_run *run, prox *p, const attlip_k
             pull += rate * (prox_dot(p, g, y, e) - prox_dot(p, g, p->x, e)) / (p->eta * p->eta);
             prox_add(p, g, -rate, w.moved, 1, e);
         }
-        /* e and h of this step are done with */
-        if (run->param_grads)
-            attlip_weight_grad(s, p, weighed, y, -1,
-                               (taut_span){ w.e, 2 * taut_rows(p->shape) * p->heads * p->dh, p->k->elem });
+        for (int64_t e = 0; e < n; e++) { /* h is of g; of `weighed` it is */
+            taut_real *h = taut_at(p->k, w.h, e * prox_inner(p));
+            p->k->axpby(h, w.rate[step * n + e], h, 0, prox_inner(p));
+        }
+        if (run->param_grads) attlip_weight_grad(s, p, weighed, y, w.h, -1);
     }
     p->k->axpby(gx, 1, g, 1, len);
     p->k->axpby(w.unused, by, gy, 0, len);

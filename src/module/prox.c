@@ -8,46 +8,49 @@
 
 int64_t prox_kept(taut_shape x, int64_t heads, int64_t dh)
 {
-    return x.d * x.d + heads * dh * x.d + x.n * x.t * heads * (dh + 3);
+    const int64_t inner = heads * dh;
+    return inner * (x.d + inner) + x.n * x.t * heads * (2 * dh + 3);
 }
 
-int64_t prox_used(taut_shape x, int64_t heads, int64_t dh) { return taut_len(x) + x.n * x.t * heads * (dh + 1); }
+int64_t prox_used(taut_shape x, int64_t heads, int64_t dh)
+{
+    const int64_t inner = heads * dh;
+    return x.n * x.t * ((inner > x.d ? inner : x.d) + heads);
+}
 
 void prox_lay_out(prox *p, taut_span *kept, taut_span *scratch)
 {
     const int64_t d = p->shape.d, inner = p->heads * p->dh, rows = taut_rows(p->shape);
-    p->inverse = taut_take(kept, d * d);
-    p->map = taut_take(kept, inner * d);
+    p->back = taut_take(kept, inner * d);
+    p->gram = taut_take(kept, inner * inner);
     p->v = taut_take(kept, rows * inner);
+    p->g = taut_take(kept, rows * inner);
     p->max = taut_take(kept, rows * p->heads);
     p->sum = taut_take(kept, rows * p->heads);
     p->col = taut_take(kept, rows * p->heads);
-    p->centre = taut_take(scratch, rows * d);
-    p->g = taut_take(scratch, rows * inner);
+    p->centre = taut_take(scratch, rows * (inner > d ? inner : d));
     p->mean = taut_take(scratch, rows * p->heads);
 }
+
+int64_t prox_ready_used(const prox *p) { return p->shape.d * (2 * p->shape.d + p->heads * p->dh); }
 
 void prox_precondition(prox *p, taut_span scratch)
 {
     const int64_t d = p->shape.d, inner = p->heads * p->dh;
-    taut_real *gram = taut_take(&scratch, d * d);
-    p->shift = 3 * p->scale;
-    p->own = 1;
-    p->k->gemm(gram, p->weight, p->weight, d, d, inner, true, false, p->shift, 0);
-    p->k->cholesky_inverse(p->inverse, gram, 1 / p->eta, d);
-    p->k->gemm(p->map, p->weight, p->inverse, inner, d, d, false, true, 1, 0);
-}
-
-void prox_plain(prox *p)
-{
-    p->shift = 0;
-    p->own = 1 / p->eta;
-    p->k->axpby(p->map, 1, p->weight, 0, p->heads * p->dh * p->shape.d);
+    taut_real *m = taut_take(&scratch, d * d), *inverse = taut_take(&scratch, d * d); /* M = L L^T; L^-1 */
+    taut_real *half = taut_take(&scratch, inner * d);                                 /* W L^-T */
+    p->k->gemm(m, p->weight, p->weight, d, d, inner, true, false, p->shift, 0);
+    p->k->cholesky_inverse(inverse, m, 1 / p->eta, d);
+    p->k->gemm(half, p->weight, inverse, inner, d, d, false, true, 1, 0);
+    p->k->gemm(p->back, half, inverse, inner, d, d, false, false, 1, 0);
+    p->k->gemm(p->gram, half, half, inner, inner, d, false, true, 1, 0);
 }
 
 double prox_dot(const prox *p, const taut_real *x, const taut_real *y, int64_t lane)
 {
-    return p->k->dot(prox_at(p, x, lane), prox_at(p, y, lane), prox_lane(p));
+    const int64_t inner = prox_inner(p);
+    const taut_real *left = prox_at(p, x, lane), *right = prox_at(p, y, lane);
+    return p->plain ? p->k->dot(left, right, prox_lane(p)) : p->k->dot(left, taut_at(p->k, right, inner), inner);
 }
 
 void prox_add(const prox *p, taut_real *y, double a, const taut_real *x, double b, int64_t lane)
@@ -83,18 +86,39 @@ static taut_real *row_at(const prox *p, const taut_real *row, int64_t lane)
     return taut_at(p->k, row, lane * p->shape.t * p->heads);
 }
 
-/* Tokens past a lane's length: their part of y becomes that of x, or 0 without x. */
-static void padding(const prox *p, taut_real *y, const taut_real *x, int64_t first, int64_t count)
+/* Tokens past a lane's length: their rows of y, `width` numbers each and lanes `stride` apart, become those of x, or 0. */
+static void padding(const prox *p, taut_real *y, const taut_real *x, int64_t width, int64_t stride, int64_t first,
+                    int64_t count)
 {
     for (int64_t e = first; p->lengths && e < first + count; e++) {
-        const int64_t from = p->lengths[e] > 0 ? p->lengths[e] : 0, d = p->shape.d;
+        const int64_t from = p->lengths[e] > 0 ? p->lengths[e] : 0;
         if (from >= p->shape.t) continue;
-        const int64_t at = (e * p->shape.t + from) * d;
-        p->k->axpby(taut_at(p->k, y, at), x ? 1 : 0, x ? taut_at(p->k, x, at) : NULL, 0, (p->shape.t - from) * d);
+        const int64_t at = e * stride + from * width;
+        p->k->axpby(taut_at(p->k, y, at), x ? 1 : 0, x ? taut_at(p->k, x, at) : NULL, 0, (p->shape.t - from) * width);
     }
 }
 
-void prox_padding(const prox *p, taut_real *y, const taut_real *x) { padding(p, y, x, 0, p->shape.n); }
+void prox_padding(const prox *p, taut_real *y, const taut_real *x)
+{
+    padding(p, y, x, p->shape.d, p->shape.t * p->shape.d, 0, p->shape.n);
+}
+
+void prox_image(const prox *p, taut_real *x, int64_t first, int64_t count)
+{
+    const int64_t inner = p->heads * p->dh;
+    padding(p, x, NULL, inner, prox_lane(p), first, count);
+    for (int64_t e = first; e < first + count; e++) {
+        taut_real *a = prox_at(p, x, e);
+        p->k->gemm(taut_at(p->k, a, prox_inner(p)), a, p->gram, p->shape.t, inner, inner, false, false, 1, 0);
+    }
+}
+
+void prox_begin(const prox *p, taut_real *v0, const taut_real *x)
+{
+    const int64_t inner = p->heads * p->dh, rows = taut_rows(p->shape);
+    p->k->axpby(v0, 1, x, 0, rows * inner);
+    p->k->gemm(v0, x, p->gram, rows, inner, inner, false, false, -p->shift, 1);
+}
 
 /* |V|^2 over real tokens: what padded tokens hold is no part of the problem. */
 static double inner_square(const prox *p, int64_t lane)
@@ -104,36 +128,69 @@ static double inner_square(const prox *p, int64_t lane)
     return length > 0 ? p->k->dot(v, v, length * p->heads * p->dh) : 0;
 }
 
-void prox_value(prox *p, double *phi, const taut_real *point, int64_t first, int64_t count)
+/* V of the lanes' points, turned */
+static void inner_point(prox *p, const taut_real *point, int64_t first, int64_t count)
 {
     const taut_kernels *k = p->k;
-    const int64_t inner = p->heads * p->dh, d = p->shape.d, rows = count * p->shape.t;
-    const taut_attn a = prox_attn(p, first, count);
+    const int64_t inner = p->heads * p->dh, len = prox_inner(p);
     taut_real *v = inner_at(p, p->v, first);
-    k->gemm(v, prox_at(p, point, first), p->map, rows, inner, d, false, true, 1, 0);
+    if (p->plain) {
+        k->gemm(v, prox_at(p, point, first), p->weight, count * p->shape.t, inner, p->shape.d, false, true, 1, 0);
+    } else {
+        k->axpby(v, 1, inner_at(p, p->centre, first), 0, count * len);
+        for (int64_t e = first; e < first + count; e++)
+            k->axpby(inner_at(p, p->v, e), 1, taut_at(k, prox_at(p, point, e), len), 1, len);
+    }
     prox_turn(p, v, count, 1);
-    k->attlip(phi, row_at(p, p->max, first), row_at(p, p->sum, first), v, &a);
-    for (int64_t e = 0; e < count; e++) {
-        const double own = prox_dot(p, point, point, first + e), pull = prox_dot(p, point, p->centre, first + e);
-        phi[e] += 0.5 * p->own * own - pull - (p->shift > 0 ? 0.5 * p->shift * inner_square(p, first + e) : 0);
+}
+
+void prox_value(prox *p, double *phi, const taut_real *point, int64_t first, int64_t count)
+{
+    const taut_attn a = prox_attn(p, first, count);
+    inner_point(p, point, first, count);
+    p->k->attlip(phi, row_at(p, p->max, first), row_at(p, p->sum, first), inner_at(p, p->v, first), &a);
+    for (int64_t e = first; e < first + count; e++) {
+        const double own = 0.5 * prox_dot(p, point, point, e);
+        phi[e - first] += p->plain ? own / p->eta - prox_dot(p, point, p->centre, e)
+                                   : own - 0.5 * p->shift * inner_square(p, e);
     }
     if (p->log) p->log->values += count;
+}
+
+/* out = h - c (dir K + base) + dir with its image; plain: h W + dir/eta - base.  No base: 0 */
+static void outer(const prox *p, taut_real *out, const taut_real *h, const taut_real *dir, const taut_real *base,
+                  int64_t first, int64_t count)
+{
+    const taut_kernels *k = p->k;
+    const int64_t inner = p->heads * p->dh, d = p->shape.d, rows = count * p->shape.t, len = prox_inner(p);
+    if (p->plain) {
+        taut_real *to = prox_at(p, out, first);
+        k->axpby(to, 1 / p->eta, prox_at(p, dir, first), 0, rows * d);
+        if (base) k->axpby(to, -1, prox_at(p, base, first), 1, rows * d);
+        k->gemm(to, h, p->weight, rows, d, inner, false, false, 1, 1);
+        padding(p, out, NULL, d, prox_lane(p), first, count);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        taut_real *to = prox_at(p, out, first + i);
+        const taut_real *from = prox_at(p, dir, first + i);
+        k->axpby(to, 1, from, 0, len);
+        k->axpby(to, 1, taut_at(k, h, i * len), 1, len);
+        k->axpby(to, -p->shift, taut_at(k, from, len), 1, len);
+        if (base) k->axpby(to, -p->shift, inner_at(p, base, first + i), 1, len);
+    }
+    prox_image(p, out, first, count);
 }
 
 void prox_gradient(prox *p, taut_real *grad, double *phi, const taut_real *point, int64_t first, int64_t count)
 {
     const taut_kernels *k = p->k;
-    const int64_t inner = p->heads * p->dh, d = p->shape.d, rows = count * p->shape.t;
     const taut_attn a = prox_attn(p, first, count);
-    taut_real *v = inner_at(p, p->v, first), *g = inner_at(p, p->g, first), *out = prox_at(p, grad, first);
+    taut_real *v = inner_at(p, p->v, first), *g = inner_at(p, p->g, first);
     prox_value(p, phi, point, first, count);
     k->attlip_grad(g, row_at(p, p->col, first), v, row_at(p, p->max, first), row_at(p, p->sum, first), &a);
-    if (p->shift > 0) k->axpby(g, -p->shift, v, 1, rows * inner);
     prox_turn(p, g, count, -1);
-    k->axpby(out, p->own, prox_at(p, point, first), 0, rows * d);
-    k->axpby(out, -1, prox_at(p, p->centre, first), 1, rows * d);
-    k->gemm(out, g, p->map, rows, d, inner, false, false, 1, 1);
-    padding(p, grad, NULL, first, count);
+    outer(p, grad, g, point, p->centre, first, count);
     if (p->log) {
         p->log->values -= count;
         p->log->gradients += count;
@@ -144,66 +201,58 @@ void prox_hessian(prox *p, taut_real *out, const taut_real *dir, taut_real *e, t
                   int64_t count)
 {
     const taut_kernels *k = p->k;
-    const int64_t inner = p->heads * p->dh, d = p->shape.d, rows = count * p->shape.t;
+    const int64_t inner = p->heads * p->dh, len = prox_inner(p);
     const taut_attn a = prox_attn(p, first, count);
-    taut_real *to = prox_at(p, out, first);
-    const taut_real *from = prox_at(p, dir, first);
-    k->gemm(e, from, p->map, rows, inner, d, false, true, 1, 0);
+    if (p->plain)
+        k->gemm(e, prox_at(p, dir, first), p->weight, count * p->shape.t, inner, p->shape.d, false, true, 1, 0);
+    for (int64_t i = 0; !p->plain && i < count; i++)
+        k->axpby(taut_at(k, e, i * len), 1, taut_at(k, prox_at(p, dir, first + i), len), 0, len);
     prox_turn(p, e, count, 1);
     k->attlip_hvp(h, row_at(p, p->mean, first), e, inner_at(p, p->v, first), row_at(p, p->max, first),
                   row_at(p, p->sum, first), row_at(p, p->col, first), &a);
-    if (p->shift > 0) k->axpby(h, -p->shift, e, 1, rows * inner);
     prox_turn(p, h, count, -1);
-    k->axpby(to, p->own, from, 0, rows * d);
-    k->gemm(to, h, p->map, rows, d, inner, false, false, 1, 1);
-    padding(p, out, NULL, first, count);
+    outer(p, out, h, dir, NULL, first, count);
     if (p->log) p->log->products += count;
 }
 
-int64_t prox_cg_used(const prox *p, int64_t count)
-{
-    return count * p->shape.t * (3 * p->shape.d + 2 * p->heads * p->dh);
-}
+int64_t prox_cg_used(const prox *p, int64_t count) { return count * 2 * (prox_lane(p) + prox_inner(p)); }
 
 typedef struct {
     double size, start; /* |r|^2 now and at the start */
     bool open;
 } cg_lane;
 
-static bool cg_step(prox *p, cg_lane *c, taut_real *out, taut_real *r, taut_real *dir, const taut_real *moved,
-                    int64_t lane, int64_t first)
+/* x, r, dir and moved are the lane's own */
+static bool cg_step(prox *p, cg_lane *c, taut_real *x, taut_real *r, taut_real *dir, const taut_real *moved)
 {
     const taut_kernels *k = p->k;
-    const int64_t len = prox_lane(p), at = (lane - first) * len;
-    taut_real *x = prox_at(p, out, lane);
-    r = taut_at(k, r, at), dir = taut_at(k, dir, at);
-    const double bend = k->dot(dir, taut_at(k, moved, at), len), step = c->size / bend;
+    const int64_t len = prox_lane(p);
+    const double bend = prox_dot(p, dir, moved, 0), step = c->size / bend;
     if (!(bend > 0) || !isfinite(step)) return false;
     k->axpby(x, step, dir, 1, len);
-    k->axpby(r, -step, taut_at(k, moved, at), 1, len);
-    const double size = k->dot(r, r, len);
+    k->axpby(r, -step, moved, 1, len);
+    const double size = prox_dot(p, r, r, 0);
     k->axpby(dir, 1, r, size / c->size, len);
     c->size = size;
     return true;
 }
 
-int64_t prox_cg(prox *p, taut_real *out, const taut_real *rhs, const double *tol, int most, int64_t first,
-                int64_t count, taut_span scratch)
+int64_t prox_cg(prox *p, taut_real *out, taut_real *rhs, const double *tol, int most, int64_t first, int64_t count,
+                taut_span scratch)
 {
     const taut_kernels *k = p->k;
-    const int64_t len = prox_lane(p), inner = p->shape.t * p->heads * p->dh;
-    taut_real *r = taut_take(&scratch, count * len), *dir = taut_take(&scratch, count * len);
+    const int64_t len = prox_lane(p), inner = prox_inner(p), width = p->plain ? p->shape.d : p->heads * p->dh;
+    taut_real *r = prox_at(p, rhs, first), *dir = taut_take(&scratch, count * len);
     taut_real *moved = taut_take(&scratch, count * len);
     taut_real *e = taut_take(&scratch, count * inner), *h = taut_take(&scratch, count * inner);
     cg_lane *c = taut_calloc((size_t)count, sizeof *c);
     TAUT_CHECK(c, "prox: no memory for a few numbers a lane");
     int64_t open = 0, good = 0;
-    k->axpby(r, 1, prox_at(p, rhs, first), 0, count * len);
-    padding(p, taut_at(k, r, -first * len), NULL, first, count);
+    padding(p, rhs, NULL, width, len, first, count);
     k->axpby(dir, 1, r, 0, count * len);
     k->axpby(prox_at(p, out, first), 0, NULL, 0, count * len);
     for (int64_t i = 0; i < count; i++) {
-        c[i].size = c[i].start = k->dot(taut_at(k, r, i * len), taut_at(k, r, i * len), len);
+        c[i].size = c[i].start = prox_dot(p, r, r, i);
         c[i].open = c[i].start > 0;
         open += c[i].open;
         good += c[i].start == 0;
@@ -212,7 +261,8 @@ int64_t prox_cg(prox *p, taut_real *out, const taut_real *rhs, const double *tol
         prox_hessian(p, taut_at(k, moved, -first * len), taut_at(k, dir, -first * len), e, h, first, count);
         for (int64_t i = 0; i < count; i++) {
             if (!c[i].open) continue;
-            c[i].open = cg_step(p, &c[i], out, r, dir, moved, first + i, first);
+            c[i].open = cg_step(p, &c[i], prox_at(p, out, first + i), prox_at(p, r, i), prox_at(p, dir, i),
+                                prox_at(p, moved, i));
             const bool there = c[i].size <= tol[i] * tol[i] * c[i].start;
             good += there;
             if (there) c[i].open = false;
@@ -223,24 +273,22 @@ int64_t prox_cg(prox *p, taut_real *out, const taut_real *rhs, const double *tol
     return good;
 }
 
-void prox_return(const prox *p, taut_real *y, const taut_real *z)
-{
-    const int64_t d = p->shape.d;
-    p->k->gemm(y, z, p->inverse, taut_rows(p->shape), d, d, false, false, 1, 0);
-    padding(p, y, p->x, 0, p->shape.n);
-}
-
-double prox_norm(const prox *p, const taut_real *z, int64_t lane, taut_span scratch)
+void prox_return(const prox *p, taut_real *y, const taut_real *a, const taut_real *x, taut_span scratch)
 {
     const taut_kernels *k = p->k;
-    const int64_t t = p->shape.t, d = p->shape.d, inner = p->heads * p->dh;
-    taut_real *g = taut_take(&scratch, t * d), *full = taut_take(&scratch, t * inner);
-    k->gemm(g, prox_at(p, z, lane), p->inverse, t, d, d, false, false, 1 / p->eta, 0);
-    k->axpby(g, -1 / p->eta, prox_at(p, p->x, lane), 1, t * d);
-    k->axpby(full, p->shift, inner_at(p, p->v, lane), 0, t * inner);
-    prox_turn(p, full, 1, -1);
-    k->axpby(full, 1, inner_at(p, p->g, lane), 1, t * inner);
-    k->gemm(g, full, p->weight, t, d, inner, false, false, 1, 1);
-    padding(p, taut_at(k, g, -lane * t * d), NULL, lane, 1);
-    return sqrt(k->dot(g, g, t * d));
+    const int64_t d = p->shape.d, inner = p->heads * p->dh, rows = taut_rows(p->shape), len = prox_inner(p);
+    taut_real *all = taut_take(&scratch, rows * inner);
+    k->gemm(all, x, p->weight, rows, inner, d, false, true, -p->shift, 0);
+    for (int64_t e = 0; e < p->shape.n; e++) k->axpby(inner_at(p, all, e), 1, prox_at(p, a, e), 1, len);
+    k->axpby(y, 1, x, 0, rows * d);
+    k->gemm(y, all, p->back, rows, d, inner, false, false, 1, 1);
+    prox_padding(p, y, x);
+}
+
+double prox_norm(const prox *p, const taut_real *grad, int64_t lane, taut_span scratch)
+{
+    const int64_t t = p->shape.t, d = p->shape.d;
+    taut_real *g = taut_take(&scratch, t * d);
+    p->k->gemm(g, prox_at(p, grad, lane), p->weight, t, d, p->heads * p->dh, false, false, 1, 0);
+    return sqrt(p->k->dot(g, g, t * d));
 }

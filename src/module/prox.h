@@ -1,14 +1,15 @@
 /* The proximal problem of AttLip, and its solvers: for every example on its own
  *     prox(x) = argmin_y  f(W y) + |y - x|^2 / (2 eta),      f the convex potential of the attlip kernels.
  *
- * PRECONDITIONED COORDINATES.  With s the potential's scale, M = I/eta + 3 s W^T W = L L^T (a head that attends to
- * itself has the second derivative 4 s W^T W, one that attends evenly 2 s W^T W, up to the part that moves attention),
- * rows z = y L, W~ = W L^-T and c = x L^-T / eta, the problem is
- *     phi(z) = f(V) - (3 s/2) |V|^2 + |z|^2/2 - z.c,     V = z W~^T,     dphi/dz = (G - 3 s V) W~ + z - c,   G = df/dV,
- * up to a constant (rotations of V by position change none of this): two products with W~ an evaluation, none with
- * M^-1, and plain L-BFGS and CG in z are the
- * preconditioned ones in y.  They start from z = c.  In PLAIN coordinates L = I/sqrt(eta) is left out altogether:
- *     phi(y) = f(V) + |y|^2/(2 eta) - y.x/eta,   V = y W^T.
+ * INNER COORDINATES.  With s the potential's scale, c = 4 s, M = I/eta + c W^T W (a head that attends to itself has the second
+ * derivative 4 s W^T W, one that attends evenly 2 s W^T W, up to the part that moves attention), B = W M^-1 and K = B W^T:
+ * every y a preconditioned method reaches from y0 = M^-1 x / eta is y0 + A B, with one row A a token and as wide as all heads,
+ *     y = x + (A - c X) B,   V = y W^T = V0 + A K,   V0 = X - c X K,   X = x W^T,
+ *     phi = f(V) - (c/2) |V|^2 + <A, A K>/2,      its gradient there  q + A,   q = G - c V,   G = df/dV,
+ * up to a constant (rotations of V by position change none of this).  <., K .> is the product of M, so plain L-BFGS and CG with
+ * it are the preconditioned ones in y; the gradient in y is (q + A) W.  A vector is kept with its image, (A, A K) one after the
+ * other: it adds like any vector, a product of two is A of one with A K of the other, and an evaluation costs one product with K.
+ * In PLAIN coordinates none of that:   phi(y) = f(V) + |y|^2/(2 eta) - y.x/eta,   V = y W^T.
  *
  * Lanes: an example is a lane.  Lanes are evaluated together and decide apart; nothing of one reaches another. */
 #ifndef TAUT_MODULE_PROX_H
@@ -23,28 +24,35 @@ typedef struct {
     double near, rope_base; /* as in taut_attlip_spec */
     const int32_t *lengths;
     const taut_real *x, *weight; /* weight: (heads*dh, d) */
-    taut_real *inverse, *map;    /* L^-1 (d, d); W~, or W itself (plain) */
-    double shift, own;           /* 3 s and 1; plain: 0 and 1/eta */
-    taut_real *v, *max, *sum, *col, *centre, *g,
-        *mean; /* V, turned; rows of alpha; centre; G - shift V, turned back; a scratch row */
+    bool plain;
+    double shift;                       /* c; plain: 0 */
+    taut_real *back, *gram;             /* B (heads*dh, d) and K (heads*dh, heads*dh) */
+    taut_real *v, *g, *max, *sum, *col; /* V turned, G turned back, rows of alpha */
+    taut_real *centre, *mean;           /* V0, or x/eta (plain); a scratch row each */
     taut_prox_log *log;
 } prox;
 
-/* Elements that a problem keeps for its derivatives (inverse, map, v, max, sum, col), and those it needs while it is
- * solved or differentiated (centre, g, mean). */
+/* Elements that a problem keeps for its derivatives (back, gram, v, g, max, sum, col), and those it needs while it
+ * is solved or differentiated (centre, mean). */
 int64_t prox_kept(taut_shape, int64_t heads, int64_t dh);
 int64_t prox_used(taut_shape, int64_t heads, int64_t dh);
 void prox_lay_out(prox *, taut_span *kept, taut_span *scratch); /* after k, shape, heads, dh are set */
-void prox_precondition(prox *, taut_span scratch);              /* inverse and map; d^2 elements of scratch */
-void prox_plain(prox *);
+/* B and K; scratch: prox_ready_used elements */
+int64_t prox_ready_used(const prox *);
+void prox_precondition(prox *, taut_span scratch);
 
-static inline int64_t prox_lane(const prox *p) { return p->shape.t * p->shape.d; }
+static inline int64_t prox_inner(const prox *p) { return p->shape.t * p->heads * p->dh; }
+static inline int64_t prox_lane(const prox *p) { return p->plain ? p->shape.t * p->shape.d : 2 * prox_inner(p); }
 static inline taut_real *prox_at(const prox *p, const taut_real *x, int64_t lane)
 {
     return taut_at(p->k, x, lane * prox_lane(p));
 }
 double prox_dot(const prox *, const taut_real *x, const taut_real *y, int64_t lane);
 void prox_add(const prox *, taut_real *y, double a, const taut_real *x, double b, int64_t lane); /* y = a x + b y */
+
+/* The image of every lane of x, whose A parts are given; padded tokens become 0.  And v0 = X - c X K from X. */
+void prox_image(const prox *, taut_real *x, int64_t first, int64_t count);
+void prox_begin(const prox *, taut_real *v0, const taut_real *x);
 
 /* phi of the lanes first .. first+count-1 at `point`, and its gradient; padded tokens have gradient 0.  v, max, sum and,
  * with the gradient, col and g are then those of the point. */
@@ -54,9 +62,9 @@ void prox_gradient(prox *, taut_real *grad, double *phi, const taut_real *point,
 void prox_hessian(prox *, taut_real *out, const taut_real *dir, taut_real *e, taut_real *h, int64_t first,
                   int64_t count);
 /* Conjugate gradients: out = (d2phi)^-1 rhs, to |residual| <= tol[lane - first] |rhs| in these coordinates or `most`
- * products; answers how many of the lanes got there.  scratch: prox_cg_used. */
+ * products; rhs becomes what is left; answers how many of the lanes got there.  scratch: prox_cg_used. */
 int64_t prox_cg_used(const prox *, int64_t count);
-int64_t prox_cg(prox *, taut_real *out, const taut_real *rhs, const double *tol, int most, int64_t first, int64_t count,
+int64_t prox_cg(prox *, taut_real *out, taut_real *rhs, const double *tol, int most, int64_t first, int64_t count,
                 taut_span scratch);
 
 /* Tokens past a lane's length: their part of y becomes that of x, or 0 without x. */
@@ -65,11 +73,10 @@ taut_attn prox_attn(const prox *, int64_t first, int64_t count); /* as the kerne
 /* v of `count` lanes turned by its positions (sign 1) or back (-1), in place; without rope nothing */
 void prox_turn(const prox *, taut_real *v, int64_t count, double sign);
 
-/* y = z L^-1, with padded tokens those of x. */
-void prox_return(const prox *, taut_real *y, const taut_real *z);
-/* |(y - x)/eta + G W| of a lane whose gradient was taken last at z: the gradient's norm in y.  scratch: 2 lanes of y and
- * one of v. */
-double prox_norm(const prox *, const taut_real *z, int64_t lane, taut_span scratch);
+/* y = x + (A - c X) B, with padded tokens those of x.  scratch: as large as v */
+void prox_return(const prox *, taut_real *y, const taut_real *a, const taut_real *x, taut_span scratch);
+/* |(q + A) W| of a lane: the gradient's norm in y.  scratch: a lane of y */
+double prox_norm(const prox *, const taut_real *grad, int64_t lane, taut_span scratch);
 
 typedef struct {
     double tol; /* |gradient in y| to reach */

@@ -1,4 +1,4 @@
-/* L-BFGS in preconditioned coordinates, and Newton-CG for the lanes it leaves (module/prox.h).
+/* L-BFGS in inner coordinates, and Newton-CG for the lanes it leaves (module/prox.h).
  *
  * phi is convex with second derivative at least that of |y|^2/(2 eta): a step t d with b = dphi(z + t d).d <= 0 lowers
  * phi without a value of it being looked at, which near the end would be all rounding.  Accepted when
@@ -39,14 +39,14 @@ typedef struct {
 
 int64_t prox_solve_used(const prox *p)
 {
-    const int64_t len = taut_len(p->shape), inner = taut_rows(p->shape) * p->heads * p->dh;
-    const int64_t history = 2 * PAIRS * len, newton = prox_cg_used(p, 1);
-    return 4 * len + history + 2 * len + inner + newton;
+    const int64_t len = p->shape.n * prox_lane(p), lane = p->shape.t * p->shape.d;
+    const int64_t history = p->plain ? 0 : 2 * PAIRS * len + lane + prox_cg_used(p, 1);
+    return 4 * len + history;
 }
 
 static taut_real *pair_at(const search *q, taut_real *all, int slot)
 {
-    return taut_at(q->p->k, all, slot * taut_len(q->p->shape));
+    return taut_at(q->p->k, all, slot * q->p->shape.n * prox_lane(q->p));
 }
 
 /* dir = -(L-BFGS matrix) g, from the newest pair down and up again */
@@ -80,12 +80,13 @@ static void end_lane(search *q, int64_t e, double at)
     q->end[e].at = at;
 }
 
-/* Looks at the gradient at z, which was evaluated last: is it small enough?  |g| in y is at least |g|/sqrt(eta) here. */
+/* Looks at the gradient at z, which was evaluated last: is it small enough?  |g| in y is at least |g|/sqrt(eta)
+ * here. */
 static bool small_enough(search *q, int64_t e)
 {
     const lane *l = &q->lane[e];
     if (!(l->size <= q->end[e].tol * sqrt(q->p->eta))) return false;
-    const double size = prox_norm(q->p, q->z, e, q->rest);
+    const double size = prox_norm(q->p, q->g, e, q->rest);
     if (!(size <= q->end[e].tol)) return false;
     end_lane(q, e, size);
     return true;
@@ -167,7 +168,7 @@ static bool seeking(const search *q)
 
 static search search_new(prox *p, taut_real *z, prox_lane_end *end, taut_span scratch)
 {
-    const int64_t len = taut_len(p->shape);
+    const int64_t len = p->shape.n * prox_lane(p);
     search q = { .p = p, .z = z, .end = end };
     taut_real **part[] = { &q.g, &q.dir, &q.z_new, &q.g_new };
     for (int i = 0; i < 4; i++) *part[i] = taut_take(&scratch, len);
@@ -239,7 +240,7 @@ static bool newton_step(prox *p, taut_real *z, taut_real *g, taut_real *z_new, t
 
 void prox_newton(prox *p, taut_real *z, prox_lane_end *end, int64_t e, taut_span scratch)
 {
-    const int64_t len = taut_len(p->shape);
+    const int64_t len = p->shape.n * prox_lane(p);
     taut_real *g = taut_take(&scratch, len), *dir = taut_take(&scratch, len);
     taut_real *z_new = taut_take(&scratch, len), *g_new = taut_take(&scratch, len);
     double phi;
@@ -247,7 +248,7 @@ void prox_newton(prox *p, taut_real *z, prox_lane_end *end, int64_t e, taut_span
     double size = sqrt(prox_dot(p, g, g, e));
     for (int step = 0; step < NEWTON_STEPS && isfinite(size); step++) {
         if (size <= end[e].tol * sqrt(p->eta)) {
-            end[e].at = prox_norm(p, z, e, scratch);
+            end[e].at = prox_norm(p, g, e, scratch);
             end[e].done = end[e].at <= end[e].tol;
             if (end[e].done) return;
         }

@@ -154,7 +154,7 @@ static double proved_residual(int64_t n, int64_t d, int64_t heads, int64_t dh, d
     p.rope_base = rng_int(0, 1) ? 100 : 0;
     p.x = (taut_real *)x, p.weight = (taut_real *)w;
     prox_lay_out(&p, &a, &b);
-    prox_plain(&p);
+    p.plain = true;
     for (int64_t i = 0; i < n * d; i++) ((double *)p.centre)[i] = x[i] / p.eta;
     const double proved = prox_proved(&p, (taut_real *)y, 0, b).v;
     const double truth = true_residual(y, x, w, &p);
