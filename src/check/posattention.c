@@ -61,7 +61,7 @@ static double heaviest(ck *c, const ck_node *n, int64_t h, int64_t t)
             most = fmax(most, sum);
         }
     }
-    return most * (1 + ck_gamma(2 * (double)t + 64 + 2 * 750));
+    return fmin(most * (1 + ck_gamma(2 * (double)t + 64 + 2 * 750)), (double)t); /* no quotient is above 1 */
 }
 
 bool ck_table_fits(const ck_node *n)

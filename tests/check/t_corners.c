@@ -1,8 +1,8 @@
 /* Certificates as taut certify writes them, of weights at the edge: the checker confirms every one of them, and refuses
- * what would be false.  Infinite logits of attention by position; a column that is heavier in a shorter sequence; layers
- * of a potential all of whose weights are 0, and perceptrons and residual layers whose weights are.  Proximal steps of
- * length 0, 1e-40 and 1e36, of weights whose squares are no floats, of K steps; distances that see nothing, one token.
- * Examples of images that are none, and radii where no proximal step can be found. */
+ * what would be false.  Infinite logits of attention by position; a column that is heavier in a shorter sequence; numbers
+ * that are 1; layers of a potential all of whose weights are 0, and perceptrons and residual layers whose weights are.
+ * Proximal steps of length 0, 1e-40 and 1e36, of weights whose squares are no floats, of K steps; distances that see
+ * nothing, one token.  Examples of images that are none, and radii where no proximal step can be found. */
 #include "base/json.h"
 #include "certify/build.h"
 #include "certify/certify.h"
@@ -80,6 +80,23 @@ static void infinite_logits(void)
         weight_of(m, "block.0.attn.distance.weight")[i & 8 ? 4 : 1] = (double)(float)bad[i & 3];
         taut_certificate c = confirmed(m, "logits that are not finite");
         CHECK(isinf(c.lip.v) == ((i & 3) != 3), "no constant without finite logits");
+        taut_certificate_free(&c);
+    }
+}
+
+/* Numbers that are 1: the ledger adds no room to them.  One token has a column of 1, and matrices of one entry are its norm. */
+static void ones(void)
+{
+    static const char *const kinds[] = { "attention = position\n", "arch = encoder\nattention = position\n",
+                                         "arch = encoder\nattention = position\ncontext = 2\n", "\n" };
+    for (case_no = 0; case_no < 8; case_no++) {
+        char text[400];
+        snprintf(text, sizeof text, "[model]\nwidth = 1\nheads = 1\ndepth = 1\nmlp = 1\nnorm = none\n%s%s",
+                 case_no / 2 == 2 ? "" : "context = 1\n", kinds[case_no / 2]);
+        taut_model *m = random_of(text);
+        for (int64_t i = 0; case_no % 2 && i < m->slab; i++) ((double *)m->values)[i] = 1;
+        taut_certificate c = confirmed(m, kinds[case_no / 2]);
+        CHECK(isfinite(c.lip.v), kinds[case_no / 2]);
         taut_certificate_free(&c);
     }
 }
@@ -221,6 +238,7 @@ int main(void)
     cert_path = strdup(temp_path("cert.json"));
     shorter();
     infinite_logits();
+    ones();
     zeros();
     prox_corners();
     no_images();
