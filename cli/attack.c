@@ -37,9 +37,11 @@ static taut_status look(attack_scene *s)
     return TAUT_OK;
 }
 
+/* With --no-certify nobody looks for contradictions: such results cannot be taken over into a run that does. */
 static void about(char *text, size_t room, const attack_scene *s)
 {
-    snprintf(text, room, "%s %s %s", s->sha, cli_text(s->args, "--data", s->m.data.source), s->m.model->k->name);
+    snprintf(text, room, "%s %s %s%s", s->sha, cli_text(s->args, "--data", s->m.data.source), s->m.model->k->name,
+             cli_flag(s->args, "--no-certify") ? " --no-certify" : "");
 }
 
 static taut_status seen(void *arg, const taut_campaign_part *p)

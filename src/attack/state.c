@@ -80,7 +80,8 @@ taut_status taut_campaign_load(taut_campaign *c, const char *about, int64_t *ala
         s = taut_fail(TAUT_BAD_FILE, "%s is no state of an attack", path);
     else if (!is || !should || strcmp(is, should) != 0)
         s = taut_fail(TAUT_BAD_FILE,
-                      "%s is the state of another attack (model, data, norm, eps, seed or attack differ)", path);
+                      "%s is the state of another attack (model, data, norm, eps, seed, attack or --no-certify differ)",
+                      path);
     else
         s = read_cells(c, cJSON_GetObjectItem(o, "by"), cJSON_GetObjectItem(o, "distance"), path);
     if (!s) *alarms = (int64_t)count->valuedouble;

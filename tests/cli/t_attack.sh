@@ -75,6 +75,9 @@ check "a finished state has nothing left to do" [ "$(json_get "$tmp/s2.json" for
 for s in s1 s2; do grep -v -e forwards -e backwards -e seconds "$tmp/$s.json" >"$tmp/$s"; done
 check "and the same result" cmp "$tmp/s1" "$tmp/s2"
 refuse "a state of another attack" "another attack" attack --attack pgd --norm L2 --eps 0.3 --state "$tmp/state"
+refuse "a state of another attack" "no-certify differ" attack --attack pgd,apgd-t --norm L2 --eps 0.3 --state "$tmp/state" --no-certify
+attack --attack pgd --norm L2 --eps 0.3 --state "$tmp/unheld" --no-certify >"$tmp/out"
+refuse "results that no certificate was held against" "no-certify differ" attack --attack pgd --norm L2 --eps 0.3 --state "$tmp/unheld"
 refuse "a state that is none" "no state" attack --attack pgd --state recipes/tiny.ini
 sed -i 's/"alarms":0/"alarms":1/' "$tmp/state"
 attack --attack pgd,apgd-t --norm L2 --eps 0.3 --state "$tmp/state" >"$tmp/out"
