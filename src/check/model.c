@@ -151,8 +151,8 @@ void ck_model_read(ck *c)
     c->size -= 8 + (size_t)len;
     memmove(c->file, c->file + 8 + len, c->size); /* the weights, now aligned */
     ck_fields f = { c, "the model's tree", "taut.tree", c->tree, 0 };
-    if (constant(&f, "#version") != 1)
-        ck_fail(c, "model file: the checker reads version 1 of taut.tree; save the model again");
+    if (constant(&f, "#version") != 2)
+        ck_fail(c, "model file: the checker reads version 2 of taut.tree; save the model again");
     c->out->tokens = c->tokens = (int64_t)constant(&f, "#tokens");
     c->width = (int64_t)constant(&f, "#width");
     c->unit = constant(&f, "?unit") != 0;

@@ -139,7 +139,7 @@ static taut_checked verdict(const char *tree, const char *file, size_t len, bool
 static char *tree_of(const char *root, const char *tokens)
 {
     char *tree = malloc(2000);
-    snprintf(tree, 2000, "{'version':1,'tokens':%s,'width':4,'unit':0,'root':%s}", tokens, root);
+    snprintf(tree, 2000, "{'version':2,'tokens':%s,'width':4,'unit':0,'root':%s}", tokens, root);
     for (char *p = tree; *p; p++) *p = *p == '\'' ? '"' : *p;
     return tree;
 }

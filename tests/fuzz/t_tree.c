@@ -7,7 +7,7 @@
 
 #define LINEAR(name) "{\"name\":\"" name "\",\"rule\":\"linear\",\"tied\":0}"
 static const char tree_text[] =
-    "{\"version\":1,\"tokens\":3,\"width\":4,\"unit\":0,\"root\":{\"rule\":\"sequence\",\"of\":[{\"rule\":\"sequence\","
+    "{\"version\":2,\"tokens\":3,\"width\":4,\"unit\":0,\"root\":{\"rule\":\"sequence\",\"of\":[{\"rule\":\"sequence\","
     "\"of\":[{\"name\":\"pos\",\"rule\":\"position\"},{\"rule\":\"mix\",\"keep\":1,\"mix\":0.5,\"of\":[{\"name\":\"t\","
     "\"rule\":\"cosattention\",\"heads\":2,\"scale\":1,\"out\":1,\"causal\":1,\"alibi\":0,\"rope\":0,\"eps\":0.5,"
     "\"values\":0}]},{\"rule\":\"mix\",\"keep\":1,\"mix\":1,\"of\":[{\"name\":\"m\",\"rule\":\"mlp\",\"curve\":"
