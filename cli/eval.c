@@ -31,6 +31,7 @@ static taut_status tell(cJSON *o, const taut_evaluation *e, const forecast_noise
     if (n->noise > 0) cJSON_AddNumberToObject(o, "reach", n->reach);
     if (n->noise > 0) cJSON_AddItemToObject(o, "moves", up_json(n->moves));
     if (n->noise > 0) cJSON_AddNumberToObject(o, "found", n->found);
+    if (n->noise > 0) cJSON_AddItemToObject(o, "rounding", up_json(n->slack));
     return forecast_window_add(o, p, b, split);
 }
 
@@ -64,6 +65,9 @@ static void print(const taut_evaluation *e, const forecast_noise *n, const char 
                up_text(text, n->moves));
     if (n->noise > 0 && !isfinite(n->moves.v)) printf("  nothing is proved: this model has no finite constant\n");
     if (n->noise > 0) printf("  found: noise that moves a row of a forecast by %.6g\n", n->found);
+    if (n->noise > 0 && n->found > n->moves.v)
+        printf("  %s: up to %s of what was found may be rounding\n",
+               forecast_noise_beaten(n) ? "a contradiction" : "no contradiction", up_text(text, n->slack));
 }
 
 static int run(const cli_args *a)
@@ -108,7 +112,7 @@ static int run(const cli_args *a)
         code = cli_json(cJSON_Duplicate(o, true));
     else if (!s)
         print(&e, &noise, source, name);
-    if (!s && noise.noise > 0 && noise.found > noise.moves.v) code = EXIT_CONTRADICTION;
+    if (!s && noise.noise > 0 && forecast_noise_beaten(&noise)) code = EXIT_CONTRADICTION;
     cJSON_Delete(o);
     taut_batch_free(&batch);
     taut_pass_free(pass);

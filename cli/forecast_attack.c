@@ -83,6 +83,7 @@ static double from_window(search *s, double radius, uint64_t key)
     double far = 0;
     for (int64_t i = 0; i < count; i++)
         s->noise[i] = radius / sqrt((double)s->m->columns) * (2 * taut_rng_unit(key, (uint64_t)i) - 1);
+    memset(s->best, 0, (size_t)count * sizeof *s->best); /* where nothing moves the forecast */
     ask(s, s->y, NULL);
     for (int step = 0; step < STEPS; step++) {
         ask(s, s->moved, s->noise);

@@ -21,6 +21,8 @@ static taut_status longest(taut_up *most, const taut_source *data, taut_split sp
     return TAUT_OK;
 }
 
+bool forecast_noise_beaten(const forecast_noise *n) { return n->found > up_add(n->moves, n->slack).v; }
+
 taut_status forecast_noise_prove(forecast_noise *n, const char *model, const taut_source *data, taut_split split)
 {
     cli_model m;
@@ -34,6 +36,8 @@ taut_status forecast_noise_prove(forecast_noise *n, const char *model, const tau
     const taut_bound b = taut_bound_of(m.model->root, in);
     n->reach = reach.v;
     n->moves = taut_model_finite(m.model) ? up_mul(b.lip, noise) : UP_NONE;
+    /* two computed forecasts, and noise added to rows: each sum is off by half a unit in the last place */
+    n->slack = up_add(up_ldexp(b.out.round, 1), up_mul(b.lip, up_mul((taut_up){ 0x1p-53 }, in.size)));
     cli_model_close(&m);
     return forecast_noise_find(n, model, data, split);
 }

@@ -8,11 +8,14 @@ typedef struct {
     double noise;  /* how far each row may move, l2 over its numbers; 0: nobody asked */
     double reach;  /* no row of a window is longer */
     taut_up moves; /* then no row of a forecast moves by more; +inf: nothing is known */
-    double found;  /* and one was seen to move so far */
+    double found;  /* and one was seen to move so far, as computed */
+    taut_up slack; /* how much of `found` may be rounding */
 } forecast_noise;
 
 /* For every window of the split, in real arithmetic on the stored weights; and `found` beside it. */
 taut_status forecast_noise_prove(forecast_noise *, const char *model, const taut_source *, taut_split) TAUT_MUST_USE;
+/* What was found contradicts what was proved. */
+bool forecast_noise_beaten(const forecast_noise *);
 /* forecast_attack.c: searches some windows of the split for noise that moves a forecast far. */
 taut_status forecast_noise_find(forecast_noise *, const char *model, const taut_source *, taut_split) TAUT_MUST_USE;
 #endif

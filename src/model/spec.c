@@ -152,21 +152,9 @@ static taut_status check_others(const taut_model_spec *s, double factor)
     return TAUT_OK;
 }
 
-taut_status taut_model_spec_read(taut_model_spec *s, taut_config *cfg)
+/* How the sizes must go together.  Asked when every key has been read: one that has not would be called unknown. */
+static taut_status check_sizes(const taut_model_spec *s)
 {
-    *s = (taut_model_spec){ 0 };
-    s->arch = (taut_arch)taut_config_choice(cfg, "model.arch", taut_arch_names, TAUT_ARCH_GPT);
-    if (s->arch == TAUT_ARCH_MLP) return taut_spec_read_mlp(s, cfg);
-    const taut_status image = s->arch == TAUT_ARCH_VIT          ? taut_spec_read_patches(s, cfg)
-                              : s->arch == TAUT_ARCH_FORECASTER ? taut_spec_read_series(s, cfg)
-                                                                : TAUT_OK;
-    if (image) return image;
-    read_sizes(s, cfg);
-    read_blocks(s, cfg);
-    const double factor = read_scales(s, cfg);
-    const bool last = s->norm != TAUT_NORM_NONE && s->place == TAUT_PLACE_PRE;
-    if (s->arch == TAUT_ARCH_VIT) s->final_norm = taut_config_bool(cfg, "model.final_norm", last);
-    read_others(s, cfg);
     if (s->width % s->heads)
         return taut_fail(TAUT_BAD_CONFIG, "model.width = %lld is not a multiple of model.heads = %lld",
                          (long long)s->width, (long long)s->heads);
@@ -177,6 +165,26 @@ taut_status taut_model_spec_read(taut_model_spec *s, taut_config *cfg)
         return taut_fail(TAUT_BAD_CONFIG, "model.final_norm = true needs a model.norm");
     if (s->norm == TAUT_NORM_CENTER && s->width < 2)
         return taut_fail(TAUT_BAD_CONFIG, "model.norm = centernorm needs model.width of at least 2");
+    if (s->arch == TAUT_ARCH_FORECASTER && s->label > s->seq)
+        return taut_fail(TAUT_BAD_CONFIG, "model.label = %lld is more than model.seq = %lld", (long long)s->label,
+                         (long long)s->seq);
+    return TAUT_OK;
+}
+
+taut_status taut_model_spec_read(taut_model_spec *s, taut_config *cfg)
+{
+    *s = (taut_model_spec){ 0 };
+    s->arch = (taut_arch)taut_config_choice(cfg, "model.arch", taut_arch_names, TAUT_ARCH_GPT);
+    if (s->arch == TAUT_ARCH_MLP) return taut_spec_read_mlp(s, cfg);
+    const taut_status image = s->arch == TAUT_ARCH_VIT ? taut_spec_read_patches(s, cfg) : TAUT_OK;
+    if (image) return image;
+    if (s->arch == TAUT_ARCH_FORECASTER) taut_spec_read_series(s, cfg);
+    read_sizes(s, cfg);
+    read_blocks(s, cfg);
+    const double factor = read_scales(s, cfg);
+    const bool last = s->norm != TAUT_NORM_NONE && s->place == TAUT_PLACE_PRE;
+    if (s->arch == TAUT_ARCH_VIT) s->final_norm = taut_config_bool(cfg, "model.final_norm", last);
+    read_others(s, cfg);
     if (s->arch == TAUT_ARCH_VIT && taut_config_has(cfg, "model.head_hidden")) {
         const taut_status hidden = taut_spec_read_hidden(s, cfg, "model.head_hidden");
         if (hidden) return hidden;
@@ -186,6 +194,8 @@ taut_status taut_model_spec_read(taut_model_spec *s, taut_config *cfg)
                               : s->attlip || s->l2 || s->l2_free ? taut_spec_read_attlip(s, cfg)
                                                                  : TAUT_OK;
     const taut_status sparse = s->probsparse ? taut_spec_read_probsparse(s, cfg) : TAUT_OK;
+    const taut_status sizes = check_sizes(s);
+    if (sizes) return sizes;
     if (plash || sparse) return plash ? plash : sparse;
     return check_others(s, factor);
 }

@@ -73,7 +73,7 @@ taut_status taut_spec_read_patches(taut_model_spec *, taut_config *cfg) TAUT_MUS
 taut_status taut_spec_read_hidden(taut_model_spec *, taut_config *cfg, const char *key) TAUT_MUST_USE;
 
 /* spec_series.c: the keys of a forecaster. */
-taut_status taut_spec_read_series(taut_model_spec *, taut_config *cfg) TAUT_MUST_USE;
+void taut_spec_read_series(taut_model_spec *, taut_config *cfg);
 taut_status taut_spec_read_probsparse(taut_model_spec *, taut_config *cfg) TAUT_MUST_USE;
 
 /* spec_plash.c: the keys of model.attention = plash and clustered, once everything else is read. */

@@ -32,6 +32,11 @@ cp "$tmp/check.log" "$tmp/noise.json"
 check "moves $(json_get "$tmp/noise.json" moves)" less 0 "$(json_get "$tmp/noise.json" moves)"
 check "and noise was found that moves it less" less "$(json_get "$tmp/noise.json" found)" "$(json_get "$tmp/noise.json" moves)"
 check "but does move it" less 0 "$(json_get "$tmp/noise.json" found)"
+for tiny in 1e-15 1e-17 1e-300; do # noise that is lost in rounding moves nothing, and is no contradiction
+    check "noise of $tiny" "$TAUT" eval "$run-cap" --windows 2 --noise $tiny --json
+    cp "$tmp/check.log" "$tmp/noise.json"
+    check "found $(json_get "$tmp/noise.json" found)" less "$(json_get "$tmp/noise.json" found)" 1e-12
+done
 for attention in l2 attlip cosine position; do
     # shellcheck disable=SC2086
     check "$attention under a cap" "$TAUT" train $waves --set model.norm=none --set model.depth=1 --set constrain.method=normalise \
@@ -81,6 +86,9 @@ refused_key "a sketch that is no power of two" "plash_sizes = 100 wants powers o
 refused_key "degree 0" "plash_degrees = 0" model.attention=plash model.plash_degrees=0
 refused_key "tau 0" "model.plash_tau" model.attention=plash model.plash_tau=0
 refused_key "tau below 0" "model.plash_tau" model.attention=plash model.plash_tau=-1
+refused_key "more known rows than there are" "model.label = 49 is more than model.seq = 48" model.label=49
+refused_key "heads that do not fit" "model.width = 16 is not a multiple of model.heads = 5" model.heads=5 \
+    model.attention=plash model.plash_groups=8
 refused_key "no such protocol" "data.protocol" data.protocol=2021
 refuse "attacks" "forecaster" "$TAUT" attack "$run"
 refuse "measures" "forecaster" "$TAUT" measure "$run"
