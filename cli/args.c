@@ -111,8 +111,8 @@ const taut_kernels *cli_kernels(const cli_args *a)
     const taut_kernels *k = taut_kernels_find(name);
     if (!k) {
         const char *near = taut_nearest(name, names, 2);
-        fprintf(stderr, "taut %s: no kernels are called %s (cpu, ref)%s%s\n", a->command->name, name,
-                near ? "; did you mean " : "", near ? near : "");
+        fprintf(stderr, "taut %s: no kernels are called %s (cpu, ref)%s%s%s\n", a->command->name, name,
+                near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
         exit(EXIT_BAD);
     }
     taut_threads_set((int)cli_int(a, "--threads", 0, 0, 1024));

@@ -28,8 +28,8 @@ static int run(const cli_args *a)
         return result ? cli_json(result) : cli_fail(a);
     }
     const char *near = taut_nearest(name, names, FIGURES);
-    return cli_refuse(a, "no figure is called %s (train, attention, certify, plash, measure, attack, attlip)%s%s", name,
-                      near ? "; did you mean " : "", near ? near : "");
+    return cli_refuse(a, "no figure is called %s (train, attention, certify, plash, measure, attack, attlip)%s%s%s",
+                      name, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
 const cli_command cli_bench = {

@@ -54,13 +54,14 @@ static void page_of(const cli_command *c)
 
 static void page_of_taut(void)
 {
-    title("", "trains, measures, certifies and attacks Lipschitz\\-bounded transformers");
+    title("", "trains, measures, certifies and attacks Lipschitz-bounded transformers");
     printf(".SH SYNOPSIS\n\\fBtaut\\fR \\fICOMMAND\\fR [\\fIoptions\\fR]\n.SH COMMANDS\n");
     for (int i = 0; i < cli_command_count; i++) entry(cli_commands[i]->name, NULL, cli_commands[i]->summary);
     printf(".SH EXIT STATUS\n");
     entry("0", NULL, "done");
     entry("1", NULL, "bad input or a failed world, with one line on stderr");
     entry("2", NULL, "a contradiction: a certificate was beaten, or does not check");
+    entry("3", NULL, "no fault was found in a certificate, but not all of it could be confirmed");
     printf(".SH SEE ALSO\n");
     for (int i = 0; i < cli_command_count; i++)
         printf(".BR taut\\-%s (1)%s\n", cli_commands[i]->name, i + 1 < cli_command_count ? "," : "");

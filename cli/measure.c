@@ -228,8 +228,8 @@ static int run(const cli_args *a)
     taut_text *text = NULL;
     if (map < 0) {
         const char *near = taut_nearest(cli_text(a, "--map", ""), taut_map_names, TAUT_MAPS);
-        return cli_refuse(a, "no map is called %s (bare, attention, branch, residual, block)%s%s",
-                          cli_text(a, "--map", ""), near ? "; did you mean " : "", near ? near : "");
+        return cli_refuse(a, "no map is called %s (bare, attention, branch, residual, block)%s%s%s",
+                          cli_text(a, "--map", ""), near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     }
     if (check_options(a)) return EXIT_BAD;
     if (cli_model_open(&m, a->operand[0], k, (uint64_t)cli_int(a, "--seed", 1, 0, INT64_MAX))) return cli_fail(a);

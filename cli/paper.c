@@ -109,8 +109,8 @@ static int run(const cli_args *a)
         return EXIT_DONE;
     }
     const char *near = taut_nearest(id, names, FIGURES);
-    return cli_refuse(a, "no figure is called %s%s%s (taut paper --list)", id, near ? "; did you mean " : "",
-                      near ? near : "");
+    return cli_refuse(a, "no figure is called %s%s%s%s (taut paper --list)", id, near ? "; did you mean " : "",
+                      near ? near : "", near ? "?" : "");
 }
 
 static const cli_option options[] = {

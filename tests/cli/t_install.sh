@@ -2,8 +2,8 @@
 # make install, then a program of five lines and the example, which know only the installed header and taut.pc, against the shared
 # and against the static library.
 . tests/cli/lib.sh
-cc=${CC:-cc}
-if ! command -v "$cc" >/dev/null || ! command -v pkg-config >/dev/null; then
+compile() { ${CC:-cc} "$@"; } # CC may be words: ccache gcc
+if ! compile --version >/dev/null || ! command -v pkg-config >/dev/null; then
     echo "skipped: no compiler or no pkg-config"
     exit 77
 fi
@@ -19,6 +19,8 @@ for page in taut taut-train taut-man; do
     check "$page(1) is installed" [ -s "$root/share/man/man1/$page.1" ]
     command -v groff >/dev/null && check "$page(1) is troff" [ -z "$(groff -man -ww -Tutf8 "$root/share/man/man1/$page.1" 2>&1 >/dev/null)" ]
 done
+check "taut(1) has every exit code" [ "$(sed -n '/^.SH EXIT/,/^.SH SEE/s/^.fB\([0-9]\).*/\1/p' "$root/share/man/man1/taut.1" | tr -d '\n')" = 0123 ]
+check "taut(1) prints no backslash" [ -z "$("$TAUT" man | grep '\\e')" ]
 check "a page for every command" [ "$(find "$root/share/man/man1" -name 'taut-*.1' | wc -l)" = "$("$TAUT" --help | grep -c '^  taut ')" ]
 command -v bash >/dev/null && check "bash completes" [ "$(bash -c '. "$1"; COMP_WORDS=(taut cer); COMP_CWORD=1; _taut; echo "${COMPREPLY[*]}"' - \
     "$root/share/bash-completion/completions/taut")" = certify ]
@@ -40,21 +42,21 @@ san=
 nm "$root/lib/libtaut.a" 2>/dev/null | grep -q __asan_init && san=-fsanitize=address,undefined
 
 # shellcheck disable=SC2046 # flags are words
-check "shared: compiles" "$cc" -std=c11 -Wall -Wextra -Wpedantic -Werror $san -o "$tmp/shared" "$tmp/five.c" \
+check "shared: compiles" compile -std=c11 -Wall -Wextra -Wpedantic -Werror $san -o "$tmp/shared" "$tmp/five.c" \
     $(flags --cflags --libs)
 check "shared: says '${version}[]'" [ "$(LD_LIBRARY_PATH=$root/lib "$tmp/shared")" = "${version}[]" ]
 # shellcheck disable=SC2016 # the program's own words
 check "shared: needs libtaut.so.0" sh -c 'LD_LIBRARY_PATH="$1" ldd "$2" | grep -q "libtaut.so.0 =>"' - "$root/lib" "$tmp/shared"
 
 # shellcheck disable=SC2046
-check "the example compiles" "$cc" -std=c11 -Wall -Wextra -Wpedantic -Werror $san -o "$tmp/first" examples/first.c $(flags --cflags --libs)
+check "the example compiles" compile -std=c11 -Wall -Wextra -Wpedantic -Werror $san -o "$tmp/first" examples/first.c $(flags --cflags --libs)
 LD_LIBRARY_PATH=$root/lib "$tmp/first" recipes/tiny.ini "$tmp/first-run" >"$tmp/said" 2>&1
 check "the example runs: $(cat "$tmp/said")" grep -Eq '^[0-9]+ weights, loss [0-9.]+, first logit -?[0-9.]+, proved constant [0-9.e+]+$' "$tmp/said"
 check "and says what is wrong" sh -c '! LD_LIBRARY_PATH="$1" "$2" nowhere.ini "$3" 2>&1 | grep -q weights' - "$root/lib" "$tmp/first" "$tmp/x"
 
 rm -f "$root"/lib/libtaut.so* # so that -ltaut is the archive
 # shellcheck disable=SC2046
-check "static: compiles" "$cc" -std=c11 $san -o "$tmp/static" "$tmp/five.c" $(flags --static --cflags --libs)
+check "static: compiles" compile -std=c11 $san -o "$tmp/static" "$tmp/five.c" $(flags --static --cflags --libs)
 check "static: says '${version}[]'" [ "$("$tmp/static")" = "${version}[]" ]
 # shellcheck disable=SC2016
 check "static: needs no libtaut" sh -c '! ldd "$1" | grep -q libtaut' - "$tmp/static"
