@@ -23,7 +23,9 @@ typedef struct {
     taut_example *example;
     taut_local *local; /* with --local */
     int64_t count;
-    double pair; /* the largest ratio seen over pairs of inputs */
+    double pair;    /* the largest ratio seen over pairs of inputs */
+    int64_t silent; /* how many have no answer, and why the first has none */
+    const char *why;
 } sample;
 
 enum { FALLS = 1024 };
@@ -34,7 +36,10 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double margin_of(const sample *s, int64_t i) { return s->example[i].margin; }
+static double margin_of(const sample *s, int64_t i)
+{
+    return s->example[i].predicted >= 0 ? s->example[i].margin : 0; /* no answer is ahead of none */
+}
 static double radius_of(const sample *s, int64_t i) { return s->example[i].radius.v; }
 static double local_lip(const sample *s, int64_t i) { return s->local[i].lip.v; }
 static double local_radius(const sample *s, int64_t i) { return s->local[i].radius.v; }
@@ -118,8 +123,13 @@ static taut_status try_examples(taut_certificate *c, const taut_source *data, in
         const int64_t index = i * all / wanted;
         const taut_slot *now = &in.slot[i % 2], *before = &in.slot[(i + 1) % 2];
         const taut_input x = { now->ids, now->reals }, old = { before->ids, before->reals };
+        taut_prox_log log = { 0 };
         data->ops->get(data, *now, TAUT_VALID, index);
+        pass->run.prox = &log;
         out->example[out->count++] = taut_example_certify(c, pass, x, now->target[k->asked - 1], in.logits);
+        pass->run.prox = NULL;
+        if (out->example[i].predicted < 0 && out->silent++ == 0)
+            out->why = log.why ? log.why : "a number that is not finite";
         if (local) out->local[i] = taut_local_certify(c, pass, &out->example[i], in.logits);
         if (isfinite(out->example[i].margin)) /* nobody can check what NaN or infinity predicts */
             cJSON_AddItemToArray(list, taut_example_json(&out->example[i], x, k->tokens ? k->t : k->t * k->d, index));
@@ -211,7 +221,10 @@ static void print_human(const taut_certificate *c, const sample *s, const double
     print_why_not(c);
     if (series) printf("  a row may be anything: taut eval --noise R proves it for the rows that there are\n");
     if (s->count == 0) return;
-    print_vacuity(c, s);
+    if (s->silent < s->count) print_vacuity(c, s);
+    if (s->silent)
+        printf("no answer to %lld of %lld examples, which count as wrong: %s\n", (long long)s->silent,
+               (long long)s->count, s->why);
     if (s->local) print_local(c, s);
     for (int i = 0; i < (c->room.v > 0 ? count : 1); i++)
         printf("%s %-10g %6.2f %%  of %lld examples\n",
@@ -247,6 +260,10 @@ static int print_json(const taut_certificate *c, const sample *s, const double *
         cJSON_AddItemToObject(row, "lip", up_json(s->local[i].lip));
         cJSON_AddNumberToObject(row, "radius", s->local[i].radius.v);
         cJSON_AddItemToArray(near, row);
+    }
+    if (s->silent) {
+        cJSON_AddNumberToObject(o, "abstained", (double)s->silent);
+        cJSON_AddStringToObject(o, "why", s->why);
     }
     if (s->count) {
         cJSON_AddNumberToObject(o, "pair_ratio", s->pair);

@@ -52,6 +52,8 @@ taut_example taut_example_certify(const taut_certificate *c, taut_pass *pass, ta
     const int64_t classes = pass->logits.shape.d;
     k->get(logits, taut_at(k, pass->logits.data, (pass->logits.shape.t - 1) * classes), classes);
     double second = -INFINITY;
+    for (int64_t i = 0; i < classes; i++)
+        if (isnan(logits[i])) return (taut_example){ .target = target, .predicted = -1, .margin = NAN };
     for (int64_t i = 1; i < classes; i++)
         if (logits[i] > logits[e.predicted]) e.predicted = (int32_t)i;
     for (int64_t i = 0; i < classes; i++)

@@ -5,8 +5,8 @@
 #include "model/pass.h"
 
 typedef struct {
-    int32_t target, predicted;
-    double margin;  /* computed: largest logit less the second */
+    int32_t target, predicted; /* -1: a logit is NaN, there is no answer */
+    double margin;             /* computed: largest logit less the second; NaN without an answer */
     taut_lo radius; /* every token (norm tokens) or everything (flat) may move by less than this; 0: unknown */
 } taut_example;
 

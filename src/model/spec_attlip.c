@@ -8,6 +8,9 @@ static taut_status check_attlip(const taut_model_spec *s)
         return taut_fail(TAUT_BAD_CONFIG,
                          "model.attention = attlip cannot be causal: its gradient at a token sums over all "
                          "that attend to it, the future too; use model.arch = encoder or vit");
+    if (s->positions == TAUT_POS_ALIBI)
+        return taut_fail(TAUT_BAD_CONFIG,
+                         "model.attention = attlip has model.attlip_near in the place of model.positions = alibi");
     if (s->norm != TAUT_NORM_NONE && s->place == TAUT_PLACE_PRE)
         return taut_fail(TAUT_BAD_CONFIG,
                          "model.attention = attlip is the residual itself: use model.norm_place = post or "
@@ -23,10 +26,8 @@ static taut_status check_attlip(const taut_model_spec *s)
 taut_status taut_spec_read_attlip(taut_model_spec *s, taut_config *cfg)
 {
     taut_attlip_spec *a = &s->attlip_spec;
-    if (s->positions == TAUT_POS_ALIBI || (s->positions == TAUT_POS_ROPE && !s->attlip))
-        return taut_fail(TAUT_BAD_CONFIG, "model.attention = %s",
-                         s->attlip ? "attlip has model.attlip_near in the place of model.positions = alibi"
-                                   : "l2 wants model.positions = learned or none");
+    if (!s->attlip && (s->positions == TAUT_POS_ALIBI || s->positions == TAUT_POS_ROPE))
+        return taut_fail(TAUT_BAD_CONFIG, "model.attention = l2 wants model.positions = learned or none");
     if (!s->attlip && s->arch == TAUT_ARCH_GPT)
         return taut_fail(TAUT_BAD_CONFIG,
                          "model.attention = l2 has no causal form here: use model.arch = encoder or vit");

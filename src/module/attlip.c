@@ -121,7 +121,7 @@ static void note(taut_prox_log *log, const prox_lane_end *end)
     if (end->done && end->at > log->residual) log->residual = end->at;
     if (end->done) return;
     log->abstained++;
-    log->why = end->why;
+    if (!log->why) log->why = end->why; /* those behind it have NaN for an input */
 }
 
 static void attlip_forward(const taut_module *m, taut_run *run, taut_tensor y, taut_point at)

@@ -31,7 +31,7 @@ typedef struct {
 typedef struct {
     int64_t solves, gradients, values, products, abstained;
     double residual; /* the largest that was left, of those that reached it: proved on ref when strict */
-    const char *why;
+    const char *why; /* the first of them that abstained did */
 } taut_prox_log;
 
 typedef struct {

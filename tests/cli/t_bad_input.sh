@@ -202,4 +202,7 @@ if [ -e /dev/full ]; then
 fi
 
 check "after all this the good run still opens" "$TAUT" eval "$good"
+# ---- the reason, not the keys that were not read because of it
+refuse "AttLip with ALiBi" "attlip_near in the place of" "$TAUT" train recipes/mlm-attlip-small.ini --set model.positions=alibi \
+    --out "$tmp/alibi"
 finish "bad input    $checks checks, $full"

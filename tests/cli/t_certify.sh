@@ -57,6 +57,14 @@ check "eps 0" train --set model.norm_eps=0
 pattern="no finite constant: model.norm_eps = 0"
 check "eps 0 is said" says "$run"
 check "eps 0, confirmed" confirmed "$run"
+# ---- a network that gives no answer: K steps miss their tolerance.  Of 24 examples some are of class 0
+check "K steps" "$TAUT" train recipes/encoder-1lip.ini --set model.width=8 --set model.mlp=8 --set model.depth=1 \
+    --set model.attlip_steps=1 --set train.steps=1 --out "$tmp/k"
+pattern="no answer to 24 of 24 examples, which count as wrong: the residual did not fall"
+check "no answer is said" says "$tmp/k" --n-ex 24
+check "no answer is not right" grep -q 'nothing moved .* 0.00 %  of 24' "$tmp/out"
+"$TAUT" certify "$tmp/k" --n-ex 24 --json >"$tmp/json"
+check "no answer, in JSON" [ "$(json_get "$tmp/json" abstained)" = 24 ]
 # ---- no model
 : >"$tmp/empty"
 printf '\002\000\000\000\000\000\000\000{}' >"$tmp/header"
