@@ -171,13 +171,14 @@ static taut_status check_sizes(const taut_model_spec *s)
     return TAUT_OK;
 }
 
+/* All keys are read before the first refusal: one that nobody has asked for would be called unknown in its place. */
 taut_status taut_model_spec_read(taut_model_spec *s, taut_config *cfg)
 {
     *s = (taut_model_spec){ 0 };
     s->arch = (taut_arch)taut_config_choice(cfg, "model.arch", taut_arch_names, TAUT_ARCH_GPT);
     if (s->arch == TAUT_ARCH_MLP) return taut_spec_read_mlp(s, cfg);
     const taut_status image = s->arch == TAUT_ARCH_VIT ? taut_spec_read_patches(s, cfg) : TAUT_OK;
-    if (image) return image;
+    if (image) s->context = LARGEST; /* it is not known: nothing more is refused for it */
     if (s->arch == TAUT_ARCH_FORECASTER) taut_spec_read_series(s, cfg);
     read_sizes(s, cfg);
     read_blocks(s, cfg);
@@ -185,15 +186,14 @@ taut_status taut_model_spec_read(taut_model_spec *s, taut_config *cfg)
     const bool last = s->norm != TAUT_NORM_NONE && s->place == TAUT_PLACE_PRE;
     if (s->arch == TAUT_ARCH_VIT) s->final_norm = taut_config_bool(cfg, "model.final_norm", last);
     read_others(s, cfg);
-    if (s->arch == TAUT_ARCH_VIT && taut_config_has(cfg, "model.head_hidden")) {
-        const taut_status hidden = taut_spec_read_hidden(s, cfg, "model.head_hidden");
-        if (hidden) return hidden;
-    }
+    const bool layers = s->arch == TAUT_ARCH_VIT && taut_config_has(cfg, "model.head_hidden");
+    const taut_status hidden = layers ? taut_spec_read_hidden(s, cfg, "model.head_hidden") : TAUT_OK;
     const taut_status plash = s->plash                           ? taut_spec_read_plash(s, cfg)
                               : s->clustered                     ? taut_spec_read_clustered(s, cfg)
                               : s->attlip || s->l2 || s->l2_free ? taut_spec_read_attlip(s, cfg)
                                                                  : TAUT_OK;
     const taut_status sparse = s->probsparse ? taut_spec_read_probsparse(s, cfg) : TAUT_OK;
+    if (image || hidden) return image ? image : hidden;
     const taut_status sizes = check_sizes(s);
     if (sizes) return sizes;
     if (plash || sparse) return plash ? plash : sparse;

@@ -34,7 +34,8 @@ taut_status taut_spec_read_attlip(taut_model_spec *s, taut_config *cfg)
     if (!s->attlip) return TAUT_OK;
     *a = (taut_attlip_spec){ .width = s->width, .heads = s->heads, .init = s->init };
     a->gain = s->init == TAUT_INIT_NORMAL ? 1 / sqrt((double)s->width) : s->init_std;
-    a->head_width = taut_config_int(cfg, "model.attlip_head_width", s->width / s->heads, 1, 1 << 16);
+    const int64_t even = s->width < s->heads ? 1 : s->width / s->heads;
+    a->head_width = taut_config_int(cfg, "model.attlip_head_width", even, 1, 1 << 16);
     a->eta = taut_config_real(cfg, "model.attlip_eta", 1, 1e-9, 1e9);
     a->learned = taut_config_bool(cfg, "model.attlip_learned", false);
     a->tol = taut_config_real(cfg, "model.attlip_tol", 1e-5, 1e-12, 1e3);

@@ -46,5 +46,10 @@ for bad in model.patch=5 data.source=brackets data.length=1 model.classes=5 trai
     check "$bad is refused in one line" sh -c "! \"$TAUT\" train recipes/vit-shapes-small.ini --out \"$tmp/bad\" --set $bad \
         2>\"$tmp/line\" && [ \$(wc -l <\"$tmp/line\") = 1 ]"
 done
+refuse "patches that do not fit" "model.patch = 5 does not divide" "$TAUT" train recipes/vit-shapes-small.ini --out "$tmp/bad" --set model.patch=5
+refuse "nor those of PLASH" "model.patch = 64 does not divide" "$TAUT" train recipes/vit-shapes-plash-small.ini --out "$tmp/bad" \
+    --set model.patch=64
+refuse "heads that do not fit" "not a multiple of model.heads = 300" "$TAUT" train recipes/vit-shapes-small.ini --out "$tmp/bad" \
+    --set model.heads=300 --set model.attention=attlip --set model.norm=none --set model.attlip_eta=2
 check "a figure" sh -c "\"$TAUT\" paper jasmin-fig3 | grep -q 'g_1 over'"
 finish "images       two recipes, their files, what they refuse"
