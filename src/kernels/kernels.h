@@ -113,7 +113,8 @@ typedef struct taut_kernels {
     void (*axpby)(taut_real *y, double a, const taut_real *x, double b, int64_t len);
     double (*dot)(const taut_real *x, const taut_real *y, int64_t len);
 
-    /* gemm.c: C (m,n) = alpha op(A) op(B) + beta C; op transposes when ta / tb; beta 0: C not read */
+    /* gemm.c: C (m,n) = alpha op(A) op(B) + beta C; op transposes when ta / tb; alpha 0: A and B not read, beta 0: C
+     * not read */
     void (*gemm)(taut_real *c, const taut_real *a, const taut_real *b, int64_t m, int64_t n, int64_t k, bool ta,
                  bool tb, double alpha, double beta);
 

@@ -60,6 +60,13 @@ static void poison(void)
     cpu->gemm(c.f, a.f, b.f, 2, 2, 3, false, false, 1, 0);
     CHECK(isnan(c.d[0]) && isnan(c.d[1]) && !isnan(c.d[2]), "NaN spoils its row");
     pair_near(&c, NULL, 10 * UNIT * 3, 0, "NaN spoils its row");
+    for (int64_t k = 1; k <= 3; k++) { /* thin ones too */
+        const int64_t n = k == 1 ? 1 : 2;
+        ref->gemm(R(&c), R(&a), R(&b), 2, n, k, false, false, 0, 0);
+        cpu->gemm(c.f, a.f, b.f, 2, n, k, false, false, 0, 0);
+        CHECK(c.d[0] == 0 && c.d[1] == 0, "alpha = 0 does not read A");
+        pair_near(&c, NULL, 10 * UNIT * 3, 0, "alpha = 0");
+    }
     pair_free(&a);
     pair_free(&b);
     pair_free(&c);

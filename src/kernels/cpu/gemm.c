@@ -4,7 +4,7 @@
  * for any thread count.  A call packs its strips of A and B anew, so blocks should be large: 256 x 256
  * where there is enough of C.  Where C is small and k long (weight gradients), k is cut too: slice 0 goes
  * to C, the others to scratch, and they are added to C in order.
- * Poison    NaN and infinity propagate; with beta = 0 nothing in C does.
+ * Poison    NaN and infinity propagate; with alpha = 0 nothing in A and B does, with beta = 0 nothing in C.
  * Error     |C - exact| <= (k+8) 2^-24 (|alpha| |op A| |op B| + |beta C|), entry by entry (no Strassen). */
 #include <cblas.h>
 #include <stdlib.h>

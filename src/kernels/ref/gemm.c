@@ -1,6 +1,7 @@
 /* C (m,n) = alpha op(A) op(B) + beta C, row-major; op(A) is (m,k), op(B) is (k,n).
  *
- * beta = 0 means that C is not read, so NaN in it does not survive.  A row of C is one thread's work. */
+ * alpha = 0 means that A and B are not read, beta = 0 that C is not, so NaN in them does not survive.
+ * A row of C is one thread's work. */
 #include "kernels/ref/ref.h"
 
 /* With B as it is, the sum over l runs outside, so that B is read along its rows. */
@@ -30,6 +31,6 @@ void taut_ref_gemm(taut_real *c_, const taut_real *a_, const taut_real *b_, int6
         double *c = (double *)c_ + i * n;
         const double *a = (const double *)a_ + (ta ? i : i * k), *b = (const double *)b_;
         for (int64_t j = 0; j < n; j++) c[j] = beta == 0 ? 0 : beta * c[j];
-        (tb ? row_times_bt : row_times_b)(c, a, ta ? m : 1, b, n, k, alpha);
+        if (alpha != 0) (tb ? row_times_bt : row_times_b)(c, a, ta ? m : 1, b, n, k, alpha);
     }
 }
