@@ -57,7 +57,7 @@ static int list(const cli_args *a)
     return all ? cli_json(all) : EXIT_DONE;
 }
 
-/* Every figure answers { "title", "columns": [...], "rows": [[...]], "note" }. */
+/* Every figure answers { "title", "columns": [...], "rows": [[...]], "note" }, and perhaps numbers of its own. */
 /* What is proved is printed rounded up, everything else to the nearest. */
 static void print_cell(const cJSON *cell, const char *column)
 {
@@ -82,6 +82,7 @@ static void print_table(const cJSON *o)
         cJSON_ArrayForEach(cell, row) print_cell(cell, cJSON_GetStringValue(cJSON_GetArrayItem(columns, at++)));
         putchar('\n');
     }
+    cJSON_ArrayForEach(cell, o) if (cJSON_IsNumber(cell)) printf("%s %.5g\n", cell->string, cell->valuedouble);
     printf("%s\n", cJSON_GetStringValue(cJSON_GetObjectItem(o, "note")));
 }
 

@@ -241,9 +241,8 @@ static taut_status heat(cJSON *t, int method, const paper_options *o)
 
 cJSON *paper_jasmin_fig6(const paper_options *o)
 {
-    static const char *const columns[] = {
-        "layer.head", "slope found", "ours", "JaSMin (3)", "castin C.3", "Specformer"
-    };
+    static const char *const columns[] = { "layer.head", "slope found", "ours, proved",
+                                           "JaSMin (3)", "castin C.3",  "Specformer" };
     static const int shown[] = { 0, 3 };
     cJSON *t = paper_table(
         "jasmin figure 6: bounds of every head at one test image, without and with JaSMin", columns, 6,

@@ -7,6 +7,8 @@ for id in enforced-table1 enforced-fig2 enforced-fig3 enforced-fig4 jasmin-table
 done
 refuse "a table that is not there" "did you mean enforced-table1" "$TAUT" paper enforced-table2
 refuse "a scale" "small or full" "$TAUT" paper enforced-table1 --scale middle
+"$TAUT" paper castin-fig3 >"$tmp/table"
+check "a number of a figure's own is printed below its table" grep -q '^exponent 1\.999' "$tmp/table"
 
 gpt=$tmp/gpt vit=$tmp/vit
 for run in NanoGPT Modula free LipsFormer normalise-8 softcap-8 normalise-1 normalise-16; do
