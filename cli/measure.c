@@ -81,7 +81,6 @@ static taut_status read_image(taut_capture **c, const cli_args *a, cli_model *m)
         const int64_t from = cli_int(a, "--from", 0, 0, taut_source_count(images, TAUT_VALID) - 1);
         images->ops->get(images, (taut_slot){ .reals = reals, .target = &target }, TAUT_VALID, from);
         taut_capture_run_real(*c, reals, 1);
-        if ((*c)->layers == 0) s = taut_fail(TAUT_BAD_CONFIG, "%s has no attention to measure", a->operand[0]);
     }
     taut_source_free(images);
     free(reals);
@@ -107,6 +106,10 @@ static taut_status measure_layers(const cli_args *a, cli_model *m, const taut_te
     }
     cli_bar_end();
     taut_capture_free(c);
+    if (!s && *count == 0)
+        s = taut_fail(TAUT_BAD_CONFIG,
+                      "%s has no softmax or cosine attention to measure there; --network N measures all of it",
+                      a->operand[0]);
     return s;
 }
 

@@ -31,6 +31,15 @@ taut_status taut_scatter_check(const taut_model *m, const taut_scatter_options *
     return TAUT_OK;
 }
 
+/* Other kinds of attention are no layers of a capture. */
+static taut_status find_layer(const taut_capture *c, int layer)
+{
+    if (layer < c->layers) return TAUT_OK;
+    return taut_fail(TAUT_BAD_CONFIG,
+                     "no softmax or cosine attention to measure in layer %d: the model has %d such layers", layer,
+                     c->layers);
+}
+
 static double radius_of(const double *z, int64_t t, int64_t d)
 {
     double sum = 0;
@@ -87,7 +96,8 @@ taut_status taut_scatter_text(taut_scatter_point *out, taut_model *m, const int3
     for (int64_t i = 0; !s && i < lengths_of(o); i++) {
         const int64_t n = o->first + i * o->step;
         taut_capture_run(c, ids + used, o->samples, n);
-        s = one_length(out, c, n, o);
+        s = find_layer(c, o->layer);
+        if (!s) s = one_length(out, c, n, o);
         out += o->samples, used += n * o->samples;
         if (o->tell) o->tell((double)used / (double)needed);
     }
@@ -123,6 +133,7 @@ taut_status taut_scatter_adversarial(taut_scatter_point *out, double *gap, taut_
     double *x = taut_malloc((size_t)(o->last * d + 1) * sizeof *x);
     taut_status s = x ? taut_capture_create(&c, m, 1, 2) : taut_no_memory("adversarial tokens");
     if (!s) taut_capture_run(c, any, 1, m->spec.context < 2 ? 1 : 2); /* to find the layer */
+    if (!s) s = find_layer(c, o->layer);
     if (!s && !taut_is_attention(c->layer[o->layer].attention))
         s = taut_fail(TAUT_BAD_CONFIG, "layer %d is not softmax attention: no adversarial tokens", o->layer);
     if (!s) s = clusters_of(&two, m->k, c->layer[o->layer].attention, a);

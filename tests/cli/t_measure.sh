@@ -104,4 +104,9 @@ printf '(\303\251)\n' >"$tmp/other.txt"
 refuse "characters outside the vocabulary" "other.txt" "$TAUT" measure "$run" --text "$tmp/other.txt" --tokens 2
 : >"$tmp/empty.txt"
 refuse "an empty text" "empty" "$TAUT" measure "$run" --text "$tmp/empty.txt"
+# shellcheck disable=SC2086
+check "attention by position" "$TAUT" train $small --set model.attention=position --set model.positions=none --out "$tmp/position"
+refuse "no softmax, layers" "no softmax" "$TAUT" measure "$tmp/position"
+refuse "no softmax, lengths" "no softmax" "$TAUT" measure "$tmp/position" --lengths 2:4:2
+refuse "no softmax, adversarial" "no softmax" "$TAUT" measure "$tmp/position" --adversarial --lengths 2:4:2
 finish "measure"
