@@ -78,6 +78,7 @@ static int run(const cli_args *a)
     const char *page = cli_text(a, "--plot", NULL);
     const bool train = cli_flag(a, "--train"), test = cli_flag(a, "--test");
     const char *const name = train ? "training" : test ? "test" : "validation";
+    if (train && test) return cli_refuse(a, "--train or --test, not both");
     cli_model m;
     taut_source *data = NULL;
     taut_pass *pass = NULL;

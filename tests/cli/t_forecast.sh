@@ -92,6 +92,7 @@ refused_key "heads that do not fit" "model.width = 16 is not a multiple of model
 refused_key "no such protocol" "data.protocol" data.protocol=2021
 refuse "attacks" "forecaster" "$TAUT" attack "$run"
 refuse "measures" "forecaster" "$TAUT" measure "$run"
+refuse "two splits" "not both" "$TAUT" eval "$run" --train --test
 refuse "sliding" "slide" "$TAUT" eval "$run" --test --slide 4
 check "none of these made a folder" [ ! -e "$tmp/fresh" ]
 finish "forecast     six attentions on waves, $checks checks"
