@@ -29,7 +29,7 @@ static int run(const cli_args *a)
         cJSON_AddNumberToObject(o, "figures", figures);
         return cli_json(o);
     }
-    printf("%s: %d figures\n", out, figures);
+    printf("%s: %d figure%s\n", out, figures, figures == 1 ? "" : "s");
     return EXIT_DONE;
 }
 

@@ -6,7 +6,8 @@
 
 taut_axis taut_axis_start(bool log) { return (taut_axis){ .lo = INFINITY, .hi = -INFINITY, .log = log }; }
 
-bool taut_axis_shows(const taut_axis *a, double v) { return isfinite(v) && (!a->log || v > 0); }
+/* Within these ends no difference of two numbers overflows, and no round number beyond them does. */
+bool taut_axis_shows(const taut_axis *a, double v) { return fabs(v) <= 1e300 && (!a->log || v >= 1e-300); }
 
 void taut_axis_see(taut_axis *a, double v)
 {
@@ -55,7 +56,7 @@ void taut_axis_finish(taut_axis *a, double from, double to)
 
 double taut_axis_pixel(const taut_axis *a, double v)
 {
-    const double part = a->log ? log(v / a->lo) / log(a->hi / a->lo) : (v - a->lo) / (a->hi - a->lo);
+    const double part = a->log ? (log(v) - log(a->lo)) / (log(a->hi) - log(a->lo)) : (v - a->lo) / (a->hi - a->lo);
     return a->from + part * (a->to - a->from);
 }
 

@@ -13,7 +13,8 @@ enum { TAUT_TICKS = 12 };
 
 /* Starts an axis that shows nothing; see() widens it, finish() rounds its ends and gives it pixels. */
 taut_axis taut_axis_start(bool log);
-void taut_axis_see(taut_axis *, double); /* what cannot be shown (NaN, infinity, <= 0 on a log axis) is passed over */
+void taut_axis_see(taut_axis *,
+                   double); /* what cannot be shown (NaN, beyond 1e300, < 1e-300 on a log axis) is passed over */
 void taut_axis_finish(taut_axis *, double from, double to);
 bool taut_axis_shows(const taut_axis *, double);
 double taut_axis_pixel(const taut_axis *, double);

@@ -8,7 +8,8 @@ sweep() { # shellcheck disable=SC2086 # $fixed is many words
     "$TAUT" sweep "$tmp/r.ini" --out "$tmp/s" $fixed --grid train.lr=0.001,0.002 "$@" --threads 1 >"$tmp/o" 2>"$tmp/e"
 }
 sweep --jobs 2 --json
-check "runs: $(cat "$tmp/e")" [ $? = 0 ]
+rc=$?
+check "runs: $(cat "$tmp/e")" [ $rc = 0 ]
 check "two of them" [ "$(find "$tmp/s" -name summary.json | wc -l)" = 2 ]
 check "each certified" [ "$(find "$tmp/s" -name certificate.json | wc -l)" = 2 ]
 check "the keys are set" grep -q '^lr = 0.002' "$tmp"/s/001*/recipe.ini

@@ -33,6 +33,16 @@ static void axes(void)
             CHECK(i == 0 || tick[i] > tick[i - 1], "ticks rise");
         }
     }
+    const double ends[][2] = { { 1e-290, 1e290 }, { -1e300, 1e300 }, { 1e-300, 1e300 },
+                               { -1e308, 1e308 }, { 1e308, 1e308 },  { 5e-324, 1 } };
+    for (case_no = 0; case_no < 12; case_no++) {
+        const taut_axis x = axis(case_no % 2, ends[case_no / 2][0], ends[case_no / 2][1]);
+        for (int i = 0; i < 2; i++) {
+            const double v = ends[case_no / 2][i], at = taut_axis_shows(&x, v) ? taut_axis_pixel(&x, v) : 50;
+            CHECK(x.lo < x.hi && at > -1e-6 && at < 100 + 1e-6,
+                  "the largest and the smallest numbers lie on their axis");
+        }
+    }
     char word[24];
     taut_axis_word(word, 1e8);
     CHECK(strcmp(word, "1e8") == 0, "1e8");
