@@ -33,7 +33,14 @@ static bool like_probabilities(const double *z, int64_t classes)
     return fabs(sum - 1) <= 1e-5;
 }
 
-/* The largest relative change over five passes with different random numbers. */
+static int64_t without_answer(const double *z, int64_t n, int64_t classes)
+{
+    int64_t none = 0;
+    for (int64_t e = 0; e < n; e++) none += taut_argmax(z + e * classes, classes) < 0;
+    return none;
+}
+
+/* The largest relative change over five passes with different random numbers; NaN that stays NaN is none. */
 static double variation(taut_target *t, double *z, double *again, uint64_t *key, const double *x, int64_t n,
                         uint64_t seed)
 {
@@ -46,6 +53,7 @@ static double variation(taut_target *t, double *z, double *again, uint64_t *key,
             const double *a = z + e * t->classes, *b = again + e * t->classes;
             double moved = 0, size = 0;
             for (int64_t i = 0; i < t->classes; i++) {
+                if (isnan(a[i]) && isnan(b[i])) continue;
                 moved += (a[i] - b[i]) * (a[i] - b[i]);
                 size += a[i] * a[i];
             }
@@ -59,7 +67,11 @@ static void look(taut_warnings *w, taut_target *t, double *z, double *loss, doub
                  const int32_t *label, int64_t n, uint64_t seed)
 {
     const double most = variation(t, z, loss, key, x, n, seed);
+    const int64_t none = without_answer(z, n, t->classes);
     int64_t even = 0, flat = 0;
+    if (none)
+        say(w, true, "%lld of %lld inputs have no answer, which counts as wrong: a logit is NaN", (long long)none,
+            (long long)n);
     if (!(most <= 1e-4))
         say(w, true, "the outputs vary by %.2g (relative) from pass to pass: a randomised model; use aa-rand", most);
     for (int64_t e = 0; e < n; e++) even += like_probabilities(z + e * t->classes, t->classes);
