@@ -7,8 +7,8 @@
 static taut_status check(const taut_model_spec *s, const char *name, const char *key, int64_t groups)
 {
     if (s->arch == TAUT_ARCH_GPT)
-        return taut_fail(TAUT_BAD_CONFIG, "model.attention = %s has no causal form: use model.arch = encoder or vit",
-                         name);
+        return taut_fail(TAUT_BAD_CONFIG,
+                         "model.attention = %s has no causal form: use model.arch = encoder, vit or forecaster", name);
     if (s->positions == TAUT_POS_ROPE || s->positions == TAUT_POS_ALIBI)
         return taut_fail(TAUT_BAD_CONFIG, "model.attention = %s wants model.positions = learned or none", name);
     if (groups > s->context)
