@@ -125,12 +125,6 @@ int64_t taut_text_windows(const taut_text *text, taut_split split, int64_t conte
     return targets > 0 ? (targets - 1) / context + 1 : 0;
 }
 
-void taut_text_window(const taut_text *text, taut_split split, int64_t context, int64_t index, int32_t *x, int32_t *y)
-{
-    TAUT_CHECK(index >= 0 && index < taut_text_windows(text, split, context), "no window of that index");
-    taut_text_at(text, split, context, index * context, x, y);
-}
-
 void taut_text_at(const taut_text *text, taut_split split, int64_t context, int64_t start, int32_t *x, int32_t *y)
 {
     const int64_t left = taut_text_split_len(text, split) - 1 - start;

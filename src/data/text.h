@@ -31,8 +31,7 @@ void taut_text_sample(const taut_text *text, taut_split split, int64_t context, 
 /* Windows at stride context cover the whole split: every id but the first is a target exactly once.  The
  * last window may be partial: x is padded with 0, y with -1.  0 windows if the split has fewer than 2 ids. */
 int64_t taut_text_windows(const taut_text *text, taut_split split, int64_t context);
-void taut_text_window(const taut_text *text, taut_split split, int64_t context, int64_t index, int32_t *x, int32_t *y);
-/* The same at any token of the split. */
+/* The window that starts at a token of the split: number i starts at i * context. */
 void taut_text_at(const taut_text *text, taut_split split, int64_t context, int64_t start, int32_t *x, int32_t *y);
 
 /* source_text.c: its windows as examples; a mask_rate above 0 asks for hidden tokens, 0 for the next ones.  Owns the text

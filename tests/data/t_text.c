@@ -103,7 +103,7 @@ static void windows(void)
             int32_t x[12], y[12];
             int64_t next = base + 1;
             for (int64_t i = 0; i < taut_text_windows(text, split, context); i++) {
-                taut_text_window(text, split, context, i, x, y);
+                taut_text_at(text, split, context, i * context, x, y);
                 CHECK(y[0] >= 0, "no empty window");
                 for (int64_t k = 0; k < context; k++) {
                     if (y[k] < 0)
