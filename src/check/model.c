@@ -151,8 +151,10 @@ void ck_model_read(ck *c)
     c->size -= 8 + (size_t)len;
     memmove(c->file, c->file + 8 + len, c->size); /* the weights, now aligned */
     ck_fields f = { c, "the model's tree", "taut.tree", c->tree, 0 };
-    if (constant(&f, "#version") != 2)
-        ck_fail(c, "model file: the checker reads version 2 of taut.tree; save the model again");
+    const double version = constant(&f, "#version");
+    c->out->foreign = version != 2; /* another version may say the same by other words */
+    if (c->out->foreign)
+        ck_fail(c, "model file: the checker reads version 2 of taut.tree, not %.0f; save the model again", version);
     c->out->tokens = c->tokens = (int64_t)constant(&f, "#tokens");
     c->width = (int64_t)constant(&f, "#width");
     c->unit = constant(&f, "?unit") != 0;

@@ -176,6 +176,21 @@ static void left_over(void)
     free(tree);
 }
 
+/* Another version is neither confirmed nor refuted. */
+static void other_versions(void)
+{
+    char *tree = tree_of(SEQ(LIN("a") "," HEAD), "3"), *version = strstr(tree, "\"version\":") + 10;
+    tree_tensor list[TENSORS];
+    for (*version = '1'; *version <= '3'; ++*version) {
+        size_t len;
+        char *file = tree_file(tree, list, named(list, tree), &len);
+        const taut_checked r = verdict(tree, file, len, false);
+        CHECK(r.holds == (*version == '2') && r.foreign == (*version != '2'), r.why);
+        free(file);
+    }
+    free(tree);
+}
+
 /* reach and a norm layer's norm, with a NaN first or last. */
 static void not_finite(void)
 {
@@ -217,6 +232,7 @@ int main(void)
     expect(trees[0].root, "1e80", "tokens is missing");
     expect(trees[0].root, "2.5", "tokens is missing");
     expect(trees[0].root, "0", "tokens is missing");
+    other_versions();
     not_finite();
     left_over();
     free(model_path), free(cert_path);
