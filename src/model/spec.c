@@ -117,6 +117,19 @@ static void read_others(taut_model_spec *s, taut_config *cfg)
     s->cosine_values = taut_config_bool(cfg, "model.cosine_values", false);
 }
 
+/* AttLip and attention over distances have one scale each, and AttLip no branch: their bounds count on both. */
+static taut_status check_scales(const taut_model_spec *s, double factor)
+{
+    if ((s->attlip || s->l2 || s->l2_free) && (factor != 1 || s->attention_out != 1))
+        return taut_fail(TAUT_BAD_CONFIG,
+                         "model.attention = attlip, l2 and l2_free have a scale of their own: leave out "
+                         "model.attention_factor and model.attention_out");
+    if (s->attlip && s->bare_first)
+        return taut_fail(TAUT_BAD_CONFIG, "model.attention = attlip is the residual itself: "
+                                          "model.first_residual = false cannot be");
+    return TAUT_OK;
+}
+
 /* What the other architectures cannot do. */
 static taut_status check_others(const taut_model_spec *s, double factor)
 {
@@ -158,7 +171,7 @@ static taut_status check_sizes(const taut_model_spec *s)
     if (s->width % s->heads)
         return taut_fail(TAUT_BAD_CONFIG, "model.width = %lld is not a multiple of model.heads = %lld",
                          (long long)s->width, (long long)s->heads);
-    if (s->positions == TAUT_POS_ROPE && s->width / s->heads % 2)
+    if (s->positions == TAUT_POS_ROPE && !s->attlip && s->width / s->heads % 2) /* attlip has a head width of its own */
         return taut_fail(TAUT_BAD_CONFIG, "model.positions = rope needs heads of even width, but width/heads is %lld",
                          (long long)(s->width / s->heads));
     if (s->final_norm && s->norm == TAUT_NORM_NONE)
@@ -197,5 +210,6 @@ taut_status taut_model_spec_read(taut_model_spec *s, taut_config *cfg)
     const taut_status sizes = check_sizes(s);
     if (sizes) return sizes;
     if (plash || sparse) return plash ? plash : sparse;
-    return check_others(s, factor);
+    const taut_status scales = check_scales(s, factor);
+    return scales ? scales : check_others(s, factor);
 }

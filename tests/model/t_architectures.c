@@ -143,6 +143,9 @@ static void attlip_refusals(void)
     encoder_refused("attention = attlip\nattlip_unrolled = true\n", "attlip_steps above 0");
     encoder_refused("attention = attlip\npositions = alibi\n", "attlip_near");
     encoder_refused("attention = attlip\nattlip_near = -1\n", "attlip_near");
+    encoder_refused("attention = attlip\nattention_factor = 2\n", "a scale of their own");
+    encoder_refused("attention = l2\nattention_out = 2\n", "a scale of their own");
+    encoder_refused("attention = attlip\nfirst_residual = false\n", "first_residual");
     encoder_refused("attention = l2\npositions = rope\n", "positions");
 }
 
