@@ -31,6 +31,14 @@ check "both losses" grep -Eq 'validation loss +[0-9.]+ +[0-9.]+' "$tmp/short"
 charts="forecast-column-0 forecast-column-1 forecast-column-2 forecast-loss"
 demo forecast forecast.html
 check "a proved distance" grep -Eq '^ +[0-9.]+ +proved' "$tmp/short"
+printf '{\n\t"lip":\t"inf",\n\t"proof":\t{\n\t\t"lip":\t1.00049\n\t}\n}\n' >"$tmp/inf.json"
+said() ( # EXPRESSION, in the demo's own words
+    eval "$(sed -n '/^number() {/,/^}/p; /^is_number()/p; /^percent()/p; /^up()/p; /^short()/p' tools/demo)"
+    eval "$1"
+)
+check "an infinite constant is said to be infinite" [ "$(said 'up "$(number "$tmp/inf.json" lip)"')" = inf ]
+check "a number that is not there is not 0" [ "$(said 'percent "$(number "$tmp/inf.json" accuracy)"')" = '?' ]
+check "a constant rounds up" [ "$(said 'up 1.00049')" = 1.001 ]
 check "a demo nobody knows" sh -c '! tools/demo music 2>/dev/null'
 check "built-in images do where no others are" "$TAUT" train recipes/vit-fashion-lip.ini --out "$tmp/shapes" --set data.source=shapes \
     --set model.patch=8 --set train.steps=2
