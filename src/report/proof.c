@@ -64,12 +64,27 @@ void taut_report_certified(taut_page *p, const cJSON *c, const char *run)
     free(radius);
 }
 
+static void said(taut_page *p, double lip, bool flat)
+{
+    char word[24];
+    taut_report_up(word, lip);
+    if (isfinite(lip))
+        taut_page_say(
+            p,
+            "Proved from the stored weights: when an input moves by d, the logits move by at most %s d (l2, %s).  "
+            "The proof is in certificate.json; taut check verifies it by other code.",
+            word, flat ? "over everything" : "by the largest token");
+    else
+        taut_page_say(p,
+                      "No finite Lipschitz constant is proved of this model: the layers below say where it is lost.");
+}
+
 void taut_report_certificate(taut_page *p, const cJSON *cert, const char *run)
 {
     static taut_fall fall[LAYERS];
     const char *row[LAYERS], *norm = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(cert, "norm"));
     double at[LAYERS], lip[LAYERS], out[LAYERS], so_far[LAYERS], product = 1;
-    char name[96], word[24];
+    char name[96];
     const int all = taut_waterfall(fall, LAYERS, cJSON_GetObjectItemCaseSensitive(cert, "proof"));
     const int count = all < LAYERS ? all : LAYERS;
     for (int i = 0; i < count; i++) {
@@ -80,12 +95,7 @@ void taut_report_certificate(taut_page *p, const cJSON *cert, const char *run)
         out[i] = taut_report_raised(fall[i].out);
         so_far[i] = taut_report_raised(product);
     }
-    taut_report_up(word, taut_report_number(cert, "lip"));
-    taut_page_say(p,
-                  "Proved from the stored weights: when an input moves by d, the logits move by at most %s d (l2, %s). "
-                  " The proof is in "
-                  "certificate.json; taut check verifies it by other code.",
-                  word, norm && strcmp(norm, "flat") == 0 ? "over everything" : "by the largest token");
+    said(p, taut_report_number(cert, "lip"), norm && strcmp(norm, "flat") == 0);
     if (count) {
         const taut_bars bars = { "layer", "Lipschitz constant", true, count, row, lip };
         snprintf(name, sizeof name, "%.60s-waterfall", run);

@@ -106,6 +106,9 @@ static void broken(void)
     t = page_of(taut_report_network, "{\"proved\":\"inf\",\"slopes\":[1,2,\"x\"]}");
     CHECK(strstr(t, "run-network"), "slopes under an infinite constant");
     free(t);
+    t = page_of(taut_report_certificate, "{\"norm\":\"flat\",\"lip\":\"inf\"}");
+    CHECK(strstr(t, "No finite") && !strstr(t, "Proved from"), "an infinite constant is not called proved");
+    free(t);
     t = page_of(taut_report_certified, "{\"examples\":[{\"radius\":0,\"target\":1,\"predicted\":1}]}");
     CHECK(strstr(t, "no answer is certified"), "nothing certified is said");
     free(t);
