@@ -27,7 +27,7 @@ void taut_report_certified(taut_page *p, const cJSON *c, const char *run)
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(c, "examples"), *one;
     const int all = cJSON_GetArraySize(list);
     verdict *v = taut_calloc((size_t)all + 1, sizeof *v);
-    double *radius = taut_calloc(2 * (size_t)all + 2, sizeof *radius), *share = radius ? radius + all + 1 : NULL;
+    double *radius = taut_calloc(4 * (size_t)all + 2, sizeof *radius), *share = radius ? radius + 2 * all + 1 : NULL;
     char name[96];
     int count = 0, left = 0, points = 0;
     p->text.failed |= !v || !radius;
@@ -43,8 +43,11 @@ void taut_report_certified(taut_page *p, const cJSON *c, const char *run)
     if (count && v[count - 1].radius > 0) {
         share[points++] = 100.0 * left / all; /* nothing moved */
         for (int i = 0; i < count; i++) {
-            if (i == 0 || v[i].radius > v[i - 1].radius)
-                radius[points] = v[i].radius, share[points++] = 100.0 * left / all;
+            const double now = 100.0 * left / all;
+            if (i == 0 || v[i].radius > v[i - 1].radius) { /* in steps: a slanted line would promise too much */
+                if (i && now < share[points - 1]) radius[points] = v[i - 1].radius, share[points++] = now;
+                radius[points] = v[i].radius, share[points++] = now;
+            }
             left -= v[i].right;
         }
         const taut_plot plot = { "how far an input is moved (l2)",

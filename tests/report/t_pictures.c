@@ -109,6 +109,11 @@ static void broken(void)
     t = page_of(taut_report_certificate, "{\"norm\":\"flat\",\"lip\":\"inf\"}");
     CHECK(strstr(t, "No finite") && !strstr(t, "Proved from"), "an infinite constant is not called proved");
     free(t);
+    t = page_of(taut_report_certified, "{\"examples\":[{\"radius\":1,\"target\":1,\"predicted\":1},"
+                                       "{\"radius\":2,\"target\":1,\"predicted\":1}]}");
+    CHECK(strstr(t, "<td>1</td><td>100</td>") && strstr(t, "<td>1</td><td>50</td>"),
+          "certified accuracy falls in steps");
+    free(t);
     t = page_of(taut_report_certified, "{\"examples\":[{\"radius\":0,\"target\":1,\"predicted\":1}]}");
     CHECK(strstr(t, "no answer is certified"), "nothing certified is said");
     free(t);
