@@ -84,7 +84,7 @@ static inline cJSON *exact(double v)
 }
 static inline double put(cJSON *o, const char *key, double v)
 {
-    if (isfinite(v)) v *= 1 + 1e-9;
+    v = isnan(v) ? INFINITY : v * (1 + 1e-9); /* 0 times infinity: nothing is known */
     cJSON_AddItemToObject(o, key, exact(v));
     return v;
 }
@@ -108,7 +108,7 @@ static inline void finish(cJSON *o, double lip, double out, double *x, double *c
 
 static inline double top_slope(const maker *g)
 {
-    static const double his[] = { 1.1289041451851548, 1.1289930686587718, 1, 1.0998393201288670, 1, 1 };
+    static const double his[] = { 1.1289041451851548, 1.1289930686587718, 1, 1.0998393201288670, 1, 1, 1 };
     return his[g->s->activation];
 }
 
