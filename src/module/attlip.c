@@ -61,16 +61,25 @@ prox attlip_prox(const attlip *s, taut_run *run, taut_point at, attlip_kept *kep
     return p;
 }
 
+enum { ROUNDINGS = 64 }; /* of r0, relative to it: what its sums may lose */
+
+static int64_t respond_used(const prox *p)
+{
+    const int64_t n = p->shape.n;
+    return 4 * taut_len(p->shape) + n * (5 * prox_inner(p) + 2 * prox_lane(p)) + prox_cg_used(p, n);
+}
+
 static taut_plan attlip_plan(const taut_module *m, taut_shape in)
 {
     const attlip *s = (const attlip *)m;
     const taut_attlip_spec *a = &s->spec;
     TAUT_CHECK(in.d == a->width, "attlip: width of the input");
     const prox p = { .shape = in, .heads = a->heads, .dh = a->head_width, .plain = plain(s) };
+    const prox stiff = { .shape = in, .heads = a->heads, .dh = a->head_width, .plain = true };
     const int64_t len = taut_len(in), inner = in.n * prox_inner(&p), all = in.n * prox_lane(&p);
     const int64_t path = a->unrolled ? a->steps * (len + in.n) : 0;
-    const int64_t forward = all + (p.plain ? 0 : inner + prox_ready_used(&p)) + prox_solve_used(&p),
-                  back = 4 * len + 5 * inner + 2 * all + prox_cg_used(&p, in.n);
+    const int64_t own = respond_used(&p), other = respond_used(&stiff), back = own > other ? own : other;
+    const int64_t forward = all + (p.plain ? 0 : inner + prox_ready_used(&p)) + prox_solve_used(&p);
     return (taut_plan){ in, len + prox_kept(in, a->heads, a->head_width) + path,
                         prox_used(in, a->heads, a->head_width) + (forward > back ? forward : back) };
 }
@@ -154,8 +163,10 @@ static void attlip_forward(const taut_module *m, taut_run *run, taut_tensor y, t
 
 /* Inner coordinates: u = g + (A - c g W^T) B solves (I + eta H) u = g where A + (H_V - c)[E] = 0, E = u W^T = E0 + A K and
  * E0 = g W^T (I - c K).  |r| <= tol |rhs| is asked of that system where A = 0 leaves r0 = -(H_V - c)[E0]; rhs, in the same
- * product, is (|g|^2 - c eta <g W^T, E0>) / eta.  With what is left, r, h = H_V[E] is c E - A - r. */
-static void respond_inner(const attlip *s, prox *p, taut_real *u, const taut_real *g, taut_real *h, taut_span scratch)
+ * product, is (|g|^2 - c eta <g W^T, E0>) / eta.  With what is left, r, h = H_V[E] is c E - A - r.  Where H is so steep that
+ * rounding r0 alone exceeds the tolerance, the lane is marked stiff and left alone. */
+static void respond_inner(const attlip *s, prox *p, taut_real *u, const taut_real *g, taut_real *h, bool *stiff,
+                          taut_span scratch)
 {
     const taut_kernels *k = p->k;
     const int64_t n = p->shape.n, rows = taut_rows(p->shape), d = p->shape.d, inner = p->heads * p->dh,
@@ -187,6 +198,8 @@ static void respond_inner(const attlip *s, prox *p, taut_real *u, const taut_rea
         const double pull = k->dot(taut_at(k, gw, e * len), taut_at(k, e0, e * len), len);
         const double rhs = k->dot(ge, ge, lane) / p->eta - p->shift * pull, start = prox_dot(p, r0, r0, e);
         tol[e] = start > 0 ? s->spec.slope_tol * sqrt(rhs / start) : 0;
+        stiff[e] = start > 0 && !(tol[e] > ROUNDINGS * (k->elem == 8 ? 0x1p-53 : 0x1p-24));
+        if (stiff[e]) tol[e] = INFINITY;
     }
     prox_cg(p, a, r0, tol, ATTLIP_PRODUCTS, 0, n, scratch);
     for (int64_t e = 0; e < n; e++) {
@@ -197,32 +210,48 @@ static void respond_inner(const attlip *s, prox *p, taut_real *u, const taut_rea
         k->axpby(he, -1, prox_at(p, r0, e), 1, len);
     }
     prox_return(p, u, a, real, scratch);
-    prox_padding(p, u, g);
+    free(tol);
+}
+
+/* Plain coordinates: the search starts at 0 and never overshoots, however steep H is. */
+static void respond_plain(const attlip *s, const prox *p, taut_real *u, const taut_real *g, taut_real *h, int64_t first,
+                          int64_t count, taut_span scratch)
+{
+    const taut_kernels *k = p->k;
+    prox q = *p;
+    q.plain = true;
+    const int64_t inner = p->heads * p->dh, len = prox_inner(p), rows = count * p->shape.t;
+    const taut_attn attn = prox_attn(p, first, count);
+    taut_real *rhs = taut_take(&scratch, taut_len(p->shape)), *e = taut_take(&scratch, count * len);
+    double *tol = taut_calloc((size_t)(count > 0 ? count : 1), sizeof *tol);
+    TAUT_CHECK(tol, "attlip: no memory for a few numbers an example");
+    for (int64_t i = 0; i < count; i++) tol[i] = s->spec.slope_tol;
+    k->axpby(prox_at(&q, rhs, first), 1 / p->eta, prox_at(&q, g, first), 0, count * prox_lane(&q));
+    prox_cg(&q, u, rhs, tol, ATTLIP_PRODUCTS, first, count, scratch);
+    k->gemm(e, prox_at(&q, u, first), p->weight, rows, inner, p->shape.d, false, true, 1, 0);
+    prox_turn(p, e, count, 1);
+    const int64_t row = first * p->shape.t * p->heads;
+    k->attlip_hvp(taut_at(k, h, first * len), taut_at(k, p->mean, row), e, taut_at(k, p->v, first * len),
+                  taut_at(k, p->max, row), taut_at(k, p->sum, row), taut_at(k, p->col, row), &attn);
+    prox_turn(p, taut_at(k, h, first * len), count, -1);
     free(tol);
 }
 
 /* u = (I + eta H)^-1 g and h = H_V[u W^T], which has room for v; padded tokens pass. */
 static void respond(const attlip *s, prox *p, taut_real *u, const taut_real *g, taut_real *h, taut_span scratch)
 {
-    const taut_kernels *k = p->k;
-    const int64_t len = taut_len(p->shape), n = p->shape.n, inner = p->heads * p->dh;
-    const taut_attn attn = prox_attn(p, 0, n);
-    if (!p->plain) {
-        respond_inner(s, p, u, g, h, scratch);
-        return;
+    const int64_t n = p->shape.n;
+    if (p->plain) {
+        respond_plain(s, p, u, g, h, 0, n, scratch);
+    } else {
+        bool *stiff = taut_calloc((size_t)(n > 0 ? n : 1), sizeof *stiff);
+        TAUT_CHECK(stiff, "attlip: no memory for a few numbers an example");
+        respond_inner(s, p, u, g, h, stiff, scratch);
+        for (int64_t e = 0; e < n; e++)
+            if (stiff[e]) respond_plain(s, p, u, g, h, e, 1, scratch);
+        free(stiff);
     }
-    taut_real *rhs = taut_take(&scratch, len), *e = taut_take(&scratch, n * prox_inner(p));
-    double *tol = taut_calloc((size_t)(n > 0 ? n : 1), sizeof *tol);
-    TAUT_CHECK(tol, "attlip: no memory for a few numbers an example");
-    for (int64_t i = 0; i < n; i++) tol[i] = s->spec.slope_tol;
-    k->axpby(rhs, 1 / p->eta, g, 0, len);
-    prox_cg(p, u, rhs, tol, ATTLIP_PRODUCTS, 0, n, scratch);
     prox_padding(p, u, g);
-    k->gemm(e, u, p->weight, taut_rows(p->shape), inner, p->shape.d, false, true, 1, 0);
-    prox_turn(p, e, n, 1);
-    k->attlip_hvp(h, p->mean, e, p->v, p->max, p->sum, p->col, &attn);
-    prox_turn(p, h, n, -1);
-    free(tol);
 }
 
 static void attlip_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut_tensor tx, taut_point at)
