@@ -62,7 +62,7 @@ static taut_up up_any_column(const column *c, int64_t n, int64_t zero)
 taut_up up_posattention_column(const taut_posattention_weights *w, int64_t head)
 {
     const double *logit = w->table + head * w->span;
-    if (w->torus) return isfinite(range_max(logit, w->span)) ? (taut_up){ 1 } : UP_NONE;
+    if (w->torus) return isfinite(range_max(logit, w->span)) ? up_int(1) : UP_NONE;
     column c = { taut_malloc((size_t)w->span * sizeof *c.a), taut_malloc((size_t)w->span * sizeof *c.b),
                  taut_malloc((size_t)(w->tokens + 1) * sizeof *c.z) };
     double most = -INFINITY;

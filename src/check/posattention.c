@@ -93,5 +93,6 @@ ck_bound ck_posattention(ck_fields *f, ck_node *n, double x)
     }
     const double joint = c->out->flat ? ck_claim_norm(f, "joint", ck_stack(c, part, by, heads)) : sqrt(mean);
     const double out = ck_claim_norm(f, "out_norm", n->w[O]);
-    return (ck_bound){ joint * out, sqrt(mean) * out * x + ck_claim(f, "bias", ck_length(n->w[BIAS])) };
+    const double size = sqrt(mean) * out * x + ck_claim(f, "bias", ck_length(n->w[BIAS]));
+    return (ck_bound){ joint * out, size };
 }

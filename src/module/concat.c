@@ -33,7 +33,7 @@ static taut_bound concat_bound(const taut_module *m, taut_region in)
 {
     (void)m;
     const taut_up root = up_sqrt(up_int(in.tokens));
-    taut_bound b = { in.norm == TAUT_NORM_FLAT ? (taut_up){ 1 } : root, in };
+    taut_bound b = { in.norm == TAUT_NORM_FLAT ? up_int(1) : root, in };
     b.out.size = up_mul(root, in.size);
     b.out.tokens = 1;
     return b;

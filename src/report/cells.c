@@ -34,8 +34,8 @@ void taut_cells_add(taut_cells *c, const char *format, ...)
 void taut_cells_number(taut_cells *c, const char *format, double v)
 {
     char word[64];
-    snprintf(word, sizeof word, isnan(v) ? "-" : format, v);
-    taut_cells_add(c, "%s", word);
+    snprintf(word, sizeof word, format, v);
+    taut_cells_add(c, "%s", isnan(v) ? "-" : word);
 }
 
 void taut_cells_free(taut_cells *c)

@@ -58,7 +58,8 @@ static void frame(taut_markup *t, const taut_plot *p, const taut_axis *x, const 
 /* A band belongs to the series before it. */
 static int colour_of(const taut_plot *p, int s)
 {
-    return (s > 0 && p->series[s].draw == TAUT_DRAW_BAND ? s - 1 : s) % TAUT_COLOURS;
+    const bool band = p->series[s].draw == TAUT_DRAW_BAND;
+    return (band && s > 0 ? s - 1 : s) % TAUT_COLOURS;
 }
 
 static void line(taut_markup *t, const taut_series *s, int colour, const taut_axis *x, const taut_axis *y)
