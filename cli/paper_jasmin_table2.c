@@ -62,17 +62,9 @@ static taut_status measure(double v[FIGURES], int method, const paper_options *o
 {
     char run[4096];
     paper_net p = { 0 };
-    double left[2] = { 0 };
-    const taut_profile_options four = { .steps = 4 }, own = { .queries = o->small ? 100 : 0 };
     taut_status s = train(run, method, o);
     if (!s) s = paper_net_open(&p, run, o->small ? 300 : 10000);
-    if (!s) v[0] = 100 * paper_net_clean(&p);
-    for (int i = 0; !s && i < 2; i++) {
-        s = paper_net_attack(left, &p, "fgsm,pgd", TAUT_BALL_LINF, i ? "4/255" : "2/255", four);
-        v[1 + i] = 100 * left[0], v[3 + i] = 100 * left[1];
-    }
-    if (!s) s = paper_net_attack(left, &p, "ta-10", TAUT_BALL_LINF, "2/255", own);
-    v[5] = 100 * left[0];
+    if (!s) s = paper_net_protocol(v, &p, o->small);
     paper_net_close(&p);
     return s;
 }

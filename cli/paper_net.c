@@ -80,6 +80,21 @@ taut_status paper_net_attack(double *left, paper_net *p, const char *attacks, ta
     return s;
 }
 
+taut_status paper_net_protocol(double v[6], paper_net *p, bool brief)
+{
+    const taut_profile_options four = { .steps = 4 }, own = { .queries = brief ? 100 : 0 };
+    double left[2] = { 0 };
+    taut_status s = TAUT_OK;
+    v[0] = 100 * paper_net_clean(p);
+    for (int i = 0; !s && i < 2; i++) {
+        s = paper_net_attack(left, p, "fgsm,pgd", TAUT_BALL_LINF, i ? "4/255" : "2/255", four);
+        v[1 + i] = 100 * left[0], v[3 + i] = 100 * left[1];
+    }
+    if (!s) s = paper_net_attack(left, p, "ta-10", TAUT_BALL_LINF, "2/255", own);
+    v[5] = 100 * left[0];
+    return s;
+}
+
 taut_status paper_net_slopes(double *slope, paper_net *p, int64_t count)
 {
     const taut_slope_options o = { .steps = 24, .tolerance = 1e-4, .seed = 1 };

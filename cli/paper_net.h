@@ -23,6 +23,9 @@ double paper_net_clean(const paper_net *); /* accuracy on its images */
 /* The share that stands against each profile of a list ("fgsm,pgd") at one radius. */
 taut_status paper_net_attack(double *left, paper_net *, const char *attacks, taut_ball_kind, const char *eps,
                              taut_profile_options) TAUT_MUST_USE;
+/* JaSMin's protocol, Linf, in per cent: clean, FGSM at 2/255 and 4/255, PGD with 4 steps at both, ta-10 at 2/255 (brief: Square
+ * has 100 queries). */
+taut_status paper_net_protocol(double v[6], paper_net *, bool brief) TAUT_MUST_USE;
 /* The largest singular value of the derivative, pixels to logits, at the first `count` images: attained, by Lanczos. */
 taut_status paper_net_slopes(double *slope, paper_net *, int64_t count) TAUT_MUST_USE;
 double paper_quantile(double *x, int64_t count, double q); /* sorts x */
