@@ -180,13 +180,13 @@ static int tell_scatter(const cli_args *a, cli_model *m, const taut_text *text, 
 }
 
 /* Which options each way of measuring reads; the others would be ignored. */
-enum { LAYERS = 1, LENGTHS = 2, ADVERSARIAL = 4, NETWORK = 8, MAPS = 16 };
+enum { LAYERS = 1, LENGTHS = 2, ADVERSARIAL = 4, NETWORK = 8, MAPS = 16, DEVIATION = 32 };
 static const struct {
     const char *name;
     int ways;
 } reads[] = {
     { "--text", LAYERS | LENGTHS },
-    { "--data", LAYERS | LENGTHS | NETWORK | MAPS },
+    { "--data", LAYERS | LENGTHS | NETWORK | MAPS | DEVIATION },
     { "--tokens", LAYERS | MAPS },
     { "--from", LAYERS | MAPS },
     { "--layer", LAYERS | LENGTHS | ADVERSARIAL },
@@ -194,7 +194,7 @@ static const struct {
     { "--ball", LAYERS },
     { "--exact", LAYERS },
     { "--lengths", LENGTHS | ADVERSARIAL },
-    { "--samples", LENGTHS },
+    { "--samples", LENGTHS | DEVIATION },
     { "--adversarial", ADVERSARIAL },
     { "--head", ADVERSARIAL },
     { "--radius", ADVERSARIAL },
@@ -204,7 +204,8 @@ static const struct {
 /* EXIT_DONE, or what the refusal answers. */
 static int check_options(const cli_args *a)
 {
-    const int way = cli_flag(a, "--maps")          ? MAPS
+    const int way = cli_flag(a, "--deviation")     ? DEVIATION
+                    : cli_flag(a, "--maps")        ? MAPS
                     : cli_flag(a, "--network")     ? NETWORK
                     : cli_flag(a, "--adversarial") ? ADVERSARIAL
                     : cli_flag(a, "--lengths")     ? LENGTHS
@@ -215,7 +216,8 @@ static int check_options(const cli_args *a)
             return cli_refuse(a, "%s is for --adversarial", reads[i].name);
         if (way == LAYERS) return cli_refuse(a, "%s is for --lengths", reads[i].name);
         return cli_refuse(a, "%s has no meaning with %s", reads[i].name,
-                          way == MAPS          ? "--maps"
+                          way == DEVIATION     ? "--deviation"
+                          : way == MAPS        ? "--maps"
                           : way == NETWORK     ? "--network"
                           : way == ADVERSARIAL ? "--adversarial"
                                                : "--lengths");
@@ -243,8 +245,10 @@ static int run(const cli_args *a)
                                   (taut_map)map, cli_real(a, "--ball", 0, 0, 1e30), slope_options(a).tolerance };
     const bool lengths = cli_flag(a, "--lengths") || cli_flag(a, "--adversarial");
     int code;
-    if (m.model->spec.arch == TAUT_ARCH_FORECASTER)
-        code = cli_refuse(a, "%s is a forecaster: measured are models of texts and images", a->operand[0]);
+    if (cli_flag(a, "--deviation"))
+        code = measure_deviation(a, &m);
+    else if (m.model->spec.arch == TAUT_ARCH_FORECASTER)
+        code = cli_refuse(a, "%s is a forecaster: only --deviation measures such", a->operand[0]);
     else if (cli_flag(a, "--maps"))
         code = measure_maps(a, &m);
     else if (cli_flag(a, "--network")) {
@@ -271,12 +275,14 @@ static const cli_option options[] = {
     { "--from", "N", "the first token; of images: which one of the validation split" },
     { "--network", "N", "the whole network at N validation examples instead: the distribution of its slopes" },
     { "--maps", NULL, "whom each token listens to instead: the weights of every head" },
+    { "--deviation", NULL,
+      "how far plash or clustered attention is from softmax instead: the truth, and what is proved of it" },
     { "--layer", "L", "one layer instead of all; with --lengths the one that is measured" },
     { "--map", "M", "bare (heads alone, the default), attention (with W_O), branch (and norm), residual, block" },
     { "--ball", "R", "prove it also for inputs whose tokens move by up to R" },
     { "--exact", NULL, "prove each head's norm to nine digits, where it is small enough to be written out" },
     { "--lengths", "A:B:C", "slopes against the length, from A to B in steps of C, and the exponent of their growth" },
-    { "--samples", "N", "sequences of each length (default 10)" },
+    { "--samples", "N", "sequences of each length (default 10); examples of --deviation (default 4)" },
     { "--adversarial", NULL, "inputs made to be steep instead of text" },
     { "--head", "H", "the head they are made for" },
     { "--radius", "R", "how long their tokens may be (default: the steepest for each length)" },

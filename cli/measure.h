@@ -36,4 +36,6 @@ taut_status measure_scatter_csv(const char *path, const measure_about *, const m
 int measure_network(const cli_args *, cli_model *, const taut_slope_options *);
 /* measure_maps.c: whom each token listens to */
 int measure_maps(const cli_args *, cli_model *);
+/* measure_deviation.c: how far attention in linear time is from softmax */
+int measure_deviation(const cli_args *, cli_model *);
 #endif

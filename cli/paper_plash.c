@@ -32,7 +32,7 @@ static void join(taut_plash_verdict *all, const taut_plash_verdict *v)
     double *a = (double *)all;
     const double *b = (const double *)v;
     for (size_t i = 0; i < sizeof *v / sizeof *a; i++) a[i] = sqrt(a[i] * a[i] + b[i] * b[i]);
-    all->delta = fmin(1, HEADS * v->delta); /* any of the heads may fail */
+    all->paper.delta = fmin(1, HEADS * v->paper.delta); /* any of the heads may fail */
 }
 
 static taut_status trial(taut_plash_verdict *all, taut_plash_head *const *head, uint64_t seed)
@@ -84,8 +84,8 @@ static taut_status column(panel *p, int64_t groups, int at, int trials)
         whole = trial(&all[t], head, taut_rng_key(7, 7, (uint64_t)t)) == TAUT_OK && whole;
     for (int t = 0; whole && t < trials; t++) {
         const taut_plash_verdict *v = &all[t];
-        const double claim[KINDS] = { v->stage1 + v->reference + v->printed, v->stage1 + v->reference + v->mended,
-                                      v->ours };
+        const double claim[KINDS] = { v->paper.stage1 + v->paper.reference + v->paper.printed,
+                                      v->paper.stage1 + v->paper.reference + v->paper.mended, v->ours };
         for (int kind = 0; kind < KINDS; kind++)
             for (int e = 0; e < GRID; e++)
                 p->rate[kind][at * GRID + e] += (claim[kind] <= between(520, 853, e)) / (double)trials;
@@ -115,9 +115,9 @@ static void row(cJSON *rows, int64_t groups, const panel *p)
                              v->ours,
                              100 * (v->ours / v->truth - 1),
                              v->hull,
-                             v->stage1 + v->reference + v->mended,
-                             v->delta,
-                             v->stage1 + v->reference + v->printed,
+                             v->paper.stage1 + v->paper.reference + v->paper.mended,
+                             v->paper.delta,
+                             v->paper.stage1 + v->paper.reference + v->paper.printed,
                              average(p->rate[0], GRID * GRID),
                              average(p->rate[1], GRID * GRID),
                              average(p->rate[2], GRID * GRID) };

@@ -84,7 +84,9 @@ static void apply(const taut_mixer_layer *l, double *y, const steps *s)
 {
     const taut_kernels *k = taut_kernels_find("ref");
     const int64_t m = l->groups, d = l->width, dh = d / l->heads;
-    const taut_attn attn = { .n = 1, .heads = l->heads, .tq = m, .tk = m, .dh = dh, .scale = 1 / sqrt((double)dh) };
+    const taut_attn attn = {
+        .n = 1, .heads = l->heads, .tq = m, .tk = m, .dh = dh, .scale = (double)(float)(1 / sqrt((double)dh))
+    };
     affine(s->q, y, l->wq, NULL, m, d, d);
     affine(s->k, y, l->wk, NULL, m, d, d);
     affine(s->v, y, l->wv, NULL, m, d, d);
@@ -123,7 +125,7 @@ double taut_mixer_ball(const taut_mixer_layer *l, double *centre, double r)
 {
     const steps s = steps_new(l);
     const int64_t m = l->groups, d = l->width, dh = d / l->heads;
-    const double root = sqrt((double)dh);
+    const double root = 1 / (double)(float)(1 / sqrt((double)dh)); /* as the module rounds it */
     double sum = 0;
     apply(l, centre, &s);
     for (int64_t h = 0; h < l->heads; h++) {

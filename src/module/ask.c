@@ -82,6 +82,11 @@ static taut_bound ask_bound(const taut_module *m, taut_region in)
     return (taut_bound){ up_add((taut_up){ 1 }, b.lip), out };
 }
 
+static void ask_parts(const taut_module *m, taut_point at, taut_tour *tour)
+{
+    taut_tour_child(tour, "", ((const ask *)m)->f, at);
+}
+
 static void ask_params(taut_module *m, taut_visitor *v) { taut_visit_child(v, "", ((ask *)m)->f); }
 
 static void ask_free(taut_module *m)
@@ -98,6 +103,7 @@ static const taut_module_ops ask_ops = {
     .vjp = ask_vjp,
     .bound = ask_bound,
     .params = ask_params,
+    .parts = ask_parts,
     .free = ask_free,
 };
 

@@ -169,6 +169,23 @@ static const taut_module_ops clustered_ops = {
     .free = leaf_free,
 };
 
+bool taut_clustered_look(taut_gathered *g, const taut_module *m, taut_point at)
+{
+    const clustered *s = (const clustered *)m;
+    if (m->ops != &clustered_ops) return false;
+    const kept t = kept_at(s, NULL, at);
+    *g = (taut_gathered){ .heads = s->spec.heads,
+                          .groups = s->spec.groups,
+                          .scale = s->spec.scale,
+                          .first = s->spec.first,
+                          .cluster = t.m.c,
+                          .q = t.in.q,
+                          .k = t.in.k,
+                          .v = t.in.v,
+                          .o = t.in.o };
+    return true;
+}
+
 taut_module *taut_clustered(const taut_clustered_spec *spec)
 {
     TAUT_CHECK(spec->heads > 0 && spec->width % spec->heads == 0, "clustered: width must be a multiple of heads");

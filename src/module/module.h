@@ -298,6 +298,7 @@ typedef struct {
     double gain, out_gain;
 } taut_plash_spec;
 taut_module *taut_plash(const taut_plash_spec *);
+taut_module *taut_plash_middle(const taut_plash_spec *); /* its second stage alone, (M, 2 width) to (M, width) */
 /* Its three stages alone, o from q, k and v; `trace` and scratch as planned for the shape of q. */
 taut_plan taut_plash_core_plan(const taut_module *, taut_shape q);
 void taut_plash_core(const taut_module *, taut_run *, taut_tensor o, taut_tensor q, taut_tensor k, taut_tensor v,
@@ -314,6 +315,17 @@ typedef struct {
     double gain, out_gain;
 } taut_clustered_spec;
 taut_module *taut_clustered(const taut_clustered_spec *);
+/* Either of them, where forward has been: heads side by side, before W_O.  False: it is something else. */
+typedef struct {
+    const taut_plash_spec *plash; /* NULL: clustered */
+    int64_t heads, groups;
+    double scale;
+    bool first;
+    const taut_real *cluster; /* (n, heads, keys) of clustered attention */
+    taut_tensor q, k, v, o;
+} taut_gathered;
+bool taut_plash_look(taut_gathered *, const taut_module *, taut_point at);
+bool taut_clustered_look(taut_gathered *, const taut_module *, taut_point at);
 
 typedef struct {
     int64_t width, heads;

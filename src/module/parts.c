@@ -136,6 +136,14 @@ static taut_bound parts_bound(const taut_module *m, taut_region in)
     return (taut_bound){ up_max(b[0].lip, b[1].lip), out };
 }
 
+static void parts_parts(const taut_module *m, taut_point at, taut_tour *tour)
+{
+    const parts *s = (const parts *)m;
+    taut_point point[2];
+    (void)kept_at(s, at, point);
+    for (int i = 0; i < 2; i++) taut_tour_child(tour, s->of.name[i], s->of.module[i], point[i]);
+}
+
 static void parts_params(taut_module *m, taut_visitor *v) { taut_children_params(&((parts *)m)->of, v); }
 
 static void parts_free(taut_module *m)
@@ -152,6 +160,7 @@ static const taut_module_ops parts_ops = {
     .vjp = parts_vjp,
     .bound = parts_bound,
     .params = parts_params,
+    .parts = parts_parts,
     .free = parts_free,
 };
 

@@ -10,11 +10,9 @@
  * Trace     q, k, v, o, lse; of the representatives [kt, vt], z, kg, vg; stage II's own.
  * run->lengths masks keys in self-attention; in cross-attention it is not read.  Causal masks do not exist:
  * every representative holds all keys. */
-#include <stdio.h>
-
+#include "bound/plash.h"
 #include "bound/centres.h"
 #include "bound/norm.h"
-#include "bound/plash.h"
 #include "bound/rounding.h"
 #include "module/qkv.h"
 
@@ -26,6 +24,8 @@ typedef struct {
     taut_param prototypes, w_kg, w_vg;
     taut_module *middle; /* (n, M, 2 width) to (n, M, width) */
 } plash;
+
+static const taut_module_ops plash_ops;
 
 typedef struct {
     taut_tensor u, z, kg, vg;
@@ -161,6 +161,22 @@ void taut_plash_core(const taut_module *m, taut_run *run, taut_tensor o, taut_te
 {
     const core t = core_at((const plash *)m, q.shape, k.shape, run->lengths, trace);
     core_forward((const plash *)m, run, o, q, k, v, &t);
+}
+
+bool taut_plash_look(taut_gathered *g, const taut_module *m, taut_point at)
+{
+    const plash *s = (const plash *)m;
+    if (m->ops != &plash_ops) return false;
+    const kept t = kept_at(s, &(taut_run){ 0 }, at);
+    *g = (taut_gathered){ .plash = &s->spec,
+                          .heads = s->spec.heads,
+                          .groups = s->spec.groups,
+                          .scale = s->spec.scale,
+                          .q = t.in.q,
+                          .k = t.in.k,
+                          .v = t.in.v,
+                          .o = t.in.o };
+    return true;
 }
 
 static void plash_forward(const taut_module *m, taut_run *run, taut_tensor y, taut_point at)
@@ -311,64 +327,6 @@ static const taut_module_ops plash_ops = {
     .free = plash_free,
 };
 
-/* A layer of the mixer: y = LN(x + attention(x)), then LN(y + mlp(y)) */
-static taut_module *mixer_layer(const taut_plash_spec *p)
-{
-    const int64_t heads = p->mixer_heads ? p->mixer_heads : p->heads;
-    const double scale = 1 / sqrt((double)p->width / (double)heads);
-    taut_module *attention = taut_attention(&(taut_attention_spec){ .width = p->width,
-                                                                    .heads = heads,
-                                                                    .scale = scale,
-                                                                    .out = 1,
-                                                                    .init = p->init,
-                                                                    .gain = p->gain,
-                                                                    .out_gain = p->gain });
-    taut_module *mlp = taut_mlp(&(taut_mlp_spec){ .width = p->width,
-                                                  .hidden = p->hidden,
-                                                  .out = p->width,
-                                                  .curve = TAUT_RELU,
-                                                  .factor = 1,
-                                                  .bias = true,
-                                                  .init = p->init,
-                                                  .gain = p->gain,
-                                                  .out_gain = p->gain });
-    static const char *const names[] = { "attn", "norm1", "mlp", "norm2" };
-    taut_module *const row[] = { taut_mix(attention, 1, 1), taut_layernorm(p->width, p->norm_eps), taut_mix(mlp, 1, 1),
-                                 taut_layernorm(p->width, p->norm_eps) };
-    return taut_sequence(4, names, row);
-}
-
-static taut_module *middle_of(const taut_plash_spec *p)
-{
-    const char *names[3 + 64];
-    taut_module *row[3 + 64];
-    char label[64][24];
-    int count = 0;
-    taut_sketch_spec sketch = { .in = p->features ? p->features : 2 * p->width,
-                                .out = p->width,
-                                .degrees = p->degrees,
-                                .floor = p->floor,
-                                .tau = p->sketch_tau,
-                                .seed = p->seed,
-                                .fixed = p->fixed,
-                                .init = p->init,
-                                .gain = p->gain };
-    for (int i = 0; i < p->degrees; i++) {
-        sketch.degree[i] = p->degree[i];
-        sketch.size[i] = p->size[i];
-    }
-    if (p->features) {
-        names[count] = "psi", row[count++] = taut_linear(p->features, 2 * p->width, true, p->init, p->gain);
-        names[count] = "curve", row[count++] = taut_pointwise(TAUT_GELU, 1);
-    }
-    names[count] = "sketch", row[count++] = taut_sketch(&sketch);
-    for (int i = 0; i < p->mixers; i++) {
-        snprintf(label[i], sizeof label[i], "mixer%d", i);
-        names[count] = label[i], row[count++] = mixer_layer(p);
-    }
-    return taut_sequence(count, names, row);
-}
-
 taut_module *taut_plash(const taut_plash_spec *spec)
 {
     static const char *const role[] = { "qkv", "kqv", "vqk" }; /* asks, is routed and compared, is read */
@@ -392,7 +350,7 @@ taut_module *taut_plash(const taut_plash_spec *spec)
                                   .gain = 1 / sqrt((double)d / (double)spec->heads) };
     s->w_kg = (taut_param){ .name = "kg.weight", .rows = d, .cols = d, .init = spec->init, .gain = spec->gain };
     s->w_vg = (taut_param){ .name = "vg.weight", .rows = d, .cols = d, .init = spec->init, .gain = spec->gain };
-    s->middle = middle_of(spec);
+    s->middle = taut_plash_middle(spec);
     if (s->middle) return &s->base;
     plash_free(&s->base);
     return NULL;

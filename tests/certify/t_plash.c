@@ -39,9 +39,10 @@ static void figure4(int64_t groups, bool xavier, bool both, double tau_g, double
     CHECK_LE(r.truth, r.ours, "ours holds");
     CHECK_LE(r.ours, 1.01 * r.truth, "and is within 1 %");
     CHECK_LE(r.ours, r.hull, "below the trivial bound");
-    CHECK_LE(10 * r.hull, r.stage1 + r.reference + r.printed, "the printed one says less than the trivial one");
-    CHECK_LE(r.truth, r.stage1 + r.reference + r.mended, "the mended one holds");
-    CHECK_LE(r.exact2, r.mended, "its second stage too");
+    CHECK_LE(10 * r.hull, r.paper.stage1 + r.paper.reference + r.paper.printed,
+             "the printed one says less than the trivial one");
+    CHECK_LE(r.truth, r.paper.stage1 + r.paper.reference + r.paper.mended, "the mended one holds");
+    CHECK_LE(r.exact2, r.paper.mended, "its second stage too");
     *tight = fmax(*tight, r.ours / r.truth);
     taut_plash_head_free(h);
 }
@@ -105,7 +106,7 @@ static void failing(void)
         taut_plash_head *h = NULL;
         taut_plash_verdict r;
         CHECK(taut_plash_head_new(&h, &c) == TAUT_OK && taut_plash_judge(&r, h, zero, zero, zero) == TAUT_OK, "judged");
-        CHECK_NEAR(r.delta, 4 / 0.25 * (2.0 / 256 + both * 8.0 / 512), 1e-15, "delta");
+        CHECK_NEAR(r.paper.delta, 4 / 0.25 * (2.0 / 256 + both * 8.0 / 512), 1e-15, "delta");
         taut_plash_head_free(h);
     }
 }
