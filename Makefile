@@ -2,7 +2,7 @@
 # make check      builds and runs every test; SAN=1 with ASan and UBSan; ONLY=module/ a part
 # make demo       a transformer on images: trained under a bound, proved, checked, attacked, shown on a page
 # make demo-text  the same for a GPT, on TEXT=FILE or built-in text; make demo-forecast: for time series
-# make lint       layers, lengths, formatting, cppcheck
+# make lint       layers, lengths, formatting, cppcheck, clang, functions nobody calls
 # make fuzz       every reader under libFuzzer, SECONDS=60 each
 # make coverage   the tests again, and how many lines of src/ they run
 # make bench      the figures we claim, peers beside us

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "bound/print.h"
 #include "cli.h"
+#include "data/vocab.h"
 #include "model/builtin.h"
 #include "model/hf.h"
 #include "taut.h"
@@ -19,7 +20,17 @@ static void add_bound(cJSON *o, const char *name, taut_up b)
         cJSON_AddStringToObject(o, name, "inf"); /* JSON has no infinity */
 }
 
-static cJSON *describe(const taut_model *m, bool bound)
+/* How a text becomes ids: "bytes", "bpe", ...; NULL: it reads no text, or is built in and comes without. */
+static const char *tokenizer_of(const taut_model *m, const cli_args *a)
+{
+    taut_vocab *v = NULL;
+    if (m->embed.rows == 0 || taut_builtin_is(a->operand[0]) || taut_vocab_parse(&v, m->vocab)) return NULL;
+    const char *kind = taut_vocab_kind(v);
+    taut_vocab_free(v);
+    return kind;
+}
+
+static cJSON *describe(const taut_model *m, const char *tokenizer, bool bound)
 {
     cJSON *o = cJSON_CreateObject(), *list = cJSON_CreateArray();
     cJSON_AddStringToObject(o, "arch", taut_arch_name(m->spec.arch));
@@ -28,6 +39,7 @@ static cJSON *describe(const taut_model *m, bool bound)
     cJSON_AddNumberToObject(o, "heads", (double)m->spec.heads);
     cJSON_AddNumberToObject(o, "context", (double)m->spec.context);
     cJSON_AddNumberToObject(o, "tokens", (double)m->embed.rows);
+    if (tokenizer) cJSON_AddStringToObject(o, "tokenizer", tokenizer);
     cJSON_AddNumberToObject(o, "weights", (double)taut_model_size(m));
     for (int i = 0; i < m->weights; i++) {
         cJSON *w = cJSON_CreateObject();
@@ -45,11 +57,12 @@ static cJSON *describe(const taut_model *m, bool bound)
     return o;
 }
 
-static void print_model(const taut_model *m, const char *path, bool bound)
+static void print_model(const taut_model *m, const char *path, const char *tokenizer, bool bound)
 {
-    printf("%s: %s, width %lld, depth %lld, heads %lld, context %lld, %lld tokens, %lld weights\n", path,
+    printf("%s: %s, width %lld, depth %lld, heads %lld, context %lld, %lld tokens%s%s%s, %lld weights\n", path,
            taut_arch_name(m->spec.arch), (long long)m->spec.width, (long long)m->spec.depth, (long long)m->spec.heads,
-           (long long)m->spec.context, (long long)m->embed.rows, (long long)taut_model_size(m));
+           (long long)m->spec.context, (long long)m->embed.rows, tokenizer ? " (" : "", tokenizer ? tokenizer : "",
+           tokenizer ? ")" : "", (long long)taut_model_size(m));
     for (int i = 0; i < m->weights; i++)
         printf("  %-28s %7lld x %lld\n", m->weight[i].path, (long long)m->weight[i].param->rows,
                (long long)m->weight[i].param->cols);
@@ -107,9 +120,9 @@ static int run(const cli_args *a)
     if (builtin ? taut_builtin_create(&m, a->operand[0], "bytes", k, seed) : taut_model_open(&m, path, k, false))
         code = cli_fail(a);
     else if (cli_flag(a, "--json"))
-        code = cli_json(describe(m, bound));
+        code = cli_json(describe(m, tokenizer_of(m, a), bound));
     else
-        print_model(m, path, bound);
+        print_model(m, path, tokenizer_of(m, a), bound);
     taut_model_free(m);
     free(path);
     return code;

@@ -279,7 +279,7 @@ static const cli_option options[] = {
       "how far plash or clustered attention is from softmax instead: the truth, and what is proved of it" },
     { "--layer", "L", "one layer instead of all; with --lengths the one that is measured" },
     { "--map", "M", "bare (heads alone, the default), attention (with W_O), branch (and norm), residual, block" },
-    { "--ball", "R", "prove it also for inputs whose tokens move by up to R" },
+    { "--ball", "R", "both sides also for inputs whose tokens move by up to R" },
     { "--exact", NULL, "prove each head's norm to nine digits, where it is small enough to be written out" },
     { "--lengths", "A:B:C", "slopes against the length, from A to B in steps of C, and the exponent of their growth" },
     { "--samples", "N", "sequences of each length (default 10); examples of --deviation (default 4)" },

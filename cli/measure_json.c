@@ -50,6 +50,7 @@ cJSON *measure_layers_json(const measure_about *a, const taut_layer_measure *m, 
         cJSON_AddItemToObject(row, "upper", up_json(m[l].upper));
         cJSON_AddNumberToObject(row, "gap", m[l].lower > 0 ? m[l].upper.v / m[l].lower : NAN);
         cJSON_AddBoolToObject(row, "converged", m[l].slope.residual <= a->tolerance);
+        if (a->ball > 0) cJSON_AddNumberToObject(row, "ball_lower", m[l].ball_lower);
         if (a->ball > 0) cJSON_AddItemToObject(row, "ball", up_json(m[l].ball));
         cJSON *parts = cJSON_AddObjectToObject(row, "attention");
         cJSON_AddItemToObject(parts, "triangle", up_json(m[l].parts.triangle));

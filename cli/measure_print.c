@@ -89,18 +89,18 @@ static void print_heads(const taut_layer_measure *m)
 
 void measure_print_layers(const measure_about *about, const taut_layer_measure *m, int count)
 {
-    char up[32], ball[32], gap[32];
+    char up[32], low[32], ball[32], gap[32];
     bool early = false;
     print_about(about);
-    printf("layer  tokens  radius       lower   residual       upper     gap%s%s    jasmin_3  castin_3_3  specformer\n",
-           about->ball > 0 ? "        ball" : "", "");
+    printf("layer  tokens  radius       lower   residual       upper     gap%s    jasmin_3  castin_3_3  specformer\n",
+           about->ball > 0 ? "  ball lower  ball upper" : "");
     for (int l = 0; l < count; l++) {
         const bool stopped = m[l].slope.residual > about->tolerance;
         early |= stopped;
         printf("%5d %7lld %7.4g %11.6g%s  %8.1e %11s %7s", m[l].layer, (long long)m[l].tokens, m[l].radius, m[l].lower,
                stopped ? "*" : " ", m[l].slope.residual, up_text(up, m[l].upper),
                or_dash(gap, "%.3g", gap_of(m[l].upper.v, m[l].lower)));
-        if (about->ball > 0) printf(" %11s", up_text(ball, m[l].ball));
+        if (about->ball > 0) printf(" %11s %11s", or_dash(low, "%.6g", m[l].ball_lower), up_text(ball, m[l].ball));
         print_formula(&m[l], "jasmin_3");
         print_formula(&m[l], formula_named(&m[l], "castin_3_3") >= 0 &&
                                      !isnan(together(&m[l], formula_named(&m[l], "castin_3_3")))

@@ -1,6 +1,6 @@
-/* "How Smooth Is Attention?", figures 2 and 3: the factor 2 R^2 gamma that decides up to which length the sqrt(n)
- * bound is attained, layer
- * by layer on a text; and the configuration of Appendix C.7, whose slope grows like the square of the radius. */
+/* "How Smooth Is Attention?", figures 2 and 3: the factor 2 R^2 gamma that decides up to which length the sqrt(n) bound is
+ * attained, layer by layer on a text; and the configuration of Appendix C.7, whose slope grows like the square of the
+ * radius, as tokens and as a measure of three atoms. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +10,7 @@
 #include "data/text.h"
 #include "measure/adversarial.h"
 #include "measure/fit.h"
+#include "measure/meanfield.h"
 #include "measure/slope.h"
 #include "model.h"
 #include "model/capture.h"
@@ -114,15 +115,23 @@ static void bind(taut_param *p, const char *path, void *arg)
     p->value = arg;
 }
 
+/* The same tokens as a measure: atoms 0, R e and -R e with the mass of their tokens. */
+static double as_measure(const double *id, int64_t n, double r)
+{
+    const double half = (double)((n - 1) / 2) / (double)n, x[] = { 0, 0, r, 0, -r, 0 },
+                 mass[] = { 1 / (double)n, half, 1 - half - 1 / (double)n };
+    return taut_meanfield_slope(&(taut_measure_at){ 3, 2, x, mass, id, id, false });
+}
+
 cJSON *paper_castin_fig3(const paper_options *o)
 {
     enum { D = 2, MOST = 64 };
-    static const char *const names[] = { "tokens", "radius", "slope", "root of it", "slope / R^2" };
+    static const char *const names[] = { "tokens", "radius", "slope", "as a measure", "root of it", "slope / R^2" };
     static const int64_t sizes[] = { 9, 33, 63 };
     static double id[D * D] = { 1, 0, 0, 1 };
     double x[MOST * D], r[16], y[16];
     cJSON *table = begin(
-        "castin figure 3: A = V = I, tokens 0, R e and -R e: the slope grows like R^2", names, 5,
+        "castin figure 3: A = V = I, tokens 0, R e and -R e: the slope grows like R^2", names, 6,
         "published: the root of the slope grows linearly; exponent: fitted over the ten largest radii");
     taut_module *m = taut_attention(&(taut_attention_spec){ .width = D, .heads = 1, .scale = 1, .out = 1 });
     taut_status s = m ? TAUT_OK : taut_no_memory("a head");
@@ -140,7 +149,8 @@ cJSON *paper_castin_fig3(const paper_options *o)
             s = taut_slope_find(&slope, NULL, &p, &(taut_slope_options){ TAUT_SLOPE_LANCZOS, 60, 1e-8, 1 });
             taut_probe_free(&p);
             y[i] = slope.value;
-            add_row(table, NULL, (double[]){ (double)n, r[i], y[i], sqrt(y[i]), y[i] / (r[i] * r[i]) }, 5);
+            add_row(table, NULL,
+                    (double[]){ (double)n, r[i], y[i], as_measure(id, n, r[i]), sqrt(y[i]), y[i] / (r[i] * r[i]) }, 6);
         }
         exponent = taut_growth_fit(r + 6, y + 6, 10).exponent;
     }

@@ -46,7 +46,7 @@ static const char *const keys[FIGURES] = {
     "taut.seed",  "taut.label",  "taut.predicted", "taut.radius", "taut.distance"
 };
 
-taut_status taut_reproducer_save(const taut_reproducer *r, const char *path)
+static taut_status save(const taut_reproducer *r, const char *path)
 {
     char text[FIGURES][72];
     taut_st_meta meta[FIGURES];
@@ -131,7 +131,7 @@ static taut_status ring(taut_watch *w, const taut_campaign_part *p, int64_t e)
     snprintf(w->saved, sizeof w->saved, "%s/contradiction-%d-%d-%lld.safetensors", w->folder, p->eps, p->profile,
              (long long)example);
     w->alarms++;
-    return taut_reproducer_save(&r, w->saved);
+    return save(&r, w->saved);
 }
 
 taut_status taut_watch_part(void *watch, const taut_campaign_part *p)

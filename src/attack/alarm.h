@@ -27,7 +27,6 @@ typedef struct {
     double *x, *adv;
 } taut_reproducer;
 
-taut_status taut_reproducer_save(const taut_reproducer *, const char *path) TAUT_MUST_USE;
 taut_status taut_reproducer_load(taut_reproducer *, const char *path) TAUT_MUST_USE;
 void taut_reproducer_free(taut_reproducer *); /* of one that was loaded */
 

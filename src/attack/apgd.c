@@ -34,27 +34,12 @@ static int64_t part(double share, int64_t steps)
     return k > 1 ? k : 1;
 }
 
-static int64_t first_window(taut_ball_kind kind, int64_t steps)
+int64_t taut_apgd_window(taut_ball_kind kind, int64_t last, int64_t steps)
 {
-    return part(kind == TAUT_BALL_L1 ? 0.04 : 0.22, steps);
-}
-
-static int64_t next_window(taut_ball_kind kind, int64_t window, int64_t steps)
-{
-    if (kind == TAUT_BALL_L1) return window;
-    const int64_t least = part(0.06, steps), next = window - part(0.03, steps);
+    if (last == 0) return part(kind == TAUT_BALL_L1 ? 0.04 : 0.22, steps);
+    if (kind == TAUT_BALL_L1) return last;
+    const int64_t least = part(0.06, steps), next = last - part(0.03, steps);
     return next > least ? next : least;
-}
-
-int taut_apgd_checkpoints(int64_t *at, int room, int64_t steps)
-{
-    int count = 0;
-    int64_t window = first_window(TAUT_BALL_LINF, steps);
-    for (int64_t step = window; step <= steps && count < room; step += window) {
-        at[count++] = step;
-        window = next_window(TAUT_BALL_LINF, window, steps);
-    }
-    return count;
 }
 
 static bool all_zero(const double *g, int64_t n)
@@ -192,7 +177,7 @@ static void leg(taut_chase *c, taut_ball b, int64_t steps, bool random, int64_t 
 {
     const bool sparse = b.kind == TAUT_BALL_L1, counts = b.eps <= c->h->ball.eps;
     pace *all = c->state;
-    int64_t window = first_window(b.kind, steps), since = 0;
+    int64_t window = taut_apgd_window(b.kind, 0, steps), since = 0;
     begin(c, b, all, random);
     look(c, (*clock)++);
     if (counts) taut_chase_settle(c, c->array[Y]);
@@ -214,7 +199,7 @@ static void leg(taut_chase *c, taut_ball b, int64_t steps, bool random, int64_t 
             if (checkpoint && !sparse) check(c, p, c->live[i], window);
         }
         if (!checkpoint) continue;
-        window = next_window(b.kind, window, steps);
+        window = taut_apgd_window(b.kind, window, steps);
         since = 0;
     }
 }

@@ -73,8 +73,8 @@ double *taut_chase_work(const taut_chase *); /* the calling thread's */
 /* Keys of one pass of every live example: this run's, step `step`, draw `draw`. */
 const uint64_t *taut_chase_keys(taut_chase *, int64_t step, int64_t draw);
 
-/* apgd.c: after how many steps the step size is looked at; at most room of them. */
-int taut_apgd_checkpoints(int64_t *at, int room, int64_t steps);
+/* apgd.c: how many steps there are until the step size is looked at again, from how many it was last; 0: never yet. */
+int64_t taut_apgd_window(taut_ball_kind, int64_t last, int64_t steps);
 /* square.c: the share p of pixels a window has at a query, and the window's sides. */
 double taut_square_share(int64_t query, int64_t queries, bool rescale);
 void taut_square_window(int64_t *high, int64_t *wide, double p, int64_t height, int64_t width, taut_ball_kind);

@@ -26,7 +26,8 @@ static double number_in(const char *path, double otherwise)
     return v;
 }
 
-double taut_memory_available(void)
+/* Bytes; +inf when nobody knows. */
+static double available(void)
 {
     const double group = number_in("/sys/fs/cgroup/memory.max", INFINITY) -
                          number_in("/sys/fs/cgroup/memory.current", 0);
@@ -35,7 +36,7 @@ double taut_memory_available(void)
 
 taut_status taut_memory_check(double bytes, const char *what)
 {
-    const double free_bytes = taut_memory_available();
+    const double free_bytes = available();
     if (bytes <= free_bytes) return TAUT_OK;
     return taut_fail(TAUT_NO_MEMORY, "%s needs %.1f GB of memory, %.1f GB are available", what, bytes * 1e-9,
                      free_bytes * 1e-9);

@@ -15,6 +15,12 @@
 
 enum { STEPS = 128, CHECK_EVERY = 4 };
 
+typedef struct {
+    void (*apply)(const void *self, double *y, const double *x); /* y = A x, both of length n */
+    const void *self;
+    int64_t n;
+} lanczos_operator;
+
 static double tridiagonal_top(const double *alpha, const double *beta, blasint k)
 {
     double d[STEPS], e[STEPS];
@@ -59,7 +65,7 @@ static double iterate(lanczos_operator a, double *v, int64_t steps)
     return top;
 }
 
-double est_top(lanczos_operator a)
+static double est_top(lanczos_operator a)
 {
     if (a.n < 1) return 0;
     const int64_t steps = a.n < STEPS ? a.n : STEPS;

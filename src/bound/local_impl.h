@@ -35,7 +35,6 @@ typedef struct {
 bool local_head_begin(local_head *, const taut_attention_weights *, const taut_local_at *, int64_t index);
 void local_head_end(local_head *);
 bool local_rows(local_head *); /* local_row.c: all answers; false: no bound */
-int64_t local_visible(const local_head *, int64_t i);
 
 /* local_exact.c: query i's rows of the Jacobian; answers what forming them may have rounded, in norm. */
 double local_jacobian_rows(const local_head *, int64_t i, int64_t m, const double *hat, const double *zv,

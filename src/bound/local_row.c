@@ -41,7 +41,8 @@ typedef struct {
     double spread, spread_k;           /* sqrt(sum p alpha^2), sqrt(sum p kappa^2) */
 } row;
 
-int64_t local_visible(const local_head *f, int64_t i)
+/* The keys that query i sees. */
+static int64_t visible(const local_head *f, int64_t i)
 {
     int64_t end = f->at->keys < f->tk ? f->at->keys : f->tk;
     if (f->w->causal && i + f->tk - f->tq + 1 < end) end = i + f->tk - f->tq + 1;
@@ -362,7 +363,7 @@ bool local_rows(local_head *f)
         const bool room = row_memory(&r, &memory, f->tk, f->dh);
 #pragma omp for schedule(dynamic)
         for (int64_t i = 0; i < f->tq; i++) {
-            r.i = i, r.m = local_visible(f, i);
+            r.i = i, r.m = visible(f, i);
             if (!room)
                 bad++;
             else if (r.m > 0 && !one_row(f, &r))

@@ -160,19 +160,14 @@ taut_ball ball_hcat(const taut_ball *parts, int64_t count) { return joined(parts
 
 taut_ball ball_vcat(const taut_ball *parts, int64_t count) { return joined(parts, count, false); }
 
-static taut_ball part(const taut_ball *a, int64_t row, int64_t rows, int64_t col, int64_t cols)
+taut_ball ball_cols(const taut_ball *a, int64_t first, int64_t count)
 {
-    TAUT_CHECK(row >= 0 && rows >= 0 && row + rows <= a->rows, "the rows of a part are there");
-    TAUT_CHECK(col >= 0 && cols >= 0 && col + cols <= a->cols, "the columns of a part are there");
-    taut_ball r = a->v ? fresh(rows, cols) : empty(rows, cols);
-    for (int64_t i = 0; r.v && i < rows; i++)
-        memcpy(r.v + i * cols, a->v + (row + i) * a->cols + col, (size_t)cols * sizeof *r.v);
+    TAUT_CHECK(first >= 0 && count >= 0 && first + count <= a->cols, "the columns of a part are there");
+    taut_ball r = a->v ? fresh(a->rows, count) : empty(a->rows, count);
+    for (int64_t i = 0; r.v && i < a->rows; i++)
+        memcpy(r.v + i * count, a->v + i * a->cols + first, (size_t)count * sizeof *r.v);
     return r.v ? finished(r, a->err) : r;
 }
-
-taut_ball ball_rows(const taut_ball *a, int64_t first, int64_t count) { return part(a, first, count, 0, a->cols); }
-
-taut_ball ball_cols(const taut_ball *a, int64_t first, int64_t count) { return part(a, 0, a->rows, first, count); }
 
 taut_up up_ball_norm(const taut_ball *a) { return a->v ? up_add(up_norm(a->v, a->rows, a->cols), a->err) : UP_NONE; }
 

@@ -26,7 +26,6 @@ taut_ball ball_scale_rows(const taut_ball *a, const double *d); /* diag(d) a */
 taut_ball ball_scale_cols(const taut_ball *a, const double *d); /* a diag(d) */
 taut_ball ball_hcat(const taut_ball *parts, int64_t count);     /* [p_1 ... p_count], count >= 1 */
 taut_ball ball_vcat(const taut_ball *parts, int64_t count);     /* one below the other */
-taut_ball ball_rows(const taut_ball *a, int64_t first, int64_t count);
 taut_ball ball_cols(const taut_ball *a, int64_t first, int64_t count);
 void ball_free(taut_ball *a); /* NULL v is fine */
 

@@ -9,12 +9,8 @@
  * and stops by itself within ten steps or so.
  * Proof.  What Newton gives is only a candidate: l is an upper bound once S(l), rounded up, is at most T rounded down,
  * and a lower bound once S(l), rounded down, is at least T rounded up; every term of S has 5 roundings and the sum n
- * more.
- * Candidates that fail move outward by doubling steps.  Always x_2 <= l <= min(x_1, g_1 T): x_1 is an eigenvalue of
- * diag(p)
- * and interlaces; x_1 = x_2 makes it exact.
- * Derivative.  With w_i = p_i / (p_i - s_1) an eigenvector: ds_1/dp_i = (w_i^2 - 2 w_i (w.p)) / |w|^2, and w.p is 1, as
- * M w = s_1 w says p_i w_i - p_i (w.p) = s_1 w_i.
+ * more.  Candidates that fail move outward by doubling steps.  Always x_2 <= l <= min(x_1, g_1 T): x_1 is an eigenvalue
+ * of diag(p) and interlaces; x_1 = x_2 makes it exact.
  * g_k.  x_(k) (1 - x_(k)) + x_(k) x_(k+1), the k-th row of the sorted matrix; 1 - x_(k) as the sum of the others. */
 #include "bound/softmax_jacobian.h"
 
@@ -120,7 +116,7 @@ taut_softmax_slope softmax_slope(const double *p, int64_t n)
         lo = fmax(r.second, l * (1 - step));
     if (lo == x && x != r.second) lo = r.second;
     taut_up up = up_div((taut_up){ hi }, lo_total(&r));
-    const taut_up g = up_softmax_g(p, n, 1, NULL);
+    const taut_up g = up_softmax_g(p, n, 1);
     return (taut_softmax_slope){ lo_div((taut_lo){ lo }, up_total(&r)), up_min(up, g) };
 }
 
@@ -135,12 +131,11 @@ static int64_t order_at(const double *p, int64_t n, int64_t k)
     return -1;
 }
 
-taut_up up_softmax_g(const double *p, int64_t n, int64_t k, int64_t at[2])
+taut_up up_softmax_g(const double *p, int64_t n, int64_t k)
 {
     row r;
     if (!read_row(&r, p, n)) return UP_NONE;
     const int64_t here = order_at(p, n, k), next = order_at(p, n, k + 1);
-    if (at) at[0] = here, at[1] = next;
     if (here < 0 || p[here] == 0) return UP_ZERO;
     double others = 0;
     for (int64_t i = 0; i < n; i++)
@@ -149,32 +144,4 @@ taut_up up_softmax_g(const double *p, int64_t n, int64_t k, int64_t at[2])
     const taut_up sum = up_mul((taut_up){ others }, up_add((taut_up){ 1 }, up_gamma(n)));
     const taut_up row_sum = up_add(sum, (taut_up){ next < 0 ? 0 : p[next] });
     return up_min((taut_up){ 0.5 }, up_div(up_mul(up_div((taut_up){ p[here] }, total), row_sum), total));
-}
-
-void softmax_slope_gradient(double *g, const double *p, int64_t n, double s1)
-{
-    double size = 0, most = 0;
-    for (int64_t i = 0; i < n; i++) most = fmax(most, p[i]);
-    for (int64_t i = 0; i < n; i++) {
-        const double gap = p[i] - s1;
-        g[i] = p[i] / (fabs(gap) > 0x1p-60 * most ? gap : 0x1p-60 * most);
-        size += g[i] * g[i];
-    }
-    for (int64_t i = 0; i < n; i++) g[i] = size > 0 ? (g[i] * g[i] - 2 * g[i]) / size : 0;
-}
-
-void softmax_g_gradient(double *g, const double *p, int64_t n, int64_t k)
-{
-    const int64_t here = order_at(p, n, k), next = order_at(p, n, k + 1);
-    memset(g, 0, (size_t)n * sizeof *g);
-    if (here < 0) return;
-    g[here] = 1 - 2 * p[here] + (next < 0 ? 0 : p[next]);
-    if (next >= 0) g[next] = p[here];
-}
-
-void softmax_chain(double *g, const double *p, int64_t n)
-{
-    double mean = 0;
-    for (int64_t i = 0; i < n; i++) mean += p[i] * g[i];
-    for (int64_t i = 0; i < n; i++) g[i] = p[i] * (g[i] - mean);
 }

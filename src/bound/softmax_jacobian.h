@@ -1,7 +1,7 @@
 /* The softmax Jacobian M = diag(p) - p p^T of one row of probabilities: its largest eigenvalue s_1 from both sides, the
- * order-statistic bounds g_k >= s_k, and their derivatives.  p >= 0; only its direction counts (p and 2 p are the
- * same row),
- * so that a sum of 1 +- rounding does no harm.  A row with a single positive entry, or none, has M = 0. */
+ * order-statistic bounds g_k >= s_k.  p >= 0; only its direction counts (p and 2 p are the same row), so that a sum of
+ * 1 +- rounding does no harm.  A row with a single positive entry, or none, has M = 0.  The derivatives that a penalty
+ * needs are in kernels/jasmin.h. */
 #ifndef TAUT_BOUND_SOFTMAX_JACOBIAN_H
 #define TAUT_BOUND_SOFTMAX_JACOBIAN_H
 #include "bound/up.h"
@@ -14,15 +14,6 @@ typedef struct {
 /* lo <= s_1 <= up, a few units in the last place apart; a negative, infinite or NaN entry: 0 and +inf. */
 taut_softmax_slope softmax_slope(const double *p, int64_t n);
 
-/* g_k = x_(k) (1 - x_(k) + x_(k+1)), x sorted downwards, x_(n+1) = 0, k from 1; rounded up.  s_k <= g_k, and g_1 <= 1/2.
- * `at` (or NULL) gets where x_(k) and x_(k+1) are in p; -1: there is none. */
-taut_up up_softmax_g(const double *p, int64_t n, int64_t k, int64_t at[2]);
-
-/* Derivatives with respect to p, in plain double, of s_1 at `s1` and of g_k; g is overwritten.  s_1 has none where its
- * eigenvalue is double (x_(1) = x_(2)): one of the two directions is then answered. */
-void softmax_slope_gradient(double *g, const double *p, int64_t n, double s1);
-void softmax_g_gradient(double *g, const double *p, int64_t n, int64_t k);
-
-/* From a derivative with respect to p = softmax(z) to one with respect to z: g_i <- p_i (g_i - p.g). */
-void softmax_chain(double *g, const double *p, int64_t n);
+/* g_k = x_(k) (1 - x_(k) + x_(k+1)), x sorted downwards, x_(n+1) = 0, k from 1; rounded up.  s_k <= g_k, and g_1 <= 1/2. */
+taut_up up_softmax_g(const double *p, int64_t n, int64_t k);
 #endif

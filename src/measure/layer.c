@@ -1,13 +1,12 @@
 /* Lanczos runs on the model's own kernels; its direction is then tried in double (exact.h), where the slope is the
- * real one up to
- * 1e-12, which is taken off.  Upper bounds of the maps, from L of attention at its own input:
+ * real one up to 1e-12, which is taken off.  Upper bounds of the maps, from L of attention at its own input:
  *     bare, attention     L (local.c)
  *     branch              norm before: L with every token's slope l_j = ||diag(g) C|| / sd(x_j), at z = norm(x) as
- *     computed in double,
- *                         each token of which may be off by its rounding
+ *                         computed in double, each token of which may be off by its rounding
  *     residual            |keep| + |mix| branch
  *     block               norm behind: max_j l_j residual, l_j at y = residual(x), again with its rounding
- * On a ball of radius r around the map's input, l_j and L are taken on the balls that enter. */
+ * On a ball of radius r around the map's input, l_j and L are taken on the balls that enter.  Pairs (pairs.h) are looked
+ * for in the l2 ball of that radius, which lies inside. */
 #include "measure/layer.h"
 
 #include <math.h>
@@ -18,6 +17,7 @@
 #include "bound/normlayer.h"
 #include "bound/rounding.h"
 #include "measure/exact.h"
+#include "measure/pairs.h"
 
 static taut_status first_example(double **out, const taut_kernels *k, taut_tensor x)
 {
@@ -250,6 +250,40 @@ static taut_status prove(taut_layer_measure *m, const taut_capture *c, const tau
     return s;
 }
 
+/* |a - by b| */
+static double apart(const double *a, double by, const double *b, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) sum += (a[i] - by * b[i]) * (a[i] - by * b[i]);
+    return sqrt(sum);
+}
+
+/* Found by the model's kernels, evaluated in double. */
+static taut_status search_ball(taut_layer_measure *m, const taut_capture *c, const taut_exact *e, const double *x,
+                               taut_shape in, const taut_layer_options *o)
+{
+    const int64_t len = taut_len(in);
+    double *two = taut_malloc((size_t)(2 * len + 1) * sizeof *two), *f[2] = { NULL }, ratio;
+    taut_module *map = NULL;
+    taut_probe p;
+    taut_status s = two ? taut_capture_map(&map, c, m->layer, m->map) : taut_no_memory("a pair");
+    if (!s) s = taut_probe_create(&p, map, c->m->k, x, in, NULL);
+    if (!s) {
+        s = taut_pairs_find(&ratio, two, two + len, &p, x, &(taut_pairs_options){ o->ball, 8, 30, o->slope.seed });
+        taut_probe_free(&p);
+    }
+    for (int i = 0; !s && i < 2; i++) s = exact_output(&f[i], e, e->map, two + i * len, in.t, in.d);
+    const double distance = s ? 0 : apart(two, 1, two + len, len);
+    m->ball_lower = m->lower;
+    if (distance > 0) { /* what rounding may have put between outputs that are close is taken off */
+        const double sizes = apart(f[0], 0, f[0], len) + apart(f[1], 0, f[1], len);
+        m->ball_lower = fmax(m->lower, (apart(f[0], 1, f[1], len) - 1e-12 * sizes) / distance);
+    }
+    taut_module_free(map);
+    free(two), free(f[0]), free(f[1]);
+    return s;
+}
+
 taut_status taut_layer_measure_at(taut_layer_measure *m, const taut_capture *c, int layer, taut_map map,
                                   const taut_layer_options *o)
 {
@@ -267,6 +301,7 @@ taut_status taut_layer_measure_at(taut_layer_measure *m, const taut_capture *c, 
     if (!s && taut_exact_create(&e, c, layer, map, in.t) == TAUT_OK) { /* else found, but not proved */
         s = witness(&m->lower, &e, e.map, x, direction, in);
         if (!s) s = prove(m, c, &e, x, z, o);
+        if (!s && o->ball > 0) s = search_ball(m, c, &e, x, in, o);
         taut_exact_free(&e);
     }
     free(x), free(z), free(direction);

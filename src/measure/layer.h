@@ -1,6 +1,5 @@
-/* The sandwich around one attention layer at one input: a lower bound with its witness, a proved upper bound, and
- * what papers
- * print.  Which map is meant (bare heads, with output projection, with residual, with norm) is part of every answer. */
+/* The sandwich around one attention layer at one input: a lower bound with its witness, a proved upper bound, and what
+ * papers print.  Which map is meant (bare heads, with output projection, with residual, with norm) is part of every answer. */
 #ifndef TAUT_MEASURE_LAYER_H
 #define TAUT_MEASURE_LAYER_H
 #include "bound/local.h"
@@ -13,7 +12,7 @@ typedef struct {
     bool heads;     /* each head by itself, too */
     bool published; /* and the published bounds for each head */
     bool exact;     /* and its norm proved to nine digits, where up_attention_exact can */
-    double ball;    /* the upper bounds on this radius around every token, as well as at the input */
+    double ball;    /* both sides on this radius around every token, as well as at the input */
 } taut_layer_options;
 
 typedef struct {
@@ -32,6 +31,7 @@ typedef struct {
     double probable;        /* PROBABILISTIC: below this but for 1 in 10^9 */
     taut_local_bound parts; /* of the attention inside (bare: without W_O) */
     taut_up upper, ball;    /* proved for the map, at the input and on the ball; +inf: none */
+    double ball_lower;      /* the steepest pair found in the ball, in double, or lower, which the ball has too */
     int64_t heads;
     taut_head_measure *head; /* NULL unless asked for */
 } taut_layer_measure;

@@ -1,7 +1,6 @@
 /* Self-attention of a measure with few atoms: f_a, in which atom j counts with mass a_j, as if it were repeated.  Its
- * local
- * constant in the norm |e|_a^2 = sum_j a_j |e_j|^2 is that of mean-field attention at the measure, in Wasserstein's
- * W_2. */
+ * local constant in the norm |e|_a^2 = sum_j a_j |e_j|^2 is that of mean-field attention at the measure, in
+ * Wasserstein's W_2. */
 #ifndef TAUT_MEASURE_MEANFIELD_H
 #define TAUT_MEASURE_MEANFIELD_H
 #include <stdbool.h>

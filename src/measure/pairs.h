@@ -12,8 +12,7 @@ typedef struct {
 } taut_pairs_options;
 
 /* out has one entry an example: the largest ratio; x and y (or NULL) get the pairs.  The probe stands at the centres
- * and is
- * left there. */
+ * and is left there. */
 taut_status taut_pairs_find(double *out, double *x, double *y, taut_probe *, const double *centre,
                             const taut_pairs_options *) TAUT_MUST_USE;
 #endif

@@ -13,8 +13,6 @@ double castin_3_5(double a, double nv) { return nv * (1 + 3 * a) * exp(2 * a); }
 
 double castin_3_4_lower(double n, double gap, double nm) { return nm * sqrt(n - 1) / (1 + (n - 1) * exp(-gap)); }
 
-double castin_3_6_lower(double half_gap) { return half_gap / 2 * exp(half_gap); }
-
 double printed_castin_4_4(double a, double nv) { return castin_3_5(a, nv); }
 
 /* nv ( sqrt(c (1 + a^2)) + a ), c = sum_k 1 / (1 + k e^-2a): query k sees k + 1 keys */

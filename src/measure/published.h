@@ -1,10 +1,8 @@
 /* The bounds that papers print for softmax attention, as printed and as corrected, beside ours: plain numbers for a
- * table, no
- * promises.  A name that begins with printed_ is a formula that fails somewhere (docs/errata.md has the input that
- * beats it);
- * the others hold.  Papers: Kim, Papamakarios, Mnih 2021 (kim); Specformer, as quoted by JaSMin (specformer); "How
- * Smooth Is
- * Attention?" (castin); "Pay Attention to Attention Distribution" (jasmin).
+ * table,
+ * no promises.  A name that begins with printed_ is a formula that fails somewhere (docs/errata.md has the input that
+ * beats it); the others hold.  Papers: Kim, Papamakarios, Mnih 2021 (kim); Specformer, as quoted by JaSMin (specformer);
+ * "How Smooth Is Attention?" (castin); "Pay Attention to Attention Distribution" (jasmin).
  *
  * nm = ||W_V (I + (1 - P_21) (x_1 - x_2) (A x_2)^T)|| at the two clusters (adversarial.c); at least 1 for W_V = I.
  *
@@ -20,9 +18,8 @@ double printed_specformer_1(double n, double x_frobenius, double nv, double nqk)
 double printed_castin_3_3(double n, double a, double nv); /* 4n + 1; sound, looser than its own proof */
 double castin_3_3(double n, double a, double nv);         /* n + 1; also Theorem 4.3, masked */
 double castin_3_5(double a, double nv);                   /* any n, unmasked */
-double castin_3_4_lower(double n, double gap,
-                        double nm);               /* somewhere in the ball, unmasked; gap = 2 R^2 gamma, nm below */
-double castin_3_6_lower(double half_gap);         /* the same for n = exp(2 gamma R^2), large R; half_gap = gamma R^2 */
+/* Somewhere in the ball, unmasked; gap = 2 R^2 gamma. */
+double castin_3_4_lower(double n, double gap, double nm);
 double printed_castin_4_4(double a, double nv);   /* any n, masked */
 double castin_4_4(double n, double a, double nv); /* what holds instead */
 double printed_castin_c_3(double n, double rho, double diameter, double nv);

@@ -242,6 +242,4 @@ void taut_hf_close(taut_hf *hf)
     free(hf);
 }
 
-const char *taut_hf_family(const taut_hf *hf) { return hf->type; }
-
 int64_t taut_hf_tokens(const taut_hf *hf) { return hf->tokens; }

@@ -21,7 +21,6 @@ bool taut_hf_is(const char *folder); /* has it a config.json? */
 taut_status taut_hf_open(taut_hf **out, const char *folder, const char *recipe) TAUT_MUST_USE;
 void taut_hf_close(taut_hf *);
 
-const char *taut_hf_family(const taut_hf *);
 int64_t taut_hf_tokens(const taut_hf *); /* rows of the embedding; 0: it reads images */
 /* folder, family, files, tensors, used, tied, unused: [{name, dtype, shape, why}], unknown: [{...}], notes: [...];
  * NULL: out of memory. */

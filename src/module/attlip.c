@@ -36,7 +36,8 @@ static int steps_of(const attlip *s, const taut_run *run)
     return fewer ? run->prox_steps : s->spec.steps;
 }
 
-prox attlip_prox(const attlip *s, taut_run *run, taut_point at, attlip_kept *kept)
+/* The problem at a trace, its scratch taken from run->scratch. */
+static prox prox_of(const attlip *s, taut_run *run, taut_point at, attlip_kept *kept)
 {
     const taut_attlip_spec *a = &s->spec;
     prox p = { .k = run->k,
@@ -139,7 +140,7 @@ static void attlip_forward(const taut_module *m, taut_run *run, taut_tensor y, t
     const taut_span mark = run->scratch;
     const int64_t n = at.x.shape.n, len = taut_len(at.x.shape), lane = n > 0 ? len / n : 0;
     attlip_kept kept;
-    prox p = attlip_prox(s, run, at, &kept);
+    prox p = prox_of(s, run, at, &kept);
     prox_lane_end *end = taut_calloc((size_t)(n > 0 ? n : 1), sizeof *end);
     TAUT_CHECK(end, "attlip: no memory for a few numbers an example");
     TAUT_CHECK(!run->strict || run->k->elem == sizeof(double), "attlip: a residual is proved in double");
@@ -260,7 +261,7 @@ static void attlip_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut
     const taut_span mark = run->scratch;
     const int64_t len = taut_len(ty.shape);
     attlip_kept kept;
-    prox p = attlip_prox(s, run, at, &kept);
+    prox p = prox_of(s, run, at, &kept);
     taut_real *h = taut_take(&run->scratch, p.shape.n * prox_inner(&p));
     if (s->spec.unrolled)
         attlip_unrolled_jvp(&p, &kept, ty.data, tx.data, run->scratch);
@@ -295,7 +296,7 @@ static void attlip_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut
     const int64_t len = taut_len(gy.shape);
     const double twice = s->spec.reflected ? 2 : 1;
     attlip_kept kept;
-    prox p = attlip_prox(s, run, at, &kept);
+    prox p = prox_of(s, run, at, &kept);
     if (s->spec.unrolled) {
         attlip_unrolled_vjp(s, run, &p, &kept, gx.data, gy.data, twice);
     } else {

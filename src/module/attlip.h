@@ -18,8 +18,6 @@ typedef struct {
     int steps;
 } attlip_kept;
 
-/* The problem at a trace, its scratch taken from run->scratch. */
-prox attlip_prox(const attlip *, taut_run *run, taut_point at, attlip_kept *kept);
 /* gW += by (G^T u + h^T y), where G is that of y and h = H_V[u W^T] */
 void attlip_weight_grad(const attlip *, const prox *, const taut_real *u, const taut_real *y, const taut_real *h,
                         double by);

@@ -13,7 +13,9 @@ static taut_bound answer(taut_bound b, taut_region in)
     b.out.defect = up_add(b.out.defect, in.defect.v == 0 ? UP_ZERO : up_mul(b.lip, in.defect));
     b.out.ledger = in.ledger;
     b.out.unit = false; /* known of the input only */
-    b.out.radius = up_add(in.radius.v == 0 ? UP_ZERO : up_mul(b.lip, in.radius), own);
+    const taut_up move = in.radius.v == 0 ? UP_ZERO : up_mul(b.lip, in.radius);
+    b.out.radius = up_add(b.out.move.v > 0 ? up_min(b.out.move, move) : move, own);
+    b.out.move = UP_ZERO;
     b.out.centre = (taut_point){ 0 }; /* what follows knows where it stands */
     ledger_close(in.ledger);
     return b;
@@ -21,7 +23,7 @@ static taut_bound answer(taut_bound b, taut_region in)
 
 static taut_region exact_input(taut_region in)
 {
-    in.round = in.defect = UP_ZERO;
+    in.round = in.defect = in.move = UP_ZERO;
     return in;
 }
 

@@ -68,16 +68,18 @@ static void layernorm_vjp(const taut_module *m, taut_run *run, taut_tensor gx, t
     if (s->centre) k->sum_rows(s->bias.grad, gy.data, rows, d, 1);
 }
 
-/* Around a centre: the steepest of its tokens, each in its ball. */
-static taut_up up_near(const layernorm *s, taut_up norm, taut_region in)
+/* Around a centre: the steepest of its tokens, each in its ball; and, with one end at the centre, the furthest. */
+static void near_centre(const layernorm *s, taut_up norm, taut_region in, taut_bound *b)
 {
     const taut_shape x = in.centre.x.shape;
-    taut_up most = UP_ZERO;
+    taut_up lip = UP_ZERO, pointed = UP_ZERO;
     for (int64_t t = 0; t < taut_rows(x); t++) {
         const taut_lo size = lo_centred_norm((const double *)in.centre.x.data + t * x.d, x.d, s->centre);
-        most = up_max(most, up_normlayer_ball(norm, x.d, s->eps, size, in.radius));
+        lip = up_max(lip, up_normlayer_ball(norm, x.d, s->eps, size, in.radius));
+        pointed = up_max(pointed, up_normlayer_pointed(norm, x.d, s->eps, size, in.radius));
     }
-    return most;
+    b->lip = up_min(b->lip, lip);
+    b->out.move = up_mul(pointed, in.radius);
 }
 
 static taut_bound layernorm_bound(const taut_module *m, taut_region in)
@@ -88,10 +90,10 @@ static taut_bound layernorm_bound(const taut_module *m, taut_region in)
     const taut_up norm = ledger_note(in.ledger, "norm", up_diag_centre_norm(gain, d, s->centre));
     const taut_up real = up_normlayer_radius(norm, shift, d, s->eps, in.size);
     const taut_up round = up_round_normlayer(gain, shift, d, s->eps, in.size);
-    taut_bound b = { s->eps > 0 ? up_normlayer_global(norm, s->eps) : UP_NONE,
-                     in }; /* eps = 0: 0/0 at a constant token */
-    if (in.centre.x.data) b.lip = up_min(b.lip, up_near(s, norm, in));
+    /* eps = 0: 0/0 at a constant token */
+    taut_bound b = { .lip = s->eps > 0 ? up_normlayer_global(norm, s->eps) : UP_NONE, .out = in };
     b.out = region_after(in, real, round);
+    if (in.centre.x.data) near_centre(s, norm, in, &b);
     /* whatever the rounding, a computed z is no longer than sqrt(d) (1 + 2^-20), centred or not */
     b.out.size = up_max(real, up_min(b.out.size, up_round_size(gain, shift, d)));
     return b;

@@ -65,6 +65,7 @@ typedef struct {
     taut_up moved;
     taut_point centre; /* x.data NULL: the origin, and radius says nothing */
     taut_up radius;    /* of real inputs around the computed centre */
+    taut_up move;      /* in an answer: how far f(x) is from f(centre) at most; 0: nothing sharper than lip * radius */
     taut_up round;     /* in `norm`: how far what the ref kernels computed is from the real thing */
     taut_up defect; /* that part of it, both ends of a pair together, which is the solvers' stopping at a tolerance */
     taut_ledger *ledger; /* who writes the proof down; NULL: nobody */

@@ -138,11 +138,10 @@ static void check_blocks(bool off)
     for (int64_t i = 0; i < m + extra; i++)
         for (int64_t j = 0; j < n; j++) arb_set(at(&v, i, j), i < m ? at(&a, i, j) : at(&c, i - m, j));
     check_inside(&h, "side by side"), check_inside(&v, "one below the other");
-    pair hc = shadow(ball_cols(&h.b, n, extra)), vr = shadow(ball_rows(&v.b, m, extra));
+    pair hc = shadow(ball_cols(&h.b, n, extra));
     for (int64_t i = 0; i < m * extra; i++) arb_set(hc.m + i, b.m + i);
-    for (int64_t i = 0; i < extra * n; i++) arb_set(vr.m + i, c.m + i);
-    check_inside(&hc, "columns"), check_inside(&vr, "rows");
-    drop(&a), drop(&b), drop(&c), drop(&h), drop(&v), drop(&hc), drop(&vr);
+    check_inside(&hc, "columns");
+    drop(&a), drop(&b), drop(&c), drop(&h), drop(&v), drop(&hc);
 }
 
 /* B C cancels to rounding level: the true norm, from Arb, must stay below the bound. */

@@ -68,6 +68,8 @@ static void one_map(taut_capture *c, int layer, taut_map map)
     CHECK_LE(exact * (1 - 1e-6), m.lower, "lower is near");
     CHECK_LE(exact, m.upper.v * (1 + 1e-10), "exact <= upper");
     CHECK_LE(m.upper.v, m.ball.v * (1 + 1e-9), "upper <= ball");
+    CHECK_LE(m.lower, m.ball_lower, "the input is in the ball");
+    CHECK_LE(m.ball_lower, m.ball.v, "no pair in the ball is steeper");
     CHECK_LE(exact, m.probable, "the probabilistic number, this time");
     CHECK_LE(attack(&p, (const double *)x.data, r, &o.slope), m.ball.v, "nothing in the ball is steeper");
     for (int64_t h = 0; h < m.heads; h++) CHECK_LE(m.head[h].lower, m.head[h].upper * (1 + 1e-10), "heads");

@@ -38,6 +38,34 @@ static void vector_t7(void)
     law_end(&l);
 }
 
+/* Around a centre: nothing in the ball moves the output by more than out.radius, which is less than lip * radius. */
+static void around(bool layer)
+{
+    const double r = 1.5;
+    law l;
+    law_begin(&l, layer ? taut_layernorm(3, 1e-4) : taut_rmsnorm(3, 1e-4), (taut_shape){ 1, 1, 3 }, NULL);
+    const double x[] = { 1, -2, 1 };
+    double y[3], most = 0;
+    memcpy(l.x, x, sizeof x);
+    law_forward(&l, l.y);
+    memcpy(y, l.y, sizeof y);
+    const taut_region in = taut_region_at(
+        (taut_region){ .norm = TAUT_NORM_TOKENS, .tokens = 1, .size = UP_NONE, .radius = { r } }, law_at(&l));
+    const taut_bound b = taut_bound_of(l.m, in);
+    for (int i = 0; i < 4000; i++) {
+        double move[3], size;
+        for (int c = 0; c < 3; c++) move[c] = rng_pm();
+        size = norm(move, 3);
+        for (int c = 0; c < 3; c++) l.x[c] = x[c] + r * move[c] / size * (1 - 1e-12);
+        law_forward(&l, l.y);
+        for (int c = 0; c < 3; c++) move[c] = l.y[c] - y[c];
+        most = fmax(most, norm(move, 3));
+    }
+    CHECK_LE(most, b.out.radius.v, "no input in the ball moves it further");
+    CHECK_LE(b.out.radius.v, 0.9 * r * b.lip.v, "one end stays at the centre: less than lip * radius");
+    law_end(&l);
+}
+
 int main(void)
 {
     test_begin();
@@ -45,6 +73,8 @@ int main(void)
     witness(true);
     witness(false);
     vector_t7();
+    around(true);
+    around(false);
     law l;
     law_begin(&l, taut_layernorm(4, 0), (taut_shape){ 1, 2, 4 }, NULL);
     CHECK(isinf(law_ask(&l, TAUT_NORM_TOKENS, 1).lip.v), "eps = 0 has no global constant");
