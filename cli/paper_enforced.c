@@ -37,7 +37,7 @@ static taut_status configure(taut_config **cfg, const setting *s, const paper_op
         const char *key;
         double small, full;
     } sizes[] = { { "model.width", 64, 256 }, { "model.depth", 2, 3 },      { "model.context", 64, 256 },
-                  { "train.batch", 16, 64 },  { "train.steps", 300, 2000 }, { "train.checkpoint_every", 300, 500 } };
+                  { "train.batch", 16, 64 },  { "train.steps", 200, 2000 }, { "train.checkpoint_every", 200, 500 } };
     char line[512];
     taut_status status = taut_config_parse(cfg, is_ours(s) ? ours : base, "enforced-fig2");
     for (size_t i = 0; !status && i < sizeof sizes / sizeof *sizes; i++) {
@@ -52,7 +52,7 @@ static taut_status configure(taut_config **cfg, const setting *s, const paper_op
         status = taut_config_set(*cfg, line);
     }
     snprintf(line, sizeof line, "constrain.%s=%.17g", is_ours(s) ? "target_lipschitz" : "cap", s->cap);
-    if (!status && strcmp(s->method, "none") != 0) status = taut_config_set(*cfg, line);
+    if (!status && s->cap > 0) status = taut_config_set(*cfg, line);
     snprintf(line, sizeof line, "train.lr=%.17g", s->lr);
     return status ? status : taut_config_set(*cfg, line);
 }
@@ -119,8 +119,8 @@ cJSON *paper_enforced_fig2(const paper_options *o)
     for (int c = 0; c < 3; c++) all[count++] = (setting){ "muon", "filled", targets[c], c ? 0.07 : 0.15 };
     for (int i = 0; i < 2; i++)
         for (int m = 0; m < 10; m++)
-            for (int c = 0; c < (m == 0 ? 1 : 3); c++)
-                all[count++] = (setting){ optimisers[i], methods[m], m == 0 ? 0 : caps[c], i ? 0.05 : 0.003 };
+            for (int c = 0; c < (m < 2 ? 1 : 3); c++) /* of none and of decay alone a cap says nothing */
+                all[count++] = (setting){ optimisers[i], methods[m], m < 2 ? 0 : caps[c], i ? 0.05 : 0.003 };
     for (int i = 0; i < count; i++) {
         double loss, bound;
         cli_bar((double)i / count, all[i].method);
