@@ -1,6 +1,8 @@
 /* Many runs of one recipe: every combination of the values of some keys, each in a folder of its own that says which.
- * A sweep that was stopped goes on where it was: finished runs are passed over, begun ones resumed. */
+ * A sweep that was stopped goes on where it was: finished runs are passed over, begun ones resumed.  What is chosen by a sweep is
+ * chosen by validation loss: with --mean, by its mean over the values of keys that are no choice, such as the seed. */
 #include <fcntl.h>
+#include <math.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +21,7 @@ enum { AXES = 16, VALUES = 64, RUNS = 1000, LEN = 256 };
 typedef struct {
     char key[64], value[VALUES][64];
     int count;
+    bool mean; /* no choice: settings are judged by the mean over it */
 } axis;
 
 typedef struct {
@@ -38,7 +41,7 @@ static bool read_axis(axis *x, const char *text)
     x->key[equal - text] = '\0';
     for (x->count = 0; *at && x->count < VALUES;) {
         const size_t len = strcspn(at, ",");
-        if (len == 0 || len >= sizeof x->value[0] || memchr(at, '/', len)) return false;
+        if (len == 0 || len >= sizeof x->value[0]) return false;
         memcpy(x->value[x->count], at, len);
         x->value[x->count++][len] = '\0';
         at += len + (at[len] == ',');
@@ -55,8 +58,10 @@ static const char *value_of(const sweep *s, int run, int axis_index)
 static void folder_of(const sweep *s, int run, char path[LEN * 8])
 {
     int len = snprintf(path, LEN * 8, "%s/%03d", s->out, run);
+    char *name = path + len;
     for (int i = 0; i < s->axes; i++)
         len += snprintf(path + len, (size_t)(LEN * 8 - len), "_%s=%s", s->axis[i].key, value_of(s, run, i));
+    for (; (name = strchr(name, '/')); *name = '-') {} /* a value may be a path */
 }
 
 static bool has(const char *folder, const char *name)
@@ -176,12 +181,69 @@ static int certify_all(sweep *s)
     return EXIT_DONE;
 }
 
+typedef struct {
+    int run; /* the first of them */
+    double loss, spread;
+} setting;
+
+/* Best first; NaN, a setting whose runs are not all there, last. */
+static int by_loss(const void *a_, const void *b_)
+{
+    const setting *a = a_, *b = b_;
+    if (isnan(a->loss) || isnan(b->loss)) return isnan(a->loss) - isnan(b->loss);
+    return a->loss < b->loss ? -1 : a->loss > b->loss;
+}
+
+/* The settings: runs that differ only in keys of --mean are one; returns how many. */
+static int settings_of(const sweep *s, const double *loss, setting *out)
+{
+    int count = 0;
+    for (int run = 0; run < s->runs; run++) {
+        double sum = 0, square = 0;
+        int many = 0, first = run;
+        for (int other = 0; other < s->runs; other++) {
+            bool same = true;
+            for (int i = 0; i < s->axes; i++)
+                if (!s->axis[i].mean && strcmp(value_of(s, run, i), value_of(s, other, i)) != 0) same = false;
+            if (!same) continue;
+            if (other < first) first = other;
+            sum += loss[other], square += loss[other] * loss[other], many++;
+        }
+        if (first < run) continue;
+        out[count++] = (setting){ run, sum / many, sqrt(fmax(0, square / many - sum / many * (sum / many))) };
+    }
+    qsort(out, (size_t)count, sizeof *out, by_loss);
+    return count;
+}
+
+/* One line a setting, best first. */
+static void rank(const sweep *s, const double *loss, cJSON *list)
+{
+    setting all[RUNS];
+    const int count = settings_of(s, loss, all);
+    for (int i = 0; i < count; i++) {
+        char text[LEN * 8] = "";
+        for (int x = 0, len = 0; x < s->axes; x++)
+            if (!s->axis[x].mean && s->axis[x].count > 1)
+                len += snprintf(text + len, sizeof text - (size_t)len, "%s%s=%s", len ? " " : "", s->axis[x].key,
+                                value_of(s, all[i].run, x));
+        cJSON *one = cJSON_CreateObject();
+        cJSON_AddStringToObject(one, "setting", text);
+        cJSON_AddNumberToObject(one, "val_loss", all[i].loss);
+        cJSON_AddNumberToObject(one, "spread", all[i].spread);
+        cJSON_AddItemToArray(list, one);
+        if (cli_flag(s->args, "--json")) continue;
+        printf("%-80s  loss %8.4f +- %.4f over %d runs\n", text, all[i].loss, all[i].spread, s->runs / count);
+    }
+}
+
 /* The frontier: a page of plots, and a line for each run. */
 static int tell(const sweep *s)
 {
     char(*folder)[LEN * 8] = calloc((size_t)s->runs, sizeof *folder), page_path[LEN * 2], word[32];
     char **list = calloc((size_t)s->runs, sizeof *list);
     cJSON *o = cJSON_CreateObject(), *runs = cJSON_AddArrayToObject(o, "runs");
+    double loss[RUNS];
     taut_page page;
     int code = EXIT_DONE;
     if (!folder || !list) return cli_refuse(s->args, "out of memory");
@@ -191,15 +253,17 @@ static int tell(const sweep *s)
         cJSON *one = cJSON_CreateObject(), *cert = taut_report_json(folder[i], "certificate.json", &broken);
         cJSON *summary = taut_report_json(folder[i], "summary.json", &broken);
         cJSON_AddStringToObject(one, "run", folder[i]);
-        cJSON_AddNumberToObject(one, "val_loss", taut_report_number(summary, "val_loss"));
+        loss[i] = taut_report_number(summary, "val_loss");
+        cJSON_AddNumberToObject(one, "val_loss", loss[i]);
         cJSON_AddNumberToObject(one, "lip", taut_report_number(cert, "lip"));
         if (!cli_flag(s->args, "--json"))
-            printf("%-60s  loss %8.4f  bound %s\n", folder[i], taut_report_number(summary, "val_loss"),
+            printf("%-60s  loss %8.4f  bound %s\n", folder[i], loss[i],
                    up_text(word, (taut_up){ taut_report_number(cert, "lip") }));
         cJSON_AddItemToArray(runs, one);
         cJSON_Delete(cert);
         cJSON_Delete(summary);
     }
+    if (cli_flag(s->args, "--mean")) rank(s, loss, cJSON_AddArrayToObject(o, "settings"));
     taut_page_begin(&page, s->recipe, NULL);
     taut_report_frontier(&page, s->runs, list);
     snprintf(page_path, sizeof page_path, "%s/frontier.html", s->out);
@@ -236,6 +300,14 @@ static int write_slurm(const sweep *s, const char *path)
     return EXIT_DONE;
 }
 
+/* --mean KEY: the key of a grid. */
+static bool read_mean(sweep *s, const char *key)
+{
+    for (int i = 0; i < s->axes; i++)
+        if (strcmp(s->axis[i].key, key) == 0) return s->axis[i].mean = true;
+    return false;
+}
+
 static int run(const cli_args *a)
 {
     static sweep s;
@@ -252,6 +324,9 @@ static int run(const cli_args *a)
         s.runs *= s.axis[s.axes++].count;
         if (s.runs > RUNS) return cli_refuse(a, "that is more than %d runs", RUNS);
     }
+    for (int i = 0; i < a->given; i++)
+        if (strcmp(a->name[i], "--mean") == 0 && !read_mean(&s, a->value[i]))
+            return cli_refuse(a, "--mean %s: there is no --grid of it", a->value[i]);
     const int jobs = (int)cli_int(a, "--jobs", 1, 1, 64);
     if (cli_flag(a, "--slurm")) return write_slurm(&s, cli_text(a, "--slurm", ""));
     const int trained = run_all(&s, jobs), certified = certify_all(&s), told = tell(&s);
@@ -261,6 +336,7 @@ static int run(const cli_args *a)
 static const cli_option options[] = {
     { "--out", "FOLDER", "where the runs go, one folder each" },
     { "--grid", "S.K=A,B", "values of a key; may be repeated: every combination is run" },
+    { "--mean", "S.K", "rank the settings by their mean loss over this key of the grid; may be repeated" },
     { "--jobs", "N", "runs at a time (default 1; see also --threads)" },
     { "--slurm", "FILE", "write a Slurm array script instead of running" },
     { NULL, NULL, NULL },

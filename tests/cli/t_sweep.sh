@@ -29,7 +29,22 @@ rc=$?
 check "a run that cannot be is named" [ $rc = 1 ]
 check "by its folder" grep -q 'optimiser=nonsense failed' "$tmp/e"
 check "with the reason in its log" grep -q nonsense "$(find "$tmp/s" -path '*nonsense/sweep.log' | head -n 1)"
-for bad in "--grid lr" "--grid =1" "--grid train.lr=" "--grid train.lr=1,,2" "--jobs 0" "--grid train.lr=../x"; do
+printf 'a series of letters, again and again. %.0s' $(seq 99) >"$tmp/text"
+sweep --grid train.seed=1,2 --grid "data.source=$tmp/text" --mean train.seed --json
+rc=$?
+check "a key that is no choice: $(cat "$tmp/e")" [ $rc = 0 ]
+check "a value may be a path" [ "$(find "$tmp/s" -path '*-text_*' -o -path '*-text/summary.json' | wc -l)" = 4 ]
+cat >"$tmp/judge.py" <<'END'
+import json, sys
+o = json.load(open(sys.argv[1]))
+loss = [r["val_loss"] for r in o["runs"]]  # the rate is the faster axis, the seed the slower
+want = {"train.lr=0.001": (loss[0] + loss[2]) / 2, "train.lr=0.002": (loss[1] + loss[3]) / 2}
+got = [(s["setting"], s["val_loss"]) for s in o["settings"]]
+ok = all(abs(want[k] - v) <= 1e-12 * abs(v) for k, v in got) and len(got) == 2 and got[0][1] <= got[1][1]
+sys.exit(not (ok and loss[0] != loss[2]))
+END
+command -v python3 >/dev/null && check "settings by their mean over seeds, best first" python3 "$tmp/judge.py" "$tmp/o"
+for bad in "--grid lr" "--grid =1" "--grid train.lr=" "--grid train.lr=1,,2" "--jobs 0" "--mean train.seed"; do
     # shellcheck disable=SC2086 # $bad is two words
     sweep $bad
     rc=$?
