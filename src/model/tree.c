@@ -49,11 +49,13 @@ static taut_module *cosine(const taut_model_spec *s, bool causal)
                                                         .init = s->init });
 }
 
+/* A forecaster's decoder has tokens of its own number. */
 static taut_module *by_position(const taut_model_spec *s, bool causal, bool far)
 {
+    const bool decoder = causal && s->arch == TAUT_ARCH_FORECASTER;
     return taut_posattention(&(taut_posattention_spec){ .width = s->width,
                                                         .heads = s->heads,
-                                                        .context = s->context,
+                                                        .context = decoder ? s->label + s->ahead : s->context,
                                                         .causal = causal,
                                                         .bias = s->bias,
                                                         .far = far && !s->torus,

@@ -1,5 +1,6 @@
 /* A forecaster obeys every law, with every kind of attention, with and without distilling; the rows it is to fill do not see
- * later ones through its own attention; it reads back as it was written; it trains. */
+ * later ones through its own attention; it reads back as it was written; it trains; it takes every length that Informer's
+ * experiments have. */
 #include "laws.h"
 #include "model/model.h"
 #include "model/tree.h"
@@ -24,7 +25,38 @@ static void holds(const char *lines)
 {
     taut_model_spec spec;
     CHECK(read_spec(&spec, lines) == TAUT_OK, taut_last_error());
-    laws_hold(taut_forecaster(&spec), (taut_shape){ 2, 7, 3 }, NULL);
+    laws_hold(taut_forecaster(&spec), (taut_shape){ 2, spec.label + spec.ahead + spec.seq, 3 }, NULL);
+}
+
+/* Rows read, rows known to the decoder, rows ahead: of ETTh1, ETTh2, ETTm1 and WTH, all columns or one. */
+static void lengths(const char *attention)
+{
+    static const int known[][3] = {
+        { 48, 48, 24 },    { 96, 48, 24 },    { 672, 96, 24 },   { 168, 168, 24 },  { 720, 168, 24 },
+        { 96, 48, 48 },    { 96, 96, 48 },    { 720, 168, 48 },  { 384, 384, 96 },  { 168, 168, 168 },
+        { 336, 336, 168 }, { 336, 168, 168 }, { 720, 336, 168 }, { 672, 288, 288 }, { 384, 384, 288 },
+        { 168, 168, 336 }, { 336, 168, 336 }, { 336, 336, 336 }, { 720, 168, 336 }, { 672, 384, 672 },
+        { 384, 384, 672 }, { 336, 336, 720 }, { 720, 336, 720 },
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        const int *x = known[i];
+        char lines[256];
+        taut_model_spec spec;
+        taut_config *cfg = NULL;
+        snprintf(
+            lines, sizeof lines,
+            "[model]\narch = forecaster\nseq = %d\nlabel = %d\nahead = %d\nwidth = 8\nheads = 2\nmlp = 8\ndepth = 3\n"
+            "decoder_depth = 2\ndistil = true\nattention = %s\n",
+            x[0], x[1], x[2], attention);
+        taut_status s = taut_config_parse(&cfg, lines, "lengths");
+        if (!s) s = taut_model_spec_read(&spec, cfg);
+        taut_config_free(cfg);
+        CHECK(s == TAUT_OK, taut_last_error());
+        taut_module *m = taut_forecaster(&spec);
+        const taut_shape out = taut_plan_of(m, (taut_shape){ 2, x[0] + x[1] + x[2], spec.columns + spec.marks }).out;
+        CHECK(out.t == x[2] && out.d == 8, attention);
+        taut_module_free(m);
+    }
 }
 
 static void shape(void)
@@ -62,12 +94,18 @@ int main(void)
         holds("attention = l2_free\nnorm = none\n");
         holds("attention = cosine\ncosine_eps = 0.3\n");
         holds("attention = position\n");
+        holds("attention = position\nlabel = 3\nahead = 4\n"); /* the decoder has more tokens than the encoder */
         holds("attention = attlip\nattlip_tol = 1e-12\nattlip_slope_tol = 1e-15\nattlip_loose = 0\n");
         holds("distil = true\ndepth = 3\n");
         holds("distil = true\ndepth = 2\nattention = plash\nplash_groups = 4\nplash_sizes = 8\nplash_floor = 0.5\n"
               "plash_norm_eps = 0.3\nplash_prototypes = random\n");
     }
     shape();
+    const char *const kinds[] = {
+        "softmax", "probsparse", "plash\nplash_groups = 4", "clustered\nclusters = 4", "l2", "attlip",
+        "cosine",  "position"
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) lengths(kinds[i]);
     refused("label = 5\n", "model.label = 5");
     refused("attention = plash\nplash_tau = 0\n", "model.plash_tau");
     refused("attention = plash\nplash_groups = 2\nplash_sizes = 12\n", "plash_sizes = 12 wants powers of two");
