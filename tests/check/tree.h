@@ -21,11 +21,12 @@ static inline char *tree_file(const char *tree, const tree_tensor *t, int count,
     int at = 0;
     cJSON_AddStringToObject(cJSON_AddObjectToObject(h, "__metadata__"), "taut.tree", tree);
     for (int i = 0; i < count; i++) {
-        const int numbers = (t[i].rows ? t[i].rows : 1) * t[i].cols, ends[] = { at, at += 4 * numbers };
+        const int numbers = (t[i].rows ? t[i].rows : 1) * t[i].cols, ends[] = { at, at + 4 * numbers };
         cJSON *o = cJSON_AddObjectToObject(h, t[i].name);
         cJSON_AddStringToObject(o, "dtype", "F32");
         cJSON_AddItemToObject(o, "shape", cJSON_CreateIntArray(&t[i].rows + !t[i].rows, t[i].rows ? 2 : 1));
         cJSON_AddItemToObject(o, "data_offsets", cJSON_CreateIntArray(ends, 2));
+        at = ends[1];
     }
     char *text = cJSON_PrintUnformatted(h);
     const uint64_t size = strlen(text);
