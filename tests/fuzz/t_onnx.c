@@ -11,6 +11,7 @@ static void fuzz_begin(void)
                                      0x4a, 8,    0,    0,    0x80, 0x3f, 0,   0,    0, 0x40, 0x50, 0 };
     fuzz_seed(small, sizeof small);
     fuzz_seed("\x3a\x00", 2);
+    fuzz_seed_file("tests/golden/onnx/vit.onnx");
 }
 
 static void fuzz_one(const uint8_t *data, size_t len)

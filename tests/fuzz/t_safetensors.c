@@ -19,6 +19,7 @@ static void fuzz_begin(void)
         "\x3b\0\0\0\0\0\0\0{\"x\":{\"dtype\":\"BF16\",\"shape\":[2],\"data_offsets\":[0,4]}}       \x80\x3f\xc0\x7f";
     fuzz_seed(half, sizeof half - 1);
     fuzz_seed_text("\x02");
+    fuzz_seed_file("tests/golden/hf_gpt2_shards/model-00002-of-00002.safetensors");
 }
 
 static void fuzz_one(const uint8_t *data, size_t len)

@@ -18,6 +18,15 @@ static void seed_kind(int kind, const char *text)
     fuzz_seed(b, strlen(text) + 1);
 }
 
+static void seed_file(int kind, const char *path)
+{
+    size_t len = 0;
+    char *text = temp_get(path, &len);
+    if (!text || len > 4000) abort();
+    seed_kind(kind, text);
+    free(text);
+}
+
 static void put_bpe(void)
 {
     temp_text("vocab.json", vocab_json);
@@ -50,6 +59,8 @@ static void fuzz_begin(void)
     seed_kind(JSON, vocab_json);
     seed_kind(MERGES, merges);
     seed_kind(PIECES, pieces);
+    seed_file(JSON, "tests/golden/tokens/bpe/vocab.json");
+    seed_file(MERGES, "tests/golden/tokens/bpe/merges.txt");
     seed_kind(TEXT, "ab, a\xc3\xa9 \xe4\xb8\xad it's 12  b\n\xff");
 }
 
