@@ -83,9 +83,12 @@ static int about_taut(const cli_args *a)
         cJSON_AddStringToObject(o, "version", TAUT_VERSION);
         cJSON_AddStringToObject(o, "kernels", k->name);
         cJSON_AddNumberToObject(o, "threads", taut_threads());
+        cJSON_AddStringToObject(o, "blas", taut_blas_version());
+        cJSON_AddStringToObject(o, "compiler", taut_compiler_version());
         return cli_json(o);
     }
-    printf("taut %s, kernels %s, %d threads\n", TAUT_VERSION, k->name, taut_threads());
+    printf("taut %s, kernels %s, %d threads\n%s\n%s\n", TAUT_VERSION, k->name, taut_threads(), taut_blas_version(),
+           taut_compiler_version());
     return EXIT_DONE;
 }
 

@@ -1,4 +1,4 @@
-/* Which table a name means, and how many threads the tables use.
+/* Which table a name means, how many threads the tables use, and what they were built with.
  *
  * OpenBLAS is told to stay single-threaded: the kernels cut the work themselves, at borders that do not
  * depend on the thread count, so the same bits come out for any number of threads. */
@@ -72,3 +72,11 @@ const taut_kernels *taut_kernels_find(const char *name)
 void taut_threads_set(int threads) { omp_set_num_threads(threads > 0 ? threads : omp_get_num_procs()); }
 
 int taut_threads(void) { return omp_get_max_threads(); }
+
+const char *taut_blas_version(void) { return openblas_get_config(); }
+
+#ifdef __clang__
+const char *taut_compiler_version(void) { return "clang " __clang_version__; }
+#else
+const char *taut_compiler_version(void) { return "gcc " __VERSION__; }
+#endif

@@ -319,6 +319,10 @@ const taut_kernels *taut_kernels_find(const char *name);
 
 int taut_threads(void); /* how many the kernels use; taut_threads_set is in taut.h */
 
+/* For reports: OpenBLAS with its version and processor, and the compiler that built us. */
+const char *taut_blas_version(void);
+const char *taut_compiler_version(void);
+
 /* The address of element i: pointer arithmetic for a type nobody can look into. */
 static inline taut_real *taut_at(const taut_kernels *k, const taut_real *x, int64_t i)
 {

@@ -60,7 +60,7 @@ double taut_report_raised(double v)
     return strtod(word, NULL);
 }
 
-enum { FACTS = 40, FACT_LEN = 64 };
+enum { FACTS = 40, FACT_LEN = 128 };
 
 /* The plain members of an object, as name and value. */
 static void facts_of(taut_page *p, const cJSON *o)
@@ -85,7 +85,7 @@ static void facts_of(taut_page *p, const cJSON *o)
             continue;
         count++;
     }
-    taut_page_facts(p, "the run in numbers", count, (const char *const(*)[2])pair);
+    taut_page_facts(p, "the run in numbers, and what it ran with", count, (const char *const(*)[2])pair);
 }
 
 static void settings(taut_page *p, const char *folder)
@@ -137,10 +137,13 @@ static void show_cards(taut_page *p, const cJSON *summary, cJSON *const *part)
          taut_report_number(summary, "val_loss"));
     if (!isnan(lip)) {
         raise_to(c.word[c.count], lip, 4);
-        c.card[c.count] = (taut_card){ c.word[c.count], "proved Lipschitz constant (l2)" };
+        const char *norm = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(part[CERTIFICATE], "norm"));
+        c.card[c.count] = (taut_card){ c.word[c.count], norm && strcmp(norm, "flat") == 0
+                                                            ? "proved Lipschitz constant (l2)"
+                                                            : "proved Lipschitz constant (largest token)" };
         c.count++;
     }
-    deal(&c, "steepest slope found", "%.4g", taut_report_number(part[NETWORK], "max"));
+    deal(&c, "steepest slope found (l2)", "%.4g", taut_report_number(part[NETWORK], "max"));
     if (part[FORECAST] && !isnan(taut_report_number(part[FORECAST], "moves"))) {
         raise_to(c.word[c.count], taut_report_number(part[FORECAST], "moves"), 4);
         c.card[c.count] = (taut_card){ c.word[c.count], "a forecast moves by at most, proved" };

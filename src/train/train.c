@@ -185,6 +185,9 @@ cJSON *taut_train_summary_json(const taut_train_summary *s)
     cJSON_AddNumberToObject(o, "seconds", s->seconds);
     if (s->best_step) cJSON_AddNumberToObject(o, "best_step", (double)s->best_step);
     cJSON_AddBoolToObject(o, "stopped", s->stopped);
+    cJSON_AddNumberToObject(o, "threads", taut_threads());
+    cJSON_AddStringToObject(o, "blas", taut_blas_version());
+    cJSON_AddStringToObject(o, "compiler", taut_compiler_version());
     return o;
 }
 
