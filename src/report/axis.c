@@ -64,8 +64,9 @@ static int log_ticks(const taut_axis *a, double tick[TAUT_TICKS])
 {
     const double first = ceil(log10(a->lo) - 1e-9), last = floor(log10(a->hi) + 1e-9);
     int count = 0;
-    const double every = ceil((last - first) / 8);
-    for (double e = first; e <= last && count < TAUT_TICKS; e += every) tick[count++] = pow(10, e);
+    const double every = ceil((last - first) / 8); /* 1e3, 1e6, ... and not 1e4, 1e7, ... */
+    for (double e = every * ceil(first / every); e <= last && count < TAUT_TICKS; e += every)
+        tick[count++] = pow(10, e);
     return count;
 }
 
@@ -82,8 +83,17 @@ int taut_axis_ticks(const taut_axis *a, double tick[TAUT_TICKS])
 void taut_axis_word(char word[24], double v)
 {
     snprintf(word, 24, "%.4g", v);
-    char *e = strstr(word, "e+");
+    char *e = strchr(word, 'e');
     if (!e) return;
-    const char *digits = e + 2 + (e[2] == '0'); /* 1e+08 as 1e8 */
-    memmove(e + 1, digits, strlen(digits) + 1);
+    char *to = e + 1 + (e[1] == '-');
+    const char *digits = e + 2 + (e[2] == '0'); /* 1e+08 as 1e8, 1e-06 as 1e-6 */
+    memmove(to, digits, strlen(digits) + 1);
+}
+
+bool taut_axis_room(double *taken, double at, const char *word)
+{
+    const double half = 3.7 * (double)strlen(word); /* of a letter's usual width */
+    if (at - half < *taken) return false;
+    *taken = at + half + 4;
+    return true;
 }

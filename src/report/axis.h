@@ -20,4 +20,7 @@ bool taut_axis_shows(const taut_axis *, double);
 double taut_axis_pixel(const taut_axis *, double);
 int taut_axis_ticks(const taut_axis *, double tick[TAUT_TICKS]);
 void taut_axis_word(char word[24], double); /* 0.25, 10, 1e-6, inf */
+
+/* May a word stand around this pixel, behind what is taken (at first -infinity)?  Then it takes its room. */
+bool taut_axis_room(double *taken, double at, const char *word);
 #endif

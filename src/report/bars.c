@@ -6,7 +6,7 @@
 #include "report/axis.h"
 #include "report/chart.h"
 
-enum { WIDTH = 480, ROW = 22, TOP = 8, BOTTOM = 26, NAMES = 164, NUMBERS = 74, LETTERS = 24 };
+enum { WIDTH = 400, ROW = 22, TOP = 8, BOTTOM = 26, NAMES = 142, NUMBERS = 70, LETTERS = 20 };
 
 static taut_axis across(const taut_bars *b)
 {
@@ -48,7 +48,7 @@ void taut_bars_svg(taut_markup *t, const taut_bars *b)
 {
     const taut_axis x = across(b);
     const int height = TOP + ROW * b->count + BOTTOM;
-    double tick[TAUT_TICKS];
+    double tick[TAUT_TICKS], taken = -INFINITY;
     char word[24];
     taut_markup_add(t,
                     "<svg class=\"chart\" viewBox=\"0 0 %d %d\" role=\"img\" xmlns=\"http://www.w3.org/2000/svg\">\n",
@@ -58,8 +58,9 @@ void taut_bars_svg(taut_markup *t, const taut_bars *b)
         taut_axis_word(word, tick[i]);
         taut_markup_add(t, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>", at, at, TOP,
                         height - BOTTOM);
-        taut_markup_add(t, "<text class=\"tick\" x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text>", at, height - 9,
-                        word);
+        if (taut_axis_room(&taken, at, word))
+            taut_markup_add(t, "<text class=\"tick\" x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text>", at,
+                            height - 9, word);
     }
     for (int i = 0; i < b->count; i++) bar(t, b, &x, i);
     taut_markup_add(t, "</svg>\n");

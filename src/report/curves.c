@@ -44,7 +44,7 @@ static void take_line(curve *list, int *count, const cJSON *line, int lines, boo
             return;
         }
         c->step[c->count] = step;
-        c->value[c->count++] = v->valuedouble;
+        c->value[c->count++] = v->valuedouble * (strcmp(v->string, "val_acc") == 0 ? 100 : 1);
     }
 }
 
@@ -121,7 +121,7 @@ void taut_report_curves(taut_page *p, const char *folder, const char *run)
              "examples it does not see.",
              "loss", loss);
         draw(p, list, count, run, "Accuracy", "The share of right answers on examples it does not learn from.",
-             "accuracy", accuracy);
+             "accuracy, %", accuracy);
         draw(p, list, count, run, "The constant while training",
              "The proved constant of each saved file, the target it may not exceed, and the largest slope seen between "
              "two "

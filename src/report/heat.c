@@ -4,7 +4,7 @@
 #include "report/axis.h"
 #include "report/chart.h"
 
-enum { WIDTH = 480, LEFT = 62, RIGHT = 16, TOP = 8, BOTTOM = 46, TALLEST = 36 };
+enum { WIDTH = 400, LEFT = 62, RIGHT = 16, TOP = 8, BOTTOM = 46, TALLEST = 36 };
 
 static taut_axis shade(const taut_heat *h)
 {

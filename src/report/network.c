@@ -28,7 +28,7 @@ void taut_report_network(taut_page *p, const cJSON *m, const char *run)
     for (int i = 0; i < count; i++) x[i] = i + 1;
     const double ends[] = { 1, count }, line[] = { proved, proved };
     const taut_plot plot = { "inputs, the flattest first",
-                             "slope of the network",
+                             "slope (l2, over everything)",
                              false,
                              proved > 20 * slope[0],
                              { { "found at an input", x, slope, NULL, count, TAUT_DRAW_POINTS },

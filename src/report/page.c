@@ -149,7 +149,7 @@ void taut_page_table(taut_page *p, const char *name, const char *title, const ch
 {
     taut_markup none = { 0 }, table = { 0 };
     taut_table_html(&table, t);
-    figure(p, name, title, about, true, &none, &table);
+    figure(p, name, title, about, t->cols > 5, &none, &table);
 }
 
 taut_status taut_page_end(taut_page *p, const char *path)

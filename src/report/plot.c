@@ -5,7 +5,7 @@
 #include "report/axis.h"
 #include "report/chart.h"
 
-enum { WIDTH = 480, HEIGHT = 290, LEFT = 64, RIGHT = 18, TOP = 12, BOTTOM = 46, KEY = 20 };
+enum { WIDTH = 400, HEIGHT = 270, LEFT = 62, RIGHT = 16, TOP = 12, BOTTOM = 46, KEY = 20, NAMED = 12, LETTERS = 22 };
 
 static void axes(taut_axis *x, taut_axis *y, const taut_plot *p)
 {
@@ -29,15 +29,17 @@ static void axes(taut_axis *x, taut_axis *y, const taut_plot *p)
 
 static void frame(taut_markup *t, const taut_plot *p, const taut_axis *x, const taut_axis *y)
 {
-    double tick[TAUT_TICKS];
+    double tick[TAUT_TICKS], taken = -INFINITY;
     char word[24];
     for (int i = 0, n = taut_axis_ticks(x, tick); i < n; i++) {
         const double at = taut_axis_pixel(x, tick[i]);
         taut_axis_word(word, tick[i]);
         taut_markup_add(t, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>", at, at, TOP,
                         HEIGHT - BOTTOM);
-        taut_markup_add(t, "<text class=\"tick\" x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text>", at,
-                        HEIGHT - BOTTOM + 16, word);
+        const double middle = fmin(at, WIDTH - 4.2 * (double)strlen(word)); /* the last one stays in the picture */
+        if (taut_axis_room(&taken, middle, word))
+            taut_markup_add(t, "<text class=\"tick\" x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text>", middle,
+                            HEIGHT - BOTTOM + 18, word);
     }
     for (int i = 0, n = taut_axis_ticks(y, tick); i < n; i++) {
         const double at = taut_axis_pixel(y, tick[i]);
@@ -91,6 +93,23 @@ static void marks(taut_markup *t, const taut_series *s, int colour, const taut_a
     taut_markup_add(t, "\n");
 }
 
+/* A few points that have names show them, on the side where there is more room; points on top of each other only the first. */
+static void names(taut_markup *t, const taut_series *s, const taut_axis *x, const taut_axis *y)
+{
+    if (s->draw != TAUT_DRAW_POINTS || !s->label || s->count > NAMED) return;
+    for (int i = 0; i < s->count; i++) {
+        const double px = taut_axis_pixel(x, s->x[i]), py = taut_axis_pixel(y, s->y[i]);
+        const bool left = px > (LEFT + WIDTH - RIGHT) / 2.0;
+        bool shown = taut_axis_shows(x, s->x[i]) && taut_axis_shows(y, s->y[i]) && strlen(s->label[i]) <= LETTERS;
+        for (int j = 0; j < i && shown; j++) shown = !(fabs(py - taut_axis_pixel(y, s->y[j])) < 16);
+        if (!shown) continue;
+        taut_markup_add(t, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", px + (left ? -8 : 8),
+                        fmin(fmax(py + 4, TOP + 10), HEIGHT - BOTTOM - 2), left ? "end" : "start");
+        taut_markup_escape(t, s->label[i]);
+        taut_markup_add(t, "</text>\n");
+    }
+}
+
 /* The names of the series in rows below the picture, each with its colour. */
 static int key(taut_markup *t, const taut_plot *p)
 {
@@ -124,6 +143,7 @@ void taut_plot_svg(taut_markup *t, const taut_plot *p)
     for (int s = 0; s < p->count; s++) {
         if (p->series[s].draw != TAUT_DRAW_POINTS) line(&body, &p->series[s], colour_of(p, s), &x, &y);
         marks(&body, &p->series[s], colour_of(p, s), &x, &y);
+        names(&body, &p->series[s], &x, &y);
     }
     const int height = p->count > 1 ? key(&body, p) : HEIGHT;
     taut_markup_add(t,

@@ -48,9 +48,14 @@ static void table(taut_page *p, const cJSON *layers, const char *run)
     if (!c.failed)
         taut_page_table(
             p, name, "The sandwich around the truth",
-            "The steepest slope of each attention layer at one input lies between what a search found and what is "
-            "proved; beside it, what published formulas say (printed: as it stands in the paper, which is not always "
-            "true; a dash: not finite, or not for this attention).",
+            cols > 4
+                ? "The steepest slope of each attention layer at one input lies between what a search found and what "
+                  "is "
+                  "proved; beside it, what published formulas say (printed: as it stands in the paper, which is not "
+                  "always true; a dash: not finite, or not for this attention)."
+                : "The steepest slope of each attention layer at one input lies between what a search found and what "
+                  "is "
+                  "proved; no published formula is about this attention.",
             &(taut_table){ c.count / cols, cols, head, (const char *const *)c.word });
     taut_cells_free(&c);
 }

@@ -46,6 +46,13 @@ static void axes(void)
     char word[24];
     taut_axis_word(word, 1e8);
     CHECK(strcmp(word, "1e8") == 0, "1e8");
+    taut_axis_word(word, 2.5e-6);
+    CHECK(strcmp(word, "2.5e-6") == 0, "2.5e-6");
+    taut_axis_word(word, 1e-300);
+    CHECK(strcmp(word, "1e-300") == 0, "1e-300");
+    double taken = -INFINITY;
+    CHECK(taut_axis_room(&taken, 10, "0.25") && !taut_axis_room(&taken, 30, "0.3") && taut_axis_room(&taken, 60, "0.3"),
+          "a word stands where there is room");
     taut_axis_word(word, 0.25);
     CHECK(strcmp(word, "0.25") == 0, "0.25");
 }
