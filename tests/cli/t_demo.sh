@@ -10,8 +10,10 @@ demo() { # KIND PAGE [FILE]
     check "demo $kind: exit code 0, not $rc: $(tail -n 2 "$tmp/e")" [ $rc = 0 ]
     check "demo $kind: its page" [ -s "$tmp/demo/$page" ]
     sed -n '/^== in short/,$p' "$tmp/o" >"$tmp/short"
-    check "demo $kind: a summary" [ "$(wc -l <"$tmp/short")" -ge 6 ]
-    check "demo $kind: a short one" [ "$(wc -l <"$tmp/short")" -le 16 ]
+    lines=$(sed '/^$/,$d' "$tmp/short" | wc -l)
+    check "demo $kind: a summary of ten lines at most: $lines" [ "$lines" -le 10 ]
+    check "demo $kind: not of fewer than five" [ "$lines" -ge 5 ]
+    check "demo $kind: and where to go next, no longer" [ "$(wc -l <"$tmp/short")" -le 20 ]
     check "demo $kind: it says where the page is" grep -q "$page" "$tmp/short"
     for name in $charts; do check "demo $kind: $name" grep -q "<figure id=\"$name\"" "$tmp/demo/$page"; done
     check "demo $kind: a table behind every chart" [ "$(grep -c '<figure' "$tmp/demo/$page")" -le "$(grep -c '<table' "$tmp/demo/$page")" ]
