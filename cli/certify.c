@@ -1,5 +1,5 @@
 /* Proves a Lipschitz constant of a stored model, shows which layer spends it, certifies predictions, writes the proof. */
-#include "certify/certify.h"
+#include "certify.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,66 +11,9 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/number.h"
-#include "bound/print.h"
-#include "certify/example.h"
-#include "certify/local.h"
-#include "certify/units.h"
 #include "cli.h"
+#include "forecast_noise.h"
 #include "model.h"
-#include "report/waterfall.h"
-
-typedef struct {
-    taut_example *example;
-    taut_local *local; /* with --local */
-    int64_t count;
-    double pair;    /* the largest ratio seen over pairs of inputs */
-    int64_t silent; /* how many have no answer, and why the first has none */
-    const char *why;
-} sample;
-
-enum { FALLS = 1024 };
-
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double margin_of(const sample *s, int64_t i)
-{
-    return s->example[i].predicted >= 0 ? s->example[i].margin : 0; /* no answer is ahead of none */
-}
-static double radius_of(const sample *s, int64_t i) { return s->example[i].radius.v; }
-static double local_lip(const sample *s, int64_t i) { return s->local[i].lip.v; }
-static double local_radius(const sample *s, int64_t i) { return s->local[i].radius.v; }
-
-static double median_of(const sample *s, double (*number)(const sample *, int64_t))
-{
-    double *m = malloc((size_t)(s->count + 1) * sizeof *m);
-    if (!m || s->count == 0) {
-        free(m);
-        return NAN;
-    }
-    for (int64_t i = 0; i < s->count; i++) m[i] = number(s, i);
-    qsort(m, (size_t)s->count, sizeof *m, by_size);
-    const double middle = m[s->count / 2];
-    free(m);
-    return middle;
-}
-
-static double median_margin(const sample *s) { return median_of(s, margin_of); }
-static double median_radius(const sample *s) { return median_of(s, radius_of); }
-
-/* How many predictions are right and stand against every change smaller than r. */
-static double certified_accuracy(const sample *s, double r)
-{
-    int64_t good = 0;
-    for (int64_t i = 0; i < s->count; i++) {
-        const taut_example *e = &s->example[i];
-        good += e->predicted == e->target && (r == 0 || e->radius.v >= r);
-    }
-    return (double)good / (double)s->count;
-}
 
 /* Two inputs in turn, so that the one before is still there to make a pair. */
 typedef struct {
@@ -103,7 +46,8 @@ static void drop_inputs(inputs *in)
 }
 
 /* Examples spread over the validation split, each judged by its last question; the first two dozen make the pairs. */
-static taut_status try_examples(taut_certificate *c, const taut_source *data, int64_t wanted, bool local, sample *out)
+static taut_status try_examples(taut_certificate *c, const taut_source *data, int64_t wanted, bool local,
+                                certify_sample *out)
 {
     const taut_task *k = &data->task;
     const int64_t all = taut_source_count(data, TAUT_VALID) - (k->tokens > 0); /* the last window may be partial */
@@ -142,136 +86,6 @@ static taut_status try_examples(taut_certificate *c, const taut_source *data, in
     return s;
 }
 
-static void print_falls(const taut_certificate *c)
-{
-    static taut_fall rows[FALLS];
-    const int all = taut_waterfall(rows, FALLS, cJSON_GetObjectItem(c->json, "proof")),
-              count = all < FALLS ? all : FALLS;
-    taut_up product = { 1 };
-    char lip[32], so_far[32], out[32];
-    printf("  %-26s %-10s %12s %12s %12s\n", "layer", "rule", "times", "so far", "tokens within");
-    for (int i = 0; i < count; i++) {
-        product = up_mul(product, (taut_up){ rows[i].lip });
-        printf("  %-26s %-10s %12s %12s %12s\n", rows[i].path, rows[i].rule, up_text(lip, (taut_up){ rows[i].lip }),
-               up_text(so_far, product), up_text(out, (taut_up){ rows[i].out }));
-    }
-}
-
-static void print_vacuity(const taut_certificate *c, const sample *s)
-{
-    char lip[32];
-    printf("how empty is it?  pairs of inputs move the logits by up to %.3g a unit, the bound allows %s", s->pair,
-           up_text(lip, c->lip));
-    if (s->pair > 0 && isfinite(c->lip.v)) printf(" (%.3g times as much)", c->lip.v / s->pair);
-    printf(";\n  the median margin is %.3g, the median certified radius %.3g, the longest input %.3g\n",
-           median_margin(s), median_radius(s), taut_model_reach(c->model).v);
-}
-
-static void print_why_not(const taut_certificate *c)
-{
-    const taut_model_spec *s = &c->model->spec;
-    if (isfinite(c->lip.v)) return;
-    if (!taut_model_finite(c->model))
-        printf("  no finite constant: a weight is NaN or infinite\n");
-    else if (s->norm_eps == 0 && (s->norm == TAUT_NORM_LAYER || s->norm == TAUT_NORM_RMS))
-        printf("  no finite constant: model.norm_eps = 0, and such a norm layer is arbitrarily steep near a constant "
-               "token\n");
-    else
-        printf("  no finite constant: the rows with inf above say where\n");
-}
-
-static void print_units(const taut_certificate *c)
-{
-    taut_unit unit[TAUT_UNITS];
-    char lip[32], factor[32];
-    taut_units(unit, c);
-    printf("the same constant in other units (--norm proves its own, usually smaller):\n");
-    for (int i = 0; i < TAUT_UNITS; i++)
-        printf("  norm %-6s %-4s %12s  times %-10s %s\n", unit[i].norm == TAUT_NORM_FLAT ? "flat" : "tokens",
-               unit[i].rms ? "RMS" : "l2", up_text(lip, unit[i].lip), up_text(factor, unit[i].factor), unit[i].reason);
-}
-
-/* What holds near each example. */
-static void print_local(const taut_certificate *c, const sample *s)
-{
-    char lip[32], all[32];
-    printf("around each example, moved by up to %g: %s-Lipschitz in the median (everywhere: %s), median certified "
-           "radius %.3g\n",
-           c->room.v, up_text(lip, (taut_up){ median_of(s, local_lip) }), up_text(all, c->lip),
-           median_of(s, local_radius));
-}
-
-static void print_human(const taut_certificate *c, const sample *s, const double *radii, int count, bool units)
-{
-    char lip[32], rms[32], reach[32], defect[32];
-    const bool series = c->model->spec.arch == TAUT_ARCH_FORECASTER;
-    print_falls(c);
-    printf("proved: %s-Lipschitz from %s, norm %s, l2 (%s in RMS units)\n", up_text(lip, c->lip),
-           c->model->embed.rows ? "embeddings to logits"
-           : series             ? "rows to forecasts"
-                                : "pixels to logits",
-           c->norm == TAUT_NORM_FLAT ? "flat" : "tokens", up_text(rms, up_model_rms(c->model, c->lip)));
-    printf("  for %lld tokens, each within %s of the origin", (long long)c->tokens, up_text(reach, c->reach));
-    if (c->room.v > 0) printf(": inputs moved by up to %g (--radius 0: none is)", c->room.v);
-    printf("\n");
-    if (c->defect.v > 0 && isfinite(c->lip.v))
-        printf("  of the exact network; one whose proximal steps reach their tolerance adds %s to a pair's distance\n",
-               up_text(defect, c->defect));
-    if (units) print_units(c);
-    print_why_not(c);
-    if (series) printf("  a row may be anything: taut eval --noise R proves it for the rows that there are\n");
-    if (s->count == 0) return;
-    if (s->silent < s->count) print_vacuity(c, s);
-    if (s->silent)
-        printf("no answer to %lld of %lld examples, which count as wrong: %s\n", (long long)s->silent,
-               (long long)s->count, s->why);
-    if (s->local) print_local(c, s);
-    for (int i = 0; i < (c->room.v > 0 ? count : 1); i++)
-        printf("%s %-10g %6.2f %%  of %lld examples\n",
-               radii[i] == 0 ? "accuracy, nothing moved  " : "certified, moved less than", radii[i],
-               100 * certified_accuracy(s, radii[i]), (long long)s->count);
-}
-
-static int print_json(const taut_certificate *c, const sample *s, const double *radii, int count)
-{
-    cJSON *o = cJSON_Duplicate(c->json, true);
-    cJSON *list = cJSON_AddArrayToObject(o, "certified_accuracy");
-    cJSON_AddItemToObject(o, "lip_rms", up_json(up_model_rms(c->model, c->lip)));
-    for (int i = 0; s->count && i < count; i++) {
-        cJSON *row = cJSON_CreateObject();
-        cJSON_AddNumberToObject(row, "radius", radii[i]);
-        cJSON_AddNumberToObject(row, "accuracy", certified_accuracy(s, radii[i]));
-        cJSON_AddItemToArray(list, row);
-    }
-    taut_unit unit[TAUT_UNITS];
-    cJSON *units = cJSON_AddArrayToObject(o, "units");
-    taut_units(unit, c);
-    for (int i = 0; i < TAUT_UNITS; i++) {
-        cJSON *row = cJSON_CreateObject();
-        cJSON_AddStringToObject(row, "norm", unit[i].norm == TAUT_NORM_FLAT ? "flat" : "tokens");
-        cJSON_AddStringToObject(row, "unit", unit[i].rms ? "rms" : "l2");
-        cJSON_AddItemToObject(row, "factor", up_json(unit[i].factor));
-        cJSON_AddItemToObject(row, "lip", up_json(unit[i].lip));
-        cJSON_AddItemToArray(units, row);
-    }
-    cJSON *near = s->local ? cJSON_AddArrayToObject(o, "local") : NULL;
-    for (int64_t i = 0; near && i < s->count; i++) {
-        cJSON *row = cJSON_CreateObject();
-        cJSON_AddItemToObject(row, "lip", up_json(s->local[i].lip));
-        cJSON_AddNumberToObject(row, "radius", s->local[i].radius.v);
-        cJSON_AddItemToArray(near, row);
-    }
-    if (s->silent) {
-        cJSON_AddNumberToObject(o, "abstained", (double)s->silent);
-        cJSON_AddStringToObject(o, "why", s->why);
-    }
-    if (s->count) {
-        cJSON_AddNumberToObject(o, "pair_ratio", s->pair);
-        cJSON_AddNumberToObject(o, "median_margin", median_margin(s));
-    }
-    return cli_json(o);
-}
-
 static bool same_file(const char *a, const char *b)
 {
     struct stat x, y;
@@ -286,16 +100,28 @@ static taut_status save(const taut_certificate *c, const char *path)
     return s;
 }
 
-/* The data named by --data, or what the model was trained on. */
-static taut_status open_data(taut_source **data, const cli_args *a, const char *path)
+/* The data named by --data, or what the model was trained on; *rows: how long the rows of a forecaster's inputs may be. */
+static taut_status open_data(taut_source **data, double *rows, const cli_args *a, const char *path, int64_t wanted)
 {
     cli_model m;
+    const char *given = cli_text(a, "--rows", NULL);
+    taut_up longest = UP_NONE;
     taut_status s = cli_model_open(&m, path, taut_kernels_find("ref"), 0);
     if (s) return s;
-    if (m.model->spec.arch == TAUT_ARCH_FORECASTER)
+    const bool series = m.model->spec.arch == TAUT_ARCH_FORECASTER;
+    *rows = INFINITY;
+    if (!series && given) s = taut_fail(TAUT_BAD_CONFIG, "--rows is for forecasters");
+    if (series && wanted)
         s = taut_fail(TAUT_BAD_CONFIG, "%s is a forecaster: certified are predictions of classes and next tokens",
                       path);
-    if (!s) s = cli_model_source(data, &m, cli_text(a, "--data", NULL));
+    if (!s && m.model->spec.arch == TAUT_ARCH_ENCODER && wanted)
+        s = taut_fail(TAUT_BAD_CONFIG, "examples are next-token predictions; %s is an encoder", path);
+    if (!s && given && strcmp(given, "inf") != 0)
+        *rows = cli_real(a, "--rows", 0, 0, 1e300);
+    else if (!s && (wanted || (series && !given)))
+        s = cli_model_source(data, &m, cli_text(a, "--data", NULL));
+    if (!s && series && *data) s = forecast_longest(&longest, *data, TAUT_TRAIN, TAUT_TEST);
+    if (!s && series && *data) *rows = longest.v;
     cli_model_close(&m);
     return s;
 }
@@ -317,20 +143,24 @@ static int run(const cli_args *a)
     }
     taut_certificate c;
     taut_source *data = NULL;
-    sample s = { 0 };
-    taut_status status = taut_certify(&c, path, strcmp(norm, "flat") == 0 ? TAUT_NORM_FLAT : TAUT_NORM_TOKENS, room);
-    if (!status && wanted && c.model->spec.arch == TAUT_ARCH_ENCODER)
-        status = taut_fail(TAUT_BAD_CONFIG, "examples are next-token predictions; %s is an encoder", a->operand[0]);
-    if (!status && wanted) status = open_data(&data, a, path);
+    certify_sample s = { 0 };
+    double rows;
+    taut_status status = open_data(&data, &rows, a, path, wanted);
+    if (status) {
+        free(path);
+        taut_source_free(data);
+        return cli_fail(a);
+    }
+    status = taut_certify_rows(&c, path, strcmp(norm, "flat") == 0 ? TAUT_NORM_FLAT : TAUT_NORM_TOKENS, room, rows);
     if (!status && wanted) status = try_examples(&c, data, wanted, cli_flag(a, "--local"), &s);
     if (!status && out) status = save(&c, out);
     int code = EXIT_DONE;
     if (status)
         code = cli_fail(a);
     else if (cli_flag(a, "--json"))
-        code = print_json(&c, &s, radii, 5);
+        code = certify_print_json(&c, &s, radii, 5);
     else
-        print_human(&c, &s, radii, 5, cli_flag(a, "--units"));
+        certify_print(&c, &s, radii, 5, cli_flag(a, "--units"));
     taut_source_free(data);
     free(s.example);
     free(s.local);
@@ -342,7 +172,8 @@ static int run(const cli_args *a)
 static const cli_option options[] = {
     { "--norm", "N", "tokens (largest token moves, the default) or flat (l2 over everything)" },
     { "--radius", "R", "prove it also for inputs moved by up to R (default 1 with examples, else 0)" },
-    { "--data", "NAME", "another text, or other images, than it was trained on" },
+    { "--data", "NAME", "another text, other images or another series than it was trained on" },
+    { "--rows", "R", "of a forecaster: for rows up to R long, or inf for any (default: the longest row of its data)" },
     { "--n-ex", "N", "certify N predictions on the validation split" },
     { "--units", NULL, "the constant also in RMS units and in the other norm, with the factors between them" },
     { "--local", NULL,

@@ -12,7 +12,10 @@ typedef struct {
     taut_up slack; /* how much of `found` may be rounding */
 } forecast_noise;
 
-/* For every window of the split, in real arithmetic on the stored weights; and `found` beside it. */
+/* The longest row of all windows of the splits `from` to `to`. */
+taut_status forecast_longest(taut_up *, const taut_source *, taut_split from, taut_split to) TAUT_MUST_USE;
+/* For every window of the split, by the certificate for rows no longer than theirs (taut certify --rows); and `found`
+ * beside it. */
 taut_status forecast_noise_prove(forecast_noise *, const char *model, const taut_source *, taut_split) TAUT_MUST_USE;
 /* What was found contradicts what was proved. */
 bool forecast_noise_beaten(const forecast_noise *);

@@ -17,6 +17,7 @@ static cJSON *describe(const taut_certificate *c, cJSON *proof, const char *sha,
     cJSON_AddStringToObject(o, "norm", c->norm == TAUT_NORM_FLAT ? "flat" : "tokens");
     cJSON_AddNumberToObject(o, "tokens", (double)c->tokens);
     cJSON_AddItemToObject(o, "room", up_json(c->room));
+    if (c->model->spec.ahead) cJSON_AddItemToObject(o, "rows", up_json(c->rows));
     cJSON_AddItemToObject(o, "reach", up_json(c->reach));
     cJSON_AddItemToObject(o, "lip", up_json(c->lip));
     if (c->defect.v > 0 && isfinite(c->lip.v)) cJSON_AddItemToObject(o, "defect", up_json(c->defect));
@@ -36,6 +37,7 @@ static taut_status prove(taut_certificate *c, const char *sha, uint64_t bytes)
     taut_ledger *l = ledger_create();
     if (!l) return taut_no_memory("the proof");
     taut_region in = taut_model_region(c->model, c->norm, c->room);
+    if (c->model->spec.ahead) in.size = up_mul(up_add(c->rows, c->room), (taut_up){ 1 + 1e-9 });
     c->reach = in.size;
     in.ledger = l;
     const taut_bound b = taut_bound_of(c->model->root, in);
@@ -53,15 +55,25 @@ static taut_status prove(taut_certificate *c, const char *sha, uint64_t bytes)
 
 taut_status taut_certify(taut_certificate *c, const char *path, taut_norm norm, double room)
 {
+    return taut_certify_rows(c, path, norm, room, INFINITY);
+}
+
+taut_status taut_certify_rows(taut_certificate *c, const char *path, taut_norm norm, double room, double rows)
+{
     char sha[65];
     uint64_t bytes;
-    *c = (taut_certificate){ .norm = norm, .room = { room } };
+    *c = (taut_certificate){ .norm = norm, .room = { room }, .rows = { rows } };
     if (!(room >= 0)) return taut_fail(TAUT_BAD_CONFIG, "room must be a number from 0 up");
+    if (!(rows >= 0)) return taut_fail(TAUT_BAD_CONFIG, "rows must be a number from 0 up");
     if (!arithmetic_is_ieee())
         return taut_fail(TAUT_DEVICE, "this machine rounds or flushes numbers in a way that proofs do not cover");
     taut_status s = taut_sha256_file(sha, &bytes, path);
     if (!s) s = taut_model_open(&c->model, path, taut_kernels_find("ref"), false);
     if (s) return s;
+    if (isfinite(rows) && !c->model->spec.ahead) {
+        taut_certificate_free(c);
+        return taut_fail(TAUT_BAD_CONFIG, "%s is no forecaster: its inputs are as long as they are", path);
+    }
     c->tokens = c->model->in.t;
     s = prove(c, sha, bytes);
     if (s) taut_certificate_free(c);

@@ -12,6 +12,7 @@ typedef struct {
     taut_norm norm;
     int64_t tokens;      /* sequence length the constant is for; in norm tokens it does not matter */
     taut_up room, reach; /* inputs (embeddings, pixels in [0, 1]) moved by up to room: no token is longer than reach */
+    taut_up rows;        /* of a forecaster: no row of an input is longer before it is moved; +inf: any may come */
     taut_up lip, body;   /* input to logits; input to the last features */
     taut_up round;       /* how far a logit computed on the ref kernels is from the real one */
     taut_up defect;      /* what stopping at a tolerance adds to |f(x) - f(x')|; 0 without proximal layers */
@@ -20,5 +21,8 @@ typedef struct {
 
 /* room 0 covers the embeddings themselves.  A constant that is not finite is an answer, not an error. */
 taut_status taut_certify(taut_certificate *, const char *path, taut_norm, double room) TAUT_MUST_USE;
+/* Of a forecaster, for inputs whose rows (standardised values, time features) are at most `rows` long, l2; rows = INFINITY:
+ * any, as above. */
+taut_status taut_certify_rows(taut_certificate *, const char *path, taut_norm, double room, double rows) TAUT_MUST_USE;
 void taut_certificate_free(taut_certificate *);
 #endif

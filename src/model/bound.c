@@ -17,7 +17,9 @@ taut_region taut_model_region(const taut_model *m, taut_norm norm, taut_up room)
 {
     const taut_up size = up_mul(up_add(taut_model_reach(m), room),
                                 (taut_up){ 1 + 1e-9 }); /* as ledger.h says of numbers */
-    return (taut_region){ .norm = norm, .tokens = m->in.t, .size = size, .unit = m->embed.rows == 0, .moved = room };
+    return (taut_region){
+        .norm = norm, .tokens = m->in.t, .size = size, .unit = m->embed.rows == 0 && !m->spec.ahead, .moved = room
+    };
 }
 
 taut_up up_model_rms(const taut_model *m, taut_up lip)

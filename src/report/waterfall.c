@@ -51,15 +51,21 @@ static void add(list *l, const char *path, const cJSON *node)
 
 static void walk(list *l, const char *path, const cJSON *node)
 {
-    const cJSON *child;
-    if (strcmp(text(node, "rule"), "sequence") != 0) {
+    const cJSON *child, *steepest = NULL;
+    const bool parts = strcmp(text(node, "rule"), "parts") == 0; /* side by side: the steeper one is what counts */
+    if (strcmp(text(node, "rule"), "sequence") != 0 && !parts) {
         add(l, path, node);
         return;
     }
     cJSON_ArrayForEach(child, cJSON_GetObjectItemCaseSensitive(node, "of"))
     {
+        if (!steepest || number(child, "lip") > number(steepest, "lip")) steepest = child;
+    }
+    cJSON_ArrayForEach(child, cJSON_GetObjectItemCaseSensitive(node, "of"))
+    {
         char inner[96];
         const char *name = text(child, "name");
+        if (parts && child != steepest) continue;
         snprintf(inner, sizeof inner, "%s%s%s", path, *path && *name ? "." : "", name);
         walk(l, inner, child);
     }

@@ -49,6 +49,33 @@ done
 check "certifies" "$TAUT" certify "$run-cap" --out "$tmp/c.json"
 cp "$tmp/check.log" "$tmp/certify.txt"
 check "and says what it is about" grep -q "rows to forecasts" "$tmp/certify.txt"
+check "layer by layer" grep -q "^  embed\.[a-z]*\.value  *linear" "$tmp/certify.txt"
+same() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a > 0 && a - b <= 1e-12 * b && b - a <= 1e-12 * b) }'; }
+for split in "" --test; do # one source: what eval proves is the certificate for the rows that it has
+    # shellcheck disable=SC2086
+    check "noise $split" "$TAUT" eval "$run-cap" $split --windows 2 --noise 0.25 --json
+    cp "$tmp/check.log" "$tmp/noise.json"
+    check "the certificate $split" "$TAUT" certify "$run-cap" --rows "$(json_get "$tmp/noise.json" reach)" --radius 0.25 --json
+    cp "$tmp/check.log" "$tmp/rows.json"
+    check "they agree $split" same "$(json_get "$tmp/noise.json" moves)" "$(awk -v l="$(json_get "$tmp/rows.json" lip)" 'BEGIN { printf "%.17g", 0.25 * l }')"
+done
+check "in norm flat" "$TAUT" certify "$run-cap" --norm flat --json
+cp "$tmp/check.log" "$tmp/flat.json"
+check "finite: $(json_get "$tmp/flat.json" lip)" less "$(json_get "$tmp/flat.json" lip)" 1e9
+check "known rows stand twice in an input" same "$(json_get "$tmp/flat.json" lip_series)" \
+    "$(awk -v l="$(json_get "$tmp/flat.json" lip)" 'BEGIN { printf "%.17g", sqrt(2) * l }')"
+check "rows of any length" "$TAUT" certify "$run-cap" --rows inf
+cp "$tmp/check.log" "$tmp/certify.txt"
+check "softmax has no constant for them" grep -q "no finite constant for rows of any length" "$tmp/certify.txt"
+check "clusters" "$TAUT" certify "$tmp/run-clustered"
+cp "$tmp/check.log" "$tmp/certify.txt"
+check "say why they have none" grep -q "no finite constant: a key that changes its cluster" "$tmp/certify.txt"
+refuse "rows below 0" "rows" "$TAUT" certify "$run-cap" --rows -1
+refuse "rows that are no number" "rows" "$TAUT" certify "$run-cap" --rows many
+refuse "examples of a forecaster" "is a forecaster" "$TAUT" certify "$run-cap" --n-ex 2
+# shellcheck disable=SC2086
+check "a gpt" "$TAUT" train $small --out "$tmp/gpt"
+refuse "has no rows" "for forecasters" "$TAUT" certify "$tmp/gpt" --rows 1
 check "clusters have no bound" "$TAUT" eval "$tmp/run-clustered" --windows 2 --noise 0.01 --json
 cp "$tmp/check.log" "$tmp/noise.json"
 check "and say so" [ "$(json_get "$tmp/noise.json" moves)" = inf ]
