@@ -25,6 +25,7 @@ typedef struct {
 
 typedef struct {
     int64_t i, j, rows, cols; /* first query, first key, how many of each */
+    int64_t stride;           /* from one row of scores to the next */
     bool whole;               /* nothing is masked */
     int64_t seen[2 * ATT_ROWS];
 } att_tile;
@@ -50,7 +51,7 @@ static inline int64_t att_visible(const att_head *g, int64_t i)
 
 static inline att_tile att_tile_at(const att_head *g, int64_t i, int64_t j)
 {
-    att_tile t = { .i = i, .j = j, .rows = cpu_min(ATT_ROWS, g->a->tq - i) };
+    att_tile t = { .i = i, .j = j, .rows = cpu_min(ATT_ROWS, g->a->tq - i), .stride = ATT_COLS };
     t.cols = cpu_min(ATT_COLS, att_visible(g, i + t.rows - 1) - j);
     for (int64_t r = 0; r < t.rows; r++) {
         const int64_t seen = cpu_min(t.cols, att_visible(g, i + r) - j);
@@ -74,7 +75,7 @@ static inline void att_scores(float *s, const float *x, int64_t x_stride, const 
                               const att_tile *t, float alpha, float beta)
 {
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)t->rows, (int)t->cols, (int)g->a->dh, alpha, x,
-                (int)x_stride, y, (int)g->width, beta, s, ATT_COLS);
+                (int)x_stride, y, (int)g->width, beta, s, (int)t->stride);
 }
 
 static inline void att_alibi(float *s, const att_head *g, const att_tile *t)
@@ -82,7 +83,7 @@ static inline void att_alibi(float *s, const att_head *g, const att_tile *t)
     if (!g->a->alibi) return;
     for (int64_t r = 0; r < t->rows; r++) {
         const int32_t own = (int32_t)(t->i + r + g->a->tk - g->a->tq - t->j);
-        float *row = s + r * ATT_COLS;
+        float *row = s + r * t->stride;
         for (int32_t c = 0; c < (int32_t)t->seen[r]; c++) row[c] -= g->slope * fabsf((float)(own - c));
     }
 }
@@ -110,7 +111,7 @@ static inline void att_times(float *out, int64_t stride, const float *p, const f
         const int64_t cols = safe ? t->cols : t->seen[r];
         if (cols > 0)
             cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)step, (int)dh, (int)cols, alpha,
-                        p + r * ATT_COLS, ATT_COLS, x, (int)g->width, 1.0f, out + r * stride, (int)stride);
+                        p + r * t->stride, (int)t->stride, x, (int)g->width, 1.0f, out + r * stride, (int)stride);
     }
 }
 
@@ -124,8 +125,8 @@ static inline void att_trans_times(float *out, const float *p, const float *x, c
     for (int64_t r = 0; r < t->rows; r += step) {
         const int64_t cols = safe ? t->cols : t->seen[r];
         if (cols > 0)
-            cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)cols, (int)dh, (int)step, alpha, p + r * ATT_COLS,
-                        ATT_COLS, x + r * g->width, (int)g->width, 1.0f, out, (int)g->width);
+            cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)cols, (int)dh, (int)step, alpha,
+                        p + r * t->stride, (int)t->stride, x + r * g->width, (int)g->width, 1.0f, out, (int)g->width);
     }
 }
 

@@ -1,124 +1,109 @@
-/* Softmax attention, jvp in one pass.  With T_ij = scale (tq_i.k_j + q_i.tk_j):
- *     to_i = sum_j P_ij (tv_j + (T_ij - c_i) v_j) - (sum_j P_ij (T_ij - c_i)) o_i      for any number c_i.
- * The textbook takes c_i = 0 and cancels when a row saturates.  Here c_i is T at the largest logit met so
- * far, which costs nothing and makes the terms of a saturated row small one by one.
+/* Softmax attention, jvp.  With T_ij = scale (tq_i.k_j + q_i.tk_j):
+ *     to_i = sum_j P_ij tv_j + sum_j P_ij (T_ij - c_i - m_i) v_j,   m_i = sum_j P_ij (T_ij - c_i)      for any number c_i.
+ * The textbook takes c_i = 0 and cancels when a row saturates.  Here c_i is T at the largest logit, which makes the terms
+ * of a saturated row small one by one.
  *
- * Kept of every query: max m, sum l, c, e = sum p (T-c), a = sum p v, b = sum p (tv + (T-c) v).  When m
- * moves, all sums are scaled; when c moves by s, e loses s l and b loses s a.
+ * A block of queries has its rows of S and T whole in scratch, O(tk) memory a thread: m_i is then known before v is met,
+ * which saves the product P v that an online softmax would need to subtract m_i o_i at the end.
  * Masking and poison as in attention.c, with tq, tk, tv beside q, k, v.
  * Error     with u = 2^-24, E as in attention.c, F = (2 dh + 6) u scale (|tq|.|k| + |q|.|tk|) the worst error
  *           of T, V = max |v|, W = max |tv|, D = max |T| over what the query sees:
  *           |to - exact| <= (2 E + (700 + tk/64) u) (W + 4 D V) + 2 F V. */
 #include "kernels/cpu/attention.h"
 
-/* t lies right below s, b right below a, tq below q in qs, so that one product serves both. */
+/* t lies right below s, tq below q in qs, so that one product serves both. */
 typedef struct {
-    float *s, *t, *a, *b, *qs, *max, *centre;
-    double *sum, *tilt;
+    float *s, *t, *qs;
+    int64_t stride; /* from one row of s or t to the next */
 } state;
 typedef struct {
     const float *tq, *tk, *tv, *q, *k, *v;
 } inputs;
 
-/* Brings the sums of row r to a new maximum and a new centre. */
-static void move(const state *w, int64_t r, int64_t dh, float now, float base, float centre)
+/* s becomes exp(s - base), t becomes t - centre, over a tile's part of a row; answers sum and tilt, the sum of their products. */
+static void row_part(float *s, float *t, int64_t seen, int64_t cols, float base, float centre, double *sum,
+                     double *tilt)
 {
-    const float shrink = vm_exp(w->max[r] - base), shift = centre - w->centre[r];
-    float *a = w->a + r * dh, *b = w->b + r * dh;
-    for (int64_t c = 0; c < dh; c++) {
-        a[c] *= shrink;
-        b[c] = b[c] * shrink - shift * a[c];
-    }
-    w->sum[r] *= (double)shrink;
-    w->tilt[r] = w->tilt[r] * (double)shrink - (double)shift * w->sum[r];
-    w->max[r] = now;
-    w->centre[r] = centre;
-}
-
-/* One row meets one tile: s becomes p = exp(s - max), t becomes p (t - centre). */
-static void row_step(const state *w, int64_t r, int64_t seen, int64_t cols, int64_t dh)
-{
-    float *s = w->s + r * ATT_COLS, *t = w->t + r * ATT_COLS;
-    const float top = vm_max(s, seen), now = top > w->max[r] ? top : w->max[r];
-    const float base = now == -INFINITY ? 0.0f : now;
-    if (now != w->max[r]) {
-        int64_t at = 0;
-        while (at + 1 < seen && s[at] != top) at++; /* NaN is nowhere */
-        move(w, r, dh, now, base, t[at]);
-    }
-    const float centre = w->centre[r], add = att_exp(s, seen, cols, base);
-    float tilt = 0;
-#pragma omp simd reduction(+ : tilt)
+    float part = 0;
+    *sum += (double)att_exp(s, seen, cols, base);
+#pragma omp simd reduction(+ : part)
     for (int64_t c = 0; c < seen; c++) {
-        t[c] = s[c] * (t[c] - centre);
-        tilt += t[c];
+        t[c] -= centre;
+        part += s[c] * t[c];
     }
-    for (int64_t c = seen; c < cols; c++) t[c] = 0;
-    w->sum[r] += (double)add;
-    w->tilt[r] += (double)tilt;
+    *tilt += (double)part;
 }
 
-static void finish(float *to, const state *w, const att_head *g, int64_t i, int64_t rows)
+/* A whole row: s becomes P, t becomes P (T - centre - mean), zeros after what the query sees. */
+static void row_slope(float *s, float *t, int64_t seen, int64_t end)
 {
-    const int64_t dh = g->a->dh;
-    for (int64_t r = 0; r < rows; r++) {
-        const bool blind = att_visible(g, i + r) == 0;
-        const float scale = blind ? 0.0f : (float)(1 / w->sum[r]);
-        const float tilt = blind ? 0.0f : (float)(w->tilt[r] / w->sum[r]);
-        for (int64_t c = 0; c < dh; c++) to[r * g->width + c] = (w->b[r * dh + c] - tilt * w->a[r * dh + c]) * scale;
+    const float top = vm_max(s, seen), base = top == -INFINITY ? 0.0f : top;
+    double sum = 0, tilt = 0;
+    int64_t at = 0;
+    while (at + 1 < seen && s[at] != top) at++; /* NaN is nowhere */
+    const float centre = seen > 0 ? t[at] : 0.0f;
+    for (int64_t j = 0; j < end; j += ATT_COLS) {
+        const int64_t cols = cpu_min(ATT_COLS, end - j), here = cpu_min(cols, seen - j);
+        row_part(s + j, t + j, here < 0 ? 0 : here, cols, base, centre, &sum, &tilt);
     }
+    const float scale = (float)(1 / sum), mean = (float)(tilt / sum);
+#pragma omp simd
+    for (int64_t c = 0; c < seen; c++) {
+        s[c] *= scale;
+        t[c] = s[c] * (t[c] - mean);
+    }
+    for (int64_t c = seen; c < end; c++) t[c] = 0;
 }
 
-/* The state of `rows` queries that have met no key; q and tq come in. */
-static state begin(const state *whole, const inputs *x, const att_head *g, int64_t qi, int64_t rows)
+/* q and tq of `rows` queries come in, their results are zeros. */
+static void begin(float *to, const state *w, const inputs *x, const att_head *g, int64_t qi, int64_t rows)
 {
-    const int64_t dh = g->a->dh;
-    state w = *whole;
-    w.t = w.s + rows * ATT_COLS;
-    w.b = w.a + rows * dh;
-    memset(w.a, 0, (size_t)(2 * rows * dh) * sizeof(float));
+    const size_t bytes = (size_t)g->a->dh * sizeof(float);
     for (int64_t r = 0; r < rows; r++) {
-        w.max[r] = -INFINITY;
-        w.sum[r] = w.tilt[r] = w.centre[r] = 0;
-        memcpy(w.qs + r * dh, x->q + qi + r * g->width, (size_t)dh * sizeof(float));
-        memcpy(w.qs + (rows + r) * dh, x->tq + qi + r * g->width, (size_t)dh * sizeof(float));
+        memcpy(w->qs + r * g->a->dh, x->q + qi + r * g->width, bytes);
+        memcpy(w->qs + (rows + r) * g->a->dh, x->tq + qi + r * g->width, bytes);
+        memset(to + qi + r * g->width, 0, bytes);
     }
-    return w;
 }
 
-static void jvp_rows(float *to, const inputs *x, const att_head *g, int64_t i, const state *whole)
+static void jvp_rows(float *to, const inputs *x, const att_head *g, int64_t i, const state *w)
 {
     const int64_t dh = g->a->dh, rows = cpu_min(ATT_ROWS, g->a->tq - i), end = att_visible(g, i + rows - 1);
     const int64_t qi = g->q_at + i * g->width;
     const float scale = (float)g->a->scale;
-    const state w = begin(whole, x, g, qi, rows);
+    float *s = w->s, *t = s + rows * w->stride;
+    begin(to, w, x, g, qi, rows);
     for (int64_t j = 0; j < end; j += ATT_COLS) {
-        const att_tile t = att_tile_at(g, i, j), two = att_tile_twice(&t);
         const int64_t kj = g->k_at + j * g->width;
-        att_scores(w.s, w.qs, dh, x->k + kj, g, &two, scale, 0);
-        att_scores(w.t, w.qs, dh, x->tk + kj, g, &t, scale, 1);
-        att_alibi(w.s, g, &t);
-        for (int64_t r = 0; r < rows; r++) row_step(&w, r, t.seen[r], t.cols, dh);
-        att_times(w.a, dh, w.s, x->v + kj, g, &two, 1.0f);
-        att_times(w.b, dh, w.s, x->tv + kj, g, &t, 1.0f);
+        att_tile one = att_tile_at(g, i, j);
+        one.stride = w->stride;
+        const att_tile two = att_tile_twice(&one);
+        att_scores(s + j, w->qs, dh, x->k + kj, g, &two, scale, 0);
+        att_scores(t + j, w->qs, dh, x->tk + kj, g, &one, scale, 1);
+        att_alibi(s + j, g, &one);
     }
-    finish(to + qi, &w, g, i, rows);
+    for (int64_t r = 0; r < rows; r++)
+        row_slope(s + r * w->stride, t + r * w->stride, cpu_min(end, att_visible(g, i + r)), end);
+    for (int64_t j = 0; j < end; j += ATT_COLS) {
+        const int64_t kj = g->k_at + j * g->width;
+        att_tile one = att_tile_at(g, i, j);
+        one.stride = w->stride;
+        att_times(to + qi, g->width, s + j, x->tv + kj, g, &one, 1.0f);
+        att_times(to + qi, g->width, t + j, x->v + kj, g, &one, 1.0f);
+    }
 }
 
 void CPU(attention_jvp)(taut_real *to, const taut_real *tq, const taut_real *tk, const taut_real *tv,
                         const taut_real *q, const taut_real *k, const taut_real *v, const taut_attn *a)
 {
     const int64_t tiles = (a->tq + ATT_ROWS - 1) / ATT_ROWS, tasks = a->n * a->heads * tiles;
+    const int64_t rows = cpu_min(ATT_ROWS, a->tq), stride = (a->tk + 15) / 16 * 16;
     const inputs x = { (const float *)tq, (const float *)tk, (const float *)tv,
                        (const float *)q,  (const float *)k,  (const float *)v };
 #pragma omp parallel if (tasks > 1)
     {
-        float *scratch = att_scratch(2 * ATT_ROWS * (ATT_COLS + 2 * a->dh + 1));
-        double sum[ATT_ROWS], tilt[ATT_ROWS];
-        state w = { .s = scratch, .a = scratch + 2 * ATT_ROWS * ATT_COLS, .sum = sum, .tilt = tilt };
-        w.qs = w.a + 2 * ATT_ROWS * a->dh;
-        w.max = w.qs + 2 * ATT_ROWS * a->dh;
-        w.centre = w.max + ATT_ROWS;
+        float *scratch = att_scratch(2 * rows * (stride + a->dh) + 1);
+        const state w = { .s = scratch, .qs = scratch + 2 * rows * stride, .stride = stride };
 #pragma omp for schedule(dynamic)
         for (int64_t task = 0; task < tasks; task++) {
             const att_head g = att_head_of(a, task / tiles);
