@@ -50,6 +50,7 @@ typedef struct {
     bool plash, clustered; /* attention in linear time, in the place of softmax attention */
     bool probsparse;       /* attention of a few queries, of a forecaster */
     int64_t sparse_factor;
+    bool sparse_decoder; /* in the decoder's own attention too */
     taut_plash_spec plash_spec;
     taut_clustered_spec clustered_spec;
     bool attlip, l2, l2_free; /* the prox of a convex potential; attention over distances, its values tied or free */

@@ -109,7 +109,7 @@ taut_module *taut_tree_attention(const taut_model_spec *s, bool causal, int64_t 
     if (s->cosine && !queries) return cosine(s, causal);
     if (s->position && !queries) return by_position(s, causal, index > 0);
     if ((s->l2 || s->l2_free) && !queries && !causal) return distances(s);
-    if (s->probsparse && !queries) return sparse(s, causal, index);
+    if (s->probsparse && !queries && (s->sparse_decoder || !causal)) return sparse(s, causal, index);
     if ((s->plash || s->clustered) && !causal) return linear_time(s, queries, index);
     return taut_attention(&(taut_attention_spec){ .width = s->width,
                                                   .heads = s->heads,

@@ -3,6 +3,7 @@
  * experiments have. */
 #include "laws.h"
 #include "model/model.h"
+#include "model/pass.h"
 #include "model/tree.h"
 
 static taut_status read_spec(taut_model_spec *spec, const char *lines)
@@ -74,6 +75,37 @@ static void shape(void)
     taut_model_free(m);
 }
 
+static void answer(double out[8], const char *lines)
+{
+    taut_model_spec spec;
+    taut_model *m = NULL;
+    taut_pass *pass = NULL;
+    double x[10 * 3];
+    CHECK(read_spec(&spec, lines) == TAUT_OK, taut_last_error());
+    CHECK(taut_model_create(&m, &spec, 0, "", "", taut_kernels_find("ref")) == TAUT_OK, taut_last_error());
+    CHECK(taut_model_bind(m, false) == TAUT_OK && taut_model_init(m, 5) == TAUT_OK, taut_last_error());
+    CHECK(taut_pass_create(&pass, m, 1, 10, false) == TAUT_OK, taut_last_error());
+    for (int i = 0; i < 30; i++) x[i] = sin(i);
+    taut_pass_forward_real(pass, x, 1);
+    memcpy(out, pass->logits.data, 8 * sizeof *out);
+    taut_pass_free(pass);
+    taut_model_free(m);
+}
+
+/* All four of the encoder's tokens look, so what differs from softmax is the decoder, where four of six do. */
+static void sparse_decoder(void)
+{
+    double softmax[8], both[8], encoder[8], far = 0;
+    answer(softmax, "label = 2\nahead = 4\n");
+    answer(both, "label = 2\nahead = 4\nattention = probsparse\nsparse_factor = 2\n");
+    answer(encoder, "label = 2\nahead = 4\nattention = probsparse\nsparse_factor = 2\nsparse_decoder = false\n");
+    for (int i = 0; i < 8; i++) {
+        CHECK_NEAR(encoder[i], softmax[i], 1e-12, "softmax in the decoder");
+        far = fmax(far, fabs(both[i] - softmax[i]));
+    }
+    CHECK(far > 1e-3, "ProbSparse in the decoder");
+}
+
 static void refused(const char *lines, const char *word)
 {
     taut_model_spec spec;
@@ -90,6 +122,7 @@ int main(void)
         holds("attention = plash\nplash_groups = 2\nplash_sizes = 8\nplash_floor = 0.5\nplash_norm_eps = 0.3\n");
         holds("attention = clustered\nclusters = 2\n");
         holds("attention = probsparse\nsparse_factor = 1\n");
+        holds("attention = probsparse\nsparse_factor = 1\nsparse_decoder = false\n");
         holds("attention = l2\n");
         holds("attention = l2_free\nnorm = none\n");
         holds("attention = cosine\ncosine_eps = 0.3\n");
@@ -101,6 +134,7 @@ int main(void)
               "plash_norm_eps = 0.3\nplash_prototypes = random\n");
     }
     shape();
+    sparse_decoder();
     const char *const kinds[] = {
         "softmax", "probsparse", "plash\nplash_groups = 4", "clustered\nclusters = 4", "l2", "attlip",
         "cosine",  "position"
