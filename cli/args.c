@@ -15,11 +15,15 @@ const cli_option cli_common[] = {
     { NULL, NULL, NULL },
 };
 
+const char *cli_short(const cli_option *o) { return strcmp(o->name, "--out") == 0 ? "-o" : NULL; }
+
 static const cli_option *find(const cli_command *c, const char *name, size_t len)
 {
     for (int table = 0; table < 2; table++)
         for (const cli_option *o = table ? cli_common : c->options; o && o->name; o++)
-            if (strlen(o->name) == len && strncmp(o->name, name, len) == 0) return o;
+            if ((strlen(o->name) == len && strncmp(o->name, name, len) == 0) ||
+                (cli_short(o) && strcmp(cli_short(o), name) == 0))
+                return o;
     return NULL;
 }
 
@@ -45,8 +49,8 @@ bool cli_parse(cli_args *a, const cli_command *c, int argc, char **argv)
 {
     *a = (cli_args){ .command = c };
     for (int i = 0; i < argc; i++) {
-        const char *word = strcmp(argv[i], "-o") == 0 ? "--out" : argv[i], *equal = strchr(word, '=');
-        if (strncmp(word, "--", 2) != 0) {
+        const char *word = argv[i], *equal = strchr(word, '=');
+        if (word[0] != '-' || !word[1]) {
             if (a->operands == c->most) return complain(c, "too many arguments: ", word);
             a->operand[a->operands++] = word;
             continue;
@@ -68,7 +72,8 @@ void cli_help(const cli_command *c)
     printf("taut %s %s\n    %s\n\n", c->name, c->operands, c->summary);
     for (int table = 0; table < 2; table++)
         for (const cli_option *o = table ? cli_common : c->options; o && o->name; o++)
-            printf("  %-14s %-8s %s\n", o->name, o->value ? o->value : "", o->help);
+            printf("  %s%s%-*s %-8s %s\n", cli_short(o) ? cli_short(o) : "", cli_short(o) ? ", " : "",
+                   cli_short(o) ? 10 : 14, o->name, o->value ? o->value : "", o->help);
     printf("\nexample\n    %s\n", c->example);
 }
 

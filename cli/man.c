@@ -29,9 +29,13 @@ static void title(const char *name, const char *summary)
     putchar('\n');
 }
 
-static void entry(const char *tag, const char *value, const char *text)
+static void entry(const char *brief, const char *tag, const char *value, const char *text)
 {
     printf(".TP\n\\fB");
+    if (brief) {
+        put(brief);
+        printf("\\fR, \\fB");
+    }
     put(tag);
     printf("\\fR%s%s%s\n", value ? " \\fI" : "", value ? value : "", value ? "\\fR" : "");
     put(text);
@@ -46,7 +50,7 @@ static void page_of(const cli_command *c)
     printf(" [\\fIoptions\\fR]\n.SH OPTIONS\n");
     for (int table = 0; table < 2; table++)
         for (const cli_option *o = table ? cli_common : c->options; o && o->name; o++)
-            entry(o->name, o->value, o->help);
+            entry(cli_short(o), o->name, o->value, o->help);
     printf(".SH EXAMPLE\n.nf\n");
     put(c->example);
     printf("\n.fi\n.SH SEE ALSO\n.BR taut (1)\n");
@@ -56,12 +60,12 @@ static void page_of_taut(void)
 {
     title("", "trains, measures, certifies and attacks Lipschitz-bounded transformers");
     printf(".SH SYNOPSIS\n\\fBtaut\\fR \\fICOMMAND\\fR [\\fIoptions\\fR]\n.SH COMMANDS\n");
-    for (int i = 0; i < cli_command_count; i++) entry(cli_commands[i]->name, NULL, cli_commands[i]->summary);
+    for (int i = 0; i < cli_command_count; i++) entry(NULL, cli_commands[i]->name, NULL, cli_commands[i]->summary);
     printf(".SH EXIT STATUS\n");
-    entry("0", NULL, "done");
-    entry("1", NULL, "bad input or a failed world, with one line on stderr");
-    entry("2", NULL, "a contradiction: a certificate was beaten, or does not check");
-    entry("3", NULL, "no fault was found in a certificate, but not all of it could be confirmed");
+    entry(NULL, "0", NULL, "done");
+    entry(NULL, "1", NULL, "bad input or a failed world, with one line on stderr");
+    entry(NULL, "2", NULL, "a contradiction: a certificate was beaten, or does not check");
+    entry(NULL, "3", NULL, "no fault was found in a certificate, but not all of it could be confirmed");
     printf(".SH SEE ALSO\n");
     for (int i = 0; i < cli_command_count; i++)
         printf(".BR taut\\-%s (1)%s\n", cli_commands[i]->name, i + 1 < cli_command_count ? "," : "");
@@ -74,7 +78,7 @@ static void complete_bash(void)
         printf("    %s) words=\"", cli_commands[i]->name);
         for (int table = 0; table < 2; table++)
             for (const cli_option *o = table ? cli_common : cli_commands[i]->options; o && o->name; o++)
-                printf("%s ", o->name);
+                printf("%s%s%s ", cli_short(o) ? cli_short(o) : "", cli_short(o) ? " " : "", o->name);
         printf("\" ;;\n");
     }
     printf("    esac\n    [ \"$COMP_CWORD\" = 1 ] && words=\"");

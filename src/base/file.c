@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -105,6 +106,21 @@ taut_status taut_dir_make(const char *path)
     }
     free(part);
     return status;
+}
+
+taut_status taut_dir_lock(int *lock, const char *path)
+{
+    *lock = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*lock < 0) return taut_fail(TAUT_BAD_FILE, "%s: cannot open the folder: %s", path, strerror(errno));
+    if (flock(*lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return TAUT_OK;
+    taut_dir_release(*lock);
+    *lock = -1;
+    return taut_fail(TAUT_BAD_FILE, "%s: another process is working in this folder", path);
+}
+
+void taut_dir_release(int lock)
+{
+    if (lock >= 0) close(lock);
 }
 
 static void writer_release(taut_writer *w)

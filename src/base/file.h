@@ -12,6 +12,11 @@ taut_status taut_file_write(const char *path, const void *data, size_t len) TAUT
 taut_status taut_dir_make(const char *path) TAUT_MUST_USE; /* with its parents; fine if it is there */
 bool taut_file_exists(const char *path);                   /* of any kind: a folder exists too */
 
+/* Makes a folder this process's own until it is released or the process ends, however it ends; fails where another has it.
+ * Nothing is written.  A file system that knows no locks lets everybody in.  *lock is then for release. */
+taut_status taut_dir_lock(int *lock, const char *path) TAUT_MUST_USE;
+void taut_dir_release(int lock); /* -1 is fine */
+
 /* Writes to a temporary sibling; commit makes it durable and renames it over path in one step, so a reader
  * sees the old file or the new one, never half.  After a failed call the temporary is gone, the old file
  * is untouched, and more calls only fail again.  A begun writer ends with commit or abort; abort after a

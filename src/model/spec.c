@@ -48,12 +48,13 @@ void taut_spec_read_init(taut_model_spec *s, taut_config *cfg)
     s->zero_out = taut_config_bool(cfg, "model.zero_out", false);
 }
 
+static bool post_by_default(taut_arch arch) { return arch == TAUT_ARCH_ENCODER || arch == TAUT_ARCH_FORECASTER; }
+
 static void read_blocks(taut_model_spec *s, taut_config *cfg)
 {
     const bool encoder = s->arch == TAUT_ARCH_ENCODER;
     s->norm = (taut_norm_kind)taut_config_choice(cfg, "model.norm", "layernorm|rmsnorm|centernorm|none", 0);
-    s->place = (taut_place)taut_config_choice(cfg, "model.norm_place", "pre|post",
-                                              encoder || s->arch == TAUT_ARCH_FORECASTER);
+    s->place = (taut_place)taut_config_choice(cfg, "model.norm_place", "pre|post", post_by_default(s->arch));
     s->norm_eps = taut_config_real(cfg, "model.norm_eps", 1e-5, 0, 1);
     s->embed_norm = taut_config_bool(cfg, "model.embed_norm", encoder && s->norm != TAUT_NORM_NONE);
     s->positions = TAUT_POS_NONE;
@@ -71,16 +72,22 @@ static void read_blocks(taut_model_spec *s, taut_config *cfg)
     s->dropout = taut_config_real(cfg, "model.dropout", 0, 0, 0.95);
 }
 
-static double read_scales(taut_model_spec *s, taut_config *cfg)
+/* The scale of logits as the recipe has it: some kinds of attention have one of their own. */
+typedef struct {
+    int by; /* 0: 1 / sqrt(head) */
+    double factor;
+} logits;
+
+static logits read_scales(taut_model_spec *s, taut_config *cfg)
 {
     const double head = (double)s->width / (double)s->heads;
     const double scale[] = { 1 / sqrt(head), 1 / head, 1 / (double)s->width };
-    const double factor = taut_config_real(cfg, "model.attention_factor", 1, 0, 1e6);
-    s->attention_scale = factor *
-                         scale[taut_config_choice(cfg, "model.attention_scale", "inv_sqrt_head|inv_head|inv_width", 0)];
+    const logits l = { .factor = taut_config_real(cfg, "model.attention_factor", 1, 0, 1e6),
+                       .by = taut_config_choice(cfg, "model.attention_scale", "inv_sqrt_head|inv_head|inv_width", 0) };
+    s->attention_scale = l.factor * scale[l.by];
     s->attention_out = taut_config_real(cfg, "model.attention_out", 1, 0, 1e6);
     taut_spec_read_init(s, cfg);
-    return factor;
+    return l;
 }
 
 /* Keys of other architectures are asked for only where a recipe names them: all other recipes stay as they were. */
@@ -117,32 +124,43 @@ static void read_others(taut_model_spec *s, taut_config *cfg)
     s->cosine_values = taut_config_bool(cfg, "model.cosine_values", false);
 }
 
-/* AttLip and attention over distances have one scale each, and AttLip no branch: their bounds count on both. */
-static taut_status check_scales(const taut_model_spec *s, double factor)
+/* A key that would change nothing is refused, unless it says what would be so without it: stored recipes have every key.
+ * A forecaster's decoder asks its encoder with softmax, whatever its attention. */
+static taut_status check_idle(const taut_model_spec *s, logits l)
 {
-    if ((s->attlip || s->l2 || s->l2_free) && (factor != 1 || s->attention_out != 1))
-        return taut_fail(TAUT_BAD_CONFIG,
-                         "model.attention = attlip, l2 and l2_free have a scale of their own: leave out "
-                         "model.attention_factor and model.attention_out");
-    if (s->attlip && s->bare_first)
-        return taut_fail(TAUT_BAD_CONFIG, "model.attention = attlip is the residual itself: "
-                                          "model.first_residual = false cannot be");
+    const bool bare = s->norm == TAUT_NORM_NONE, post = s->place == TAUT_PLACE_POST;
+    const bool own = (s->cosine || s->position || s->attlip || s->l2 || s->l2_free) && s->arch != TAUT_ARCH_FORECASTER;
+    const struct {
+        bool idle;
+        const char *key, *why;
+    } keys[] = {
+        { own && l.by != 0, "attention_scale", "this model.attention has a scale of its own, or none" },
+        { own && l.factor != 1, "attention_factor", "this model.attention has a scale of its own, or none" },
+        { own && s->attention_out != 1, "attention_out", "this model.attention has a factor of its own, or none" },
+        { s->positions != TAUT_POS_ROPE && s->rope_base != 10000, "rope_base", "it is for model.positions = rope" },
+        { !s->convex && !s->channel && s->residual_alpha != 0, "residual_alpha",
+          "it is for model.residual = convex and channel" },
+        { bare && s->embed_norm, "embed_norm", "there is no model.norm" },
+        { bare && post != post_by_default(s->arch), "norm_place", "there is no model.norm" },
+        { (bare || s->norm == TAUT_NORM_CENTER) && s->norm_eps != 1e-5, "norm_eps",
+          "it is for model.norm = layernorm and rmsnorm" },
+    };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (keys[i].idle)
+            return taut_fail(TAUT_BAD_CONFIG, "model.%s would change nothing: %s", keys[i].key, keys[i].why);
     return TAUT_OK;
 }
 
 /* What the other architectures cannot do. */
-static taut_status check_others(const taut_model_spec *s, double factor)
+static taut_status check_others(const taut_model_spec *s)
 {
     const bool residual_layer = s->mlp_block != TAUT_BLOCK_MLP;
-    if (s->cosine && (factor != 1 || s->attention_out != 1))
-        return taut_fail(TAUT_BAD_CONFIG,
-                         "model.attention = cosine has model.cosine_tau and model.cosine_nu in the place "
-                         "of model.attention_factor and model.attention_out");
-    if (s->position &&
-        (factor != 1 || s->attention_out != 1 || s->positions == TAUT_POS_ROPE || s->positions == TAUT_POS_ALIBI))
-        return taut_fail(TAUT_BAD_CONFIG,
-                         "model.attention = position has no logits to scale, turn or slope: leave out "
-                         "model.attention_factor, model.attention_out and model.positions = rope, alibi");
+    if (s->attlip && s->bare_first)
+        return taut_fail(TAUT_BAD_CONFIG, "model.attention = attlip is the residual itself: "
+                                          "model.first_residual = false cannot be");
+    if (s->position && (s->positions == TAUT_POS_ROPE || s->positions == TAUT_POS_ALIBI))
+        return taut_fail(TAUT_BAD_CONFIG, "model.attention = position has no logits to turn or slope: leave out "
+                                          "model.positions = rope, alibi");
     if (s->position && (double)s->heads * (double)s->context * (double)s->context > 0x1p40)
         return taut_fail(TAUT_BAD_CONFIG,
                          "model.attention = position keeps heads * context^2 numbers a block: "
@@ -195,7 +213,7 @@ taut_status taut_model_spec_read(taut_model_spec *s, taut_config *cfg)
     if (s->arch == TAUT_ARCH_FORECASTER) taut_spec_read_series(s, cfg);
     read_sizes(s, cfg);
     read_blocks(s, cfg);
-    const double factor = read_scales(s, cfg);
+    const logits scale = read_scales(s, cfg);
     const bool last = s->norm != TAUT_NORM_NONE && s->place == TAUT_PLACE_PRE;
     if (s->arch == TAUT_ARCH_VIT) s->final_norm = taut_config_bool(cfg, "model.final_norm", last);
     read_others(s, cfg);
@@ -210,6 +228,6 @@ taut_status taut_model_spec_read(taut_model_spec *s, taut_config *cfg)
     const taut_status sizes = check_sizes(s);
     if (sizes) return sizes;
     if (plash || sparse) return plash ? plash : sparse;
-    const taut_status scales = check_scales(s, factor);
-    return scales ? scales : check_others(s, factor);
+    const taut_status idle = check_idle(s, scale);
+    return idle ? idle : check_others(s);
 }

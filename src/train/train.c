@@ -19,6 +19,7 @@ typedef struct {
     taut_log *log;
     int64_t saved;  /* step of the last checkpoint; -1: none */
     double started; /* monotonic seconds, minus what earlier sittings took */
+    int lock;       /* on the folder; -1: none */
 } run;
 
 static double now(void)
@@ -44,13 +45,36 @@ static taut_status save_model(run *r)
     return s;
 }
 
+/* Asked before the recipe is read, so that nothing of an existing run is touched by a mistake, and again once the folder
+ * is ours: another run may have ended there meanwhile. */
+static taut_status check_folder(const run *r)
+{
+    static const char *const names[] = { "state.safetensors",
+                                         "model.safetensors" }; /* without either, nothing is lost */
+    char path[4096];
+    const taut_train_options *o = r->options;
+    if (o->resume)
+        return taut_file_exists(in_run(r, path, names[0]))
+                   ? TAUT_OK
+                   : taut_fail(TAUT_BAD_FILE, "%s: nothing to resume, there is no checkpoint", path);
+    for (int i = 0; !o->overwrite && i < 2; i++)
+        if (taut_file_exists(in_run(r, path, names[i])))
+            return taut_fail(TAUT_BAD_FILE,
+                             "%s already holds a run (%s): go on with --resume, or start anew with --overwrite", o->run,
+                             names[i]);
+    return TAUT_OK;
+}
+
 static taut_status begin(run *r)
 {
     static const char *const old[] = { "state.safetensors", "model.safetensors", "summary.json" };
     char path[4096];
     taut_trainer *t = &r->trainer;
     const taut_train_options *o = r->options;
-    taut_status s = TAUT_OK;
+    taut_status s = taut_dir_make(o->run);
+    if (!s) s = taut_dir_lock(&r->lock, o->run);
+    if (!s) s = check_folder(r);
+    if (s) return s;
     taut_writer_sweep(o->run);
     if (o->resume) {
         s = taut_state_load(&t->clock, t->optimiser, in_run(r, path, "state.safetensors"));
@@ -63,7 +87,6 @@ static taut_status begin(run *r)
     } else {
         s = taut_model_init(t->model, t->recipe.train.seed);
         if (!s) taut_trainer_settle(t);
-        if (!s) s = taut_dir_make(o->run);
         for (int i = 0; !s && i < 3; i++) remove(in_run(r, path, old[i])); /* of the run that is overwritten */
     }
     if (!s) s = taut_file_write(in_run(r, path, "recipe.ini"), t->printed, strlen(t->printed));
@@ -244,29 +267,10 @@ static taut_status loop(run *r, taut_train_summary *out)
     return s ? s : finish(r, out);
 }
 
-/* Asked before the recipe is read: nothing of an existing run is touched by a mistake. */
-static taut_status check_folder(const run *r)
-{
-    static const char *const names[] = { "state.safetensors",
-                                         "model.safetensors" }; /* without either, nothing is lost */
-    char path[4096];
-    const taut_train_options *o = r->options;
-    if (o->resume)
-        return taut_file_exists(in_run(r, path, names[0]))
-                   ? TAUT_OK
-                   : taut_fail(TAUT_BAD_FILE, "%s: nothing to resume, there is no checkpoint", path);
-    for (int i = 0; !o->overwrite && i < 2; i++)
-        if (taut_file_exists(in_run(r, path, names[i])))
-            return taut_fail(TAUT_BAD_FILE,
-                             "%s already holds a run (%s): go on with --resume, or start anew with --overwrite", o->run,
-                             names[i]);
-    return TAUT_OK;
-}
-
 taut_status taut_train(taut_train_summary *out, taut_config *cfg, const taut_kernels *k,
                        const taut_train_options *options)
 {
-    run r = { .options = options, .saved = -1 };
+    run r = { .options = options, .saved = -1, .lock = -1 };
     if (!*options->run) return taut_fail(TAUT_BAD_FILE, "the run's folder has no name");
     if (strlen(options->run) > 4000) return taut_fail(TAUT_BAD_FILE, "the name of the run's folder is too long");
     taut_status s = check_folder(&r);
@@ -274,6 +278,7 @@ taut_status taut_train(taut_train_summary *out, taut_config *cfg, const taut_ker
     if (!s) s = begin(&r);
     if (!s) s = loop(&r, out);
     taut_log_close(r.log);
+    taut_dir_release(r.lock);
     taut_trainer_close(&r.trainer);
     return s;
 }

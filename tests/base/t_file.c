@@ -101,6 +101,20 @@ static void full_disk(void)
     setrlimit(RLIMIT_FSIZE, &before);
 }
 
+static void locks(void)
+{
+    const char *path = temp_path("locked");
+    int one = -1, two = -1;
+    CHECK(taut_dir_lock(&one, path) == TAUT_BAD_FILE && one == -1, "a folder that is not there");
+    CHECK(!taut_dir_make(path) && !taut_dir_lock(&one, path), "locked");
+    CHECK(taut_dir_lock(&two, path) == TAUT_BAD_FILE && two == -1 && strstr(taut_last_error(), "another process"),
+          "only once");
+    taut_dir_release(one);
+    CHECK(!taut_dir_lock(&two, path), "released");
+    taut_dir_release(two);
+    taut_dir_release(-1);
+}
+
 static void memory(void)
 {
     const char *path = temp_text("m", "old");
@@ -131,6 +145,7 @@ int main(void)
     folders();
     writing();
     full_disk();
+    locks();
     memory();
-    return test_end("file", "read, write, full disk");
+    return test_end("file", "read, write, full disk, locks");
 }

@@ -185,8 +185,9 @@ static taut_model *linear_model(double mean, int64_t classes, bool convex)
     snprintf(
         text, sizeof text,
         "[model]\nwidth = 3\nheads = 1\ndepth = 1\ncontext = %d\nmlp = 2\nnorm = none\npositions = none\ntied = %s\n"
-        "bias = false\nlogit_scale = %g\nresidual = %s\nresidual_alpha = 0.5\nattention_out = %g\n",
-        T, rng_int(0, 1) ? "true" : "false", rng_int(0, 1) ? 1 : 2.5, convex ? "convex" : "plain", mean);
+        "bias = false\nlogit_scale = %g\nresidual = %s\nattention_out = %g\n",
+        T, rng_int(0, 1) ? "true" : "false", rng_int(0, 1) ? 1 : 2.5, convex ? "convex\nresidual_alpha = 0.5" : "plain",
+        mean);
     taut_model *m = model_of(text, classes);
     const taut_weight *embed = taut_model_find(m, "embed.weight"), *head = taut_model_find(m, "head.weight");
     fill((double *)embed->param->value, taut_weight_len(embed));

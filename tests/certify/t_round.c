@@ -218,15 +218,19 @@ static void random_recipe(char *text, size_t room)
     static const char *const norms[] = { "none", "centernorm", "layernorm", "rmsnorm" },
                              *const curves[] = { "gelu", "gelu_tanh", "relu", "silu", "tanh", "abs" },
                              *const positions[] = { "learned", "rope", "alibi", "none" };
-    const int heads = (int)rng_int(1, 3), width = heads * 2 * (int)rng_int(1, 2);
+    const int heads = (int)rng_int(1, 3), width = heads * 2 * (int)rng_int(1, 2), norm = (int)rng_int(0, 3);
     snprintf(text, room,
              "[model]\narch = %s\nwidth = %d\nheads = %d\ndepth = %d\ncontext = %d\nmlp = %d\nnorm = %s\n"
-             "norm_place = %s\nnorm_eps = %g\npositions = %s\nbias = %s\ntied = %s\nactivation = %s\n"
+             "%snorm_eps = %g\npositions = %s\nbias = %s\ntied = %s\nactivation = %s\n"
              "activation_factor = %g\nresidual = %s\nattention_factor = %g\nattention_out = %g\nlogit_scale = %g\n",
              rng_int(0, 1) ? "gpt" : "encoder", width, heads, (int)rng_int(1, 3), (int)rng_int(1, T),
-             (int)rng_int(1, HIDDEN), norms[rng_int(0, 3)], rng_int(0, 1) ? "pre" : "post", pow(10, -3 * rng_unit()),
-             positions[rng_int(0, 3)], rng_int(0, 1) ? "true" : "false", rng_int(0, 1) ? "true" : "false",
-             curves[rng_int(0, 5)], 1 / 1.1289, rng_int(0, 1) ? "plain" : "convex", 3 * rng_unit(), 1. / 3, 1.7);
+             (int)rng_int(1, HIDDEN), norms[norm],
+             norm == 0       ? ""
+             : rng_int(0, 1) ? "norm_place = pre\n"
+                             : "norm_place = post\n",
+             norm < 2 ? 1e-5 : pow(10, -3 * rng_unit()), positions[rng_int(0, 3)], rng_int(0, 1) ? "true" : "false",
+             rng_int(0, 1) ? "true" : "false", curves[rng_int(0, 5)], 1 / 1.1289, rng_int(0, 1) ? "plain" : "convex",
+             3 * rng_unit(), 1. / 3, 1.7);
 }
 
 /* How far the computed logits are from the oracle's, in both norms. */

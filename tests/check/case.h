@@ -76,26 +76,31 @@ static inline taut_model *random_model(double size, const char *more)
     const char *norm = one_of("layernorm|rmsnorm|centernorm|none");
     const int layer = rng_int(0, 2) == 0 ? (int)rng_int(1, 2) : 0, kind = (int)rng_int(0, 7);
     const bool cosine = kind == 0, position = kind == 1, l2 = kind == 2, attlip = kind == 3, own = kind < 4;
+    const bool bare = strcmp(norm, "none") == 0, eps = !bare && strcmp(norm, "centernorm") != 0;
+    const char *arch = one_of(l2 || attlip ? "encoder" : "gpt|encoder");
+    const char *place = bare              ? strcmp(arch, "gpt") == 0 ? "pre" : "post"
+                        : layer || attlip ? "post"
+                                          : one_of("pre|post");
     taut_config *cfg = NULL;
     taut_model_spec spec;
     taut_model *m = NULL;
     snprintf(text, sizeof text,
              "[model]\narch = %s\nwidth = 8\ndepth = %d\nheads = %s\ncontext = 5\nmlp = 6\nnorm = %s\nnorm_place = %s\n"
              "norm_eps = %s\nembed_norm = %s\npositions = %s\nbias = %s\ntied = %s\nhead_bias = %s\nactivation = %s\n",
-             one_of(l2 || attlip ? "encoder" : "gpt|encoder"), (int)rng_int(1, 2), one_of("1|2|4"), norm,
-             layer || attlip ? "post" : one_of("pre|post"), one_of("0.01|1e-5"),
-             strcmp(norm, "none") == 0 ? "false" : one_of("true|false"),
+             arch, (int)rng_int(1, 2), one_of("1|2|4"), norm, place, eps ? one_of("0.01|1e-5") : "1e-5",
+             bare ? "false" : one_of("true|false"),
              one_of(attlip           ? "learned|rope|none"
                     : own && !cosine ? "learned|none"
                                      : "learned|rope|alibi|none"),
              one_of("true|false"), one_of("true|false"), one_of("true|false"),
              one_of(layer ? "gelu|relu|tanh" : "gelu|gelu_tanh|relu|silu|tanh|abs|maxmin"));
+    const char *mix = one_of("plain|convex|channel");
     snprintf(text + strlen(text), sizeof text - strlen(text),
              "activation_factor = %s\nresidual = %s\nresidual_alpha = %s\ndropout = %s\nattention_factor = %s\n"
              "attention_scale = %s\nattention_out = %s\nlogit_scale = %s\n%s",
-             layer ? "1" : one_of("1|0.8858"), one_of("plain|convex|channel"), one_of("0|0.3"), one_of("0|0.1"),
-             own ? "1" : one_of("1|0.5"), one_of("inv_sqrt_head|inv_head|inv_width"), own ? "1" : one_of("1|0.3333"),
-             one_of("1|0.25"), more);
+             layer ? "1" : one_of("1|0.8858"), mix, strcmp(mix, "plain") == 0 ? "0" : one_of("0|0.3"), one_of("0|0.1"),
+             own ? "1" : one_of("1|0.5"), one_of(own ? "inv_sqrt_head" : "inv_sqrt_head|inv_head|inv_width"),
+             own ? "1" : one_of("1|0.3333"), one_of("1|0.25"), more);
     if (layer) strcat(text, layer == 1 ? "mlp_block = potential\n" : "mlp_block = sll\n");
     if (rng_int(0, 1)) strcat(text, "droppath = 0.1\n");
     if (position) strcat(text, "attention = position\n");

@@ -37,6 +37,12 @@ refuse "a name with a newline" "no?such" "$TAUT" info "no
 such"
 check "none of these made a folder" [ ! -e "$fresh" ]
 
+if command -v flock >/dev/null; then
+    # shellcheck disable=SC2086 # $small is many words
+    kept "two at once" refuse "two at once" "another process" flock "$good" "$TAUT" train $small --out "$good" --overwrite
+fi
+refuse "an unknown short option" "unknown option -x" train -x 1
+
 # ---- the recipe
 recipe() { printf '%s\n' "$1" >"$tmp/recipe.ini"; }
 refuse "missing recipe file" "nowhere.ini" "$TAUT" train nowhere.ini --out "$fresh"

@@ -143,8 +143,10 @@ static void attlip_refusals(void)
     encoder_refused("attention = attlip\nattlip_unrolled = true\n", "attlip_steps above 0");
     encoder_refused("attention = attlip\npositions = alibi\n", "attlip_near");
     encoder_refused("attention = attlip\nattlip_near = -1\n", "attlip_near");
-    encoder_refused("attention = attlip\nattention_factor = 2\n", "a scale of their own");
-    encoder_refused("attention = l2\nattention_out = 2\n", "a scale of their own");
+    encoder_refused("attention = attlip\nattention_factor = 2\n", "a scale of its own");
+    encoder_refused("attention = attlip\nattention_scale = inv_head\n", "model.attention_scale would change nothing");
+    encoder_refused("attention = l2\nattention_out = 2\n", "a factor of its own");
+    encoder_refused("attention = l2_free\nattention_scale = inv_width\n", "model.attention_scale would change nothing");
     encoder_refused("attention = attlip\nfirst_residual = false\n", "first_residual");
     encoder_refused("attention = l2\npositions = rope\n", "positions");
 }
@@ -176,10 +178,17 @@ int main(void)
     encoder_refused("attention = plash\nplash_tau_g = -1\n", "plash_tau_g");
     encoder_refused("attention = plash\npositions = rope\n", "positions");
     encoder_refused("attention = clustered\nclusters = 9\n", "model.clusters = 9");
-    refused("attention = cosine\nattention_out = 0.5\n", "cosine_nu");
-    refused("attention = cosine\nattention_factor = 2\n", "cosine_tau");
+    refused("attention = cosine\nattention_out = 0.5\n", "a factor of its own");
+    refused("attention = cosine\nattention_factor = 2\n", "a scale of its own");
+    refused("attention = cosine\nattention_scale = inv_head\n", "model.attention_scale would change nothing");
+    refused("rope_base = 100\n", "model.rope_base would change nothing");
+    refused("residual_alpha = 0.5\n", "model.residual_alpha would change nothing");
+    refused("norm = none\nembed_norm = true\n", "model.embed_norm would change nothing");
+    refused("norm = none\nnorm_place = post\n", "model.norm_place would change nothing");
+    refused("norm = none\nnorm_eps = 0.1\n", "model.norm_eps would change nothing");
+    refused("norm = centernorm\nnorm_eps = 0.1\n", "model.norm_eps would change nothing");
     refused("attention = position\npositions = rope\n", "position");
-    refused("attention = position\nattention_out = 0.5\n", "position");
+    refused("attention = position\nattention_out = 0.5\n", "model.attention_out would change nothing");
     refused("attention = position\ncontext = 16777216\n", "context");
     refused("attention_blocks = 2\n", "attention_blocks");
     refused("mlp_block = sll\nactivation = relu\nnorm = none\nmlp_residual = false\n", "mlp_residual");
