@@ -41,13 +41,19 @@ static void again(float *max, float *sum, const float *square, const float *v, c
     for (int64_t r = 0; r < rows; r++) max[i + r] = top[r], sum[i + r] = (float)total[r];
 }
 
-/* A pair's part of the sums; weight_i = exp(2 (scale |v_i|^2 - U)) */
-static void value_pair(float *sum, const float *square, const float *weight, const float *v, const prox_head *s,
-                       const prox_pair *t, float *x)
+typedef struct {
+    const float *v, *square, *weight; /* weight_i = exp(2 (scale |v_i|^2 - U)) */
+    float *sum;
+} values;
+
+/* A pair's part of the sums */
+static void value_pair(const void *k_, const prox_head *s, const prox_pair *t, float *x)
 {
-    float columns[PROX_BLOCK] = { 0 }, far[PROX_BLOCK], heavy[PROX_BLOCK];
+    const values *k = k_;
+    const float *square = k->square + s->row_at, *weight = k->weight + s->row_at;
+    float columns[PROX_BLOCK] = { 0 }, far[PROX_BLOCK], heavy[PROX_BLOCK], *sum = k->sum + s->row_at;
     const int64_t padded = prox_padded(t->cols);
-    prox_scores(x, v, s, t);
+    prox_scores(x, k->v + s->at, s, t);
     for (int64_t c = 0; c < padded; c++) {
         far[c] = c < t->cols ? square[t->j + c] : INFINITY;
         heavy[c] = c < t->cols ? weight[t->j + c] : 0;
@@ -104,6 +110,7 @@ void CPU(attlip)(double *f, taut_real *max_, taut_real *sum_, const taut_real *v
     const int64_t heads = a->n * a->heads, rows = heads * a->tq, blocks = prox_blocks(a);
     float *max = (float *)max_, *sum = (float *)sum_, *square = att_scratch(2 * rows + 1), *weight = square + rows;
     const float *v = (const float *)v_;
+    const values k = { v, square, weight, sum };
 #pragma omp parallel if (heads * blocks > 1)
     {
         float *x = att_scratch(PROX_BLOCK * PROX_BLOCK);
@@ -113,16 +120,7 @@ void CPU(attlip)(double *f, taut_real *max_, taut_real *sum_, const taut_real *v
             const prox_head s = prox_head_of(a, index);
             levels(max + s.row_at, sum + s.row_at, weight + s.row_at, square + s.row_at, &s);
         }
-        for (int64_t round = 0; round < prox_rounds(a); round++) {
-            const int64_t matches = prox_matches(a, round);
-#pragma omp for schedule(dynamic)
-            for (int64_t task = 0; task < heads * matches; task++) {
-                const prox_head s = prox_head_of(a, task / matches);
-                const prox_pair t = prox_pair_at(&s, round, task % matches);
-                if (t.rows > 0 && t.cols > 0)
-                    value_pair(sum + s.row_at, square + s.row_at, weight + s.row_at, v + s.at, &s, &t, x);
-            }
-        }
+        prox_meet(a, value_pair, &k, x);
 #pragma omp for schedule(dynamic)
         for (int64_t task = 0; task < heads * blocks; task++) {
             const prox_head s = prox_head_of(a, task / blocks);
@@ -140,8 +138,9 @@ typedef struct {
 } slopes;
 
 /* alpha_ij + alpha_ji of a pair, what it adds to the sums of columns, and to the gradient */
-static void grad_pair(const slopes *k, const prox_head *s, const prox_pair *t, float *x)
+static void grad_pair(const void *k_, const prox_head *s, const prox_pair *t, float *x)
 {
+    const slopes *k = k_;
     const float *square = k->square + s->row_at, *max = k->max + s->row_at, *sum = k->sum + s->row_at;
     const int64_t padded = prox_padded(t->cols);
     float columns[PROX_BLOCK] = { 0 }, *col = k->col + s->row_at;
@@ -191,15 +190,7 @@ void CPU(attlip_grad)(taut_real *g, taut_real *col, const taut_real *v, const ta
     {
         float *x = att_scratch(PROX_BLOCK * PROX_BLOCK);
         prox_dots(square, k.v, k.v, a, (float)a->scale);
-        for (int64_t round = 0; round < prox_rounds(a); round++) {
-            const int64_t matches = prox_matches(a, round);
-#pragma omp for schedule(dynamic)
-            for (int64_t task = 0; task < heads * matches; task++) {
-                const prox_head s = prox_head_of(a, task / matches);
-                const prox_pair t = prox_pair_at(&s, round, task % matches);
-                if (t.rows > 0 && t.cols > 0) grad_pair(&k, &s, &t, x);
-            }
-        }
+        prox_meet(a, grad_pair, &k, x);
         finish(&k, a);
         free(x);
     }

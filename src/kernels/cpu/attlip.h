@@ -53,6 +53,21 @@ static inline prox_pair prox_pair_at(const prox_head *s, int64_t round, int64_t 
     return (prox_pair){ low, high, rows > 0 ? rows : 0, cols > 0 ? cols : 0 };
 }
 
+/* Every pair of blocks of every head, shared among the threads of the team that all call this; x is a thread's own. */
+typedef void prox_pair_fn(const void *k, const prox_head *, const prox_pair *, float *x);
+static inline void prox_meet(const taut_attn *a, prox_pair_fn *pair, const void *k, float *x)
+{
+    for (int64_t round = 0; round < prox_rounds(a); round++) {
+        const int64_t matches = prox_matches(a, round);
+#pragma omp for schedule(dynamic)
+        for (int64_t task = 0; task < a->n * a->heads * matches; task++) {
+            const prox_head s = prox_head_of(a, task / matches);
+            const prox_pair t = prox_pair_at(&s, round, task % matches);
+            if (t.rows > 0 && t.cols > 0) pair(k, &s, &t, x);
+        }
+    }
+}
+
 /* out = alpha x_i.y_j + beta out over a pair */
 static inline void prox_products(float *out, const float *x, const float *y, const prox_head *s, const prox_pair *t,
                                  float alpha, float beta)

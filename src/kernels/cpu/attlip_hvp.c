@@ -25,10 +25,11 @@ static void pair_products(float *x, float *y, const curves *k, const prox_head *
 
 /* A pair's part of the rows' sums of alpha dS and of alpha: a mean is their quotient, so that what is wrong with a whole
  * row of alpha does not matter. */
-static void mean_pair(const curves *k, const prox_head *s, const prox_pair *t, float *x, float *y)
+static void mean_pair(const void *k_, const prox_head *s, const prox_pair *t, float *x)
 {
+    const curves *k = k_;
     const float *square = k->square + s->row_at, *max = k->max + s->row_at;
-    float *mean = k->mean + s->row_at, *weight = k->weight + s->row_at;
+    float *mean = k->mean + s->row_at, *weight = k->weight + s->row_at, *y = x + PROX_BLOCK * PROX_BLOCK;
     float parts[PROX_BLOCK] = { 0 }, wholes[PROX_BLOCK] = { 0 };
     prox_columns to;
     prox_columns_of(&to, square, max, k->sum + s->row_at, t);
@@ -53,11 +54,12 @@ static void mean_pair(const curves *k, const prox_head *s, const prox_pair *t, f
 }
 
 /* x = alpha_ij + alpha_ji and y = B_ij + B_ji of a pair, and what they add to the product */
-static void hvp_pair(const curves *k, const prox_head *s, const prox_pair *t, float *x, float *y)
+static void hvp_pair(const void *k_, const prox_head *s, const prox_pair *t, float *x)
 {
+    const curves *k = k_;
     const float *square = k->square + s->row_at, *max = k->max + s->row_at, *sum = k->sum + s->row_at;
     float columns[PROX_BLOCK] = { 0 }, means[PROX_BLOCK] = { 0 }, *mean = k->mean + s->row_at;
-    float *moved = k->moved + s->row_at;
+    float *moved = k->moved + s->row_at, *y = x + PROX_BLOCK * PROX_BLOCK;
     prox_columns to;
     prox_columns_of(&to, square, max, sum, t);
     pair_products(x, y, k, s, t);
@@ -81,23 +83,6 @@ static void hvp_pair(const curves *k, const prox_head *s, const prox_pair *t, fl
     prox_columns_add(moved, columns, t);
     prox_gather(k->h + s->at, x, k->e + s->at, s, t);
     prox_gather(k->h + s->at, y, k->v + s->at, s, t);
-}
-
-static void meet(const curves *k, const taut_attn *a,
-                 void (*pair)(const curves *, const prox_head *, const prox_pair *, float *, float *))
-{
-    const int64_t heads = a->n * a->heads;
-    float *x = att_scratch(2 * PROX_BLOCK * PROX_BLOCK);
-    for (int64_t round = 0; round < prox_rounds(a); round++) {
-        const int64_t matches = prox_matches(a, round);
-#pragma omp for schedule(dynamic)
-        for (int64_t task = 0; task < heads * matches; task++) {
-            const prox_head s = prox_head_of(a, task / matches);
-            const prox_pair t = prox_pair_at(&s, round, task % matches);
-            if (t.rows > 0 && t.cols > 0) pair(k, &s, &t, x, x + PROX_BLOCK * PROX_BLOCK);
-        }
-    }
-    free(x);
 }
 
 /* h = scale ((1 + col) e + moved v + what was gathered); padded rows stay 0 */
@@ -128,13 +113,15 @@ void CPU(attlip_hvp)(taut_real *h, taut_real *mean, const taut_real *e, const ta
     memset(k.h, 0, (size_t)(rows * a->dh) * sizeof(float));
 #pragma omp parallel if (a->n * a->heads * prox_blocks(a) > 1)
     {
+        float *x = att_scratch(2 * PROX_BLOCK * PROX_BLOCK);
         prox_dots(square, k.v, k.v, a, (float)a->scale);
         prox_dots(own, k.v, k.e, a, 2 * (float)a->scale);
-        meet(&k, a, mean_pair);
+        prox_meet(a, mean_pair, &k, x);
 #pragma omp for schedule(static)
         for (int64_t row = 0; row < rows; row++) k.mean[row] = weight[row] != 0 ? k.mean[row] / weight[row] : 0.0f;
-        meet(&k, a, hvp_pair);
+        prox_meet(a, hvp_pair, &k, x);
         finish(&k, (const float *)col, a);
+        free(x);
     }
     free(square);
 }
