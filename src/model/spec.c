@@ -48,13 +48,12 @@ void taut_spec_read_init(taut_model_spec *s, taut_config *cfg)
     s->zero_out = taut_config_bool(cfg, "model.zero_out", false);
 }
 
-static bool post_by_default(taut_arch arch) { return arch == TAUT_ARCH_ENCODER || arch == TAUT_ARCH_FORECASTER; }
-
 static void read_blocks(taut_model_spec *s, taut_config *cfg)
 {
     const bool encoder = s->arch == TAUT_ARCH_ENCODER;
     s->norm = (taut_norm_kind)taut_config_choice(cfg, "model.norm", "layernorm|rmsnorm|centernorm|none", 0);
-    s->place = (taut_place)taut_config_choice(cfg, "model.norm_place", "pre|post", post_by_default(s->arch));
+    s->place = (taut_place)taut_config_choice(cfg, "model.norm_place", "pre|post",
+                                              encoder || s->arch == TAUT_ARCH_FORECASTER);
     s->norm_eps = taut_config_real(cfg, "model.norm_eps", 1e-5, 0, 1);
     s->embed_norm = taut_config_bool(cfg, "model.embed_norm", encoder && s->norm != TAUT_NORM_NONE);
     s->positions = TAUT_POS_NONE;
@@ -128,7 +127,7 @@ static void read_others(taut_model_spec *s, taut_config *cfg)
  * A forecaster's decoder asks its encoder with softmax, whatever its attention. */
 static taut_status check_idle(const taut_model_spec *s, logits l)
 {
-    const bool bare = s->norm == TAUT_NORM_NONE, post = s->place == TAUT_PLACE_POST;
+    const bool bare = s->norm == TAUT_NORM_NONE;
     const bool own = (s->cosine || s->position || s->attlip || s->l2 || s->l2_free) && s->arch != TAUT_ARCH_FORECASTER;
     const struct {
         bool idle;
@@ -141,7 +140,7 @@ static taut_status check_idle(const taut_model_spec *s, logits l)
         { !s->convex && !s->channel && s->residual_alpha != 0, "residual_alpha",
           "it is for model.residual = convex and channel" },
         { bare && s->embed_norm, "embed_norm", "there is no model.norm" },
-        { bare && post != post_by_default(s->arch), "norm_place", "there is no model.norm" },
+        { s->arch == TAUT_ARCH_FORECASTER && s->embed_norm, "embed_norm", "a forecaster has none there" },
         { (bare || s->norm == TAUT_NORM_CENTER) && s->norm_eps != 1e-5, "norm_eps",
           "it is for model.norm = layernorm and rmsnorm" },
     };

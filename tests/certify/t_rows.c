@@ -27,10 +27,11 @@ static taut_model *random_model(double size)
     snprintf(
         text, sizeof text,
         "[model]\narch = forecaster\nseq = %d\nlabel = %d\nahead = %d\ncolumns = %d\nmarks = %d\nwidth = 4\nheads = 2\n"
-        "mlp = 5\nnorm = %s\nnorm_eps = 0.3\nresidual = %s\nactivation = %s\ndepth = %d\ndistil = %s\nattention = %s\n",
+        "mlp = 5\nnorm = %s\nresidual = %s\nactivation = %s\ndepth = %d\ndistil = %s\nattention = %s\n",
         seq, (int)rng_int(0, seq), (int)rng_int(1, 3), (int)rng_int(1, 2), (int)rng_int(0, 1),
-        rng_int(0, 1) ? "layernorm" : "none", rng_int(0, 1) ? "plain" : "convex", rng_int(0, 1) ? "gelu" : "abs", depth,
-        depth > 1 && rng_int(0, 1) ? "true" : "false", attentions[case_no % ATTENTIONS]);
+        rng_int(0, 1) ? "layernorm\nnorm_eps = 0.3" : "none", rng_int(0, 1) ? "plain" : "convex",
+        rng_int(0, 1) ? "gelu" : "abs", depth, depth > 1 && rng_int(0, 1) ? "true" : "false",
+        attentions[case_no % ATTENTIONS]);
     taut_model *m = blank_model(text, 0, false);
     for (int64_t i = 0; i < m->slab; i++) ((double *)m->values)[i] = (double)(float)(size * rng_pm());
     return m;

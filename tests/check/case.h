@@ -77,17 +77,14 @@ static inline taut_model *random_model(double size, const char *more)
     const int layer = rng_int(0, 2) == 0 ? (int)rng_int(1, 2) : 0, kind = (int)rng_int(0, 7);
     const bool cosine = kind == 0, position = kind == 1, l2 = kind == 2, attlip = kind == 3, own = kind < 4;
     const bool bare = strcmp(norm, "none") == 0, eps = !bare && strcmp(norm, "centernorm") != 0;
-    const char *arch = one_of(l2 || attlip ? "encoder" : "gpt|encoder");
-    const char *place = bare              ? strcmp(arch, "gpt") == 0 ? "pre" : "post"
-                        : layer || attlip ? "post"
-                                          : one_of("pre|post");
     taut_config *cfg = NULL;
     taut_model_spec spec;
     taut_model *m = NULL;
     snprintf(text, sizeof text,
              "[model]\narch = %s\nwidth = 8\ndepth = %d\nheads = %s\ncontext = 5\nmlp = 6\nnorm = %s\nnorm_place = %s\n"
              "norm_eps = %s\nembed_norm = %s\npositions = %s\nbias = %s\ntied = %s\nhead_bias = %s\nactivation = %s\n",
-             arch, (int)rng_int(1, 2), one_of("1|2|4"), norm, place, eps ? one_of("0.01|1e-5") : "1e-5",
+             one_of(l2 || attlip ? "encoder" : "gpt|encoder"), (int)rng_int(1, 2), one_of("1|2|4"), norm,
+             layer || attlip ? "post" : one_of("pre|post"), eps ? one_of("0.01|1e-5") : "1e-5",
              bare ? "false" : one_of("true|false"),
              one_of(attlip           ? "learned|rope|none"
                     : own && !cosine ? "learned|none"

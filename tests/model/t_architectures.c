@@ -151,6 +151,19 @@ static void attlip_refusals(void)
     encoder_refused("attention = l2\npositions = rope\n", "positions");
 }
 
+static void idle_keys(void)
+{
+    refused("attention = cosine\nattention_out = 0.5\n", "a factor of its own");
+    refused("attention = cosine\nattention_factor = 2\n", "a scale of its own");
+    refused("attention = cosine\nattention_scale = inv_head\n", "model.attention_scale would change nothing");
+    refused("rope_base = 100\n", "model.rope_base would change nothing");
+    refused("residual_alpha = 0.5\n", "model.residual_alpha would change nothing");
+    refused("norm = none\nembed_norm = true\n", "model.embed_norm would change nothing");
+    refused("norm = none\nnorm_eps = 0.1\n", "model.norm_eps would change nothing");
+    refused("norm = centernorm\nnorm_eps = 0.1\n", "model.norm_eps would change nothing");
+    refused("attention = position\nattention_out = 0.5\n", "model.attention_out would change nothing");
+}
+
 int main(void)
 {
     test_begin();
@@ -167,6 +180,7 @@ int main(void)
     refused("attention = plash\n", "causal");
     refused("attention = clustered\n", "causal");
     attlip_refusals();
+    idle_keys();
     encoder_refused("attention = plash\nplash_groups = 4\n", "model.plash_groups = 4");
     encoder_refused("attention = plash\nplash_sizes = 12\n", "plash_sizes = 12 wants powers of two");
     encoder_refused("attention = plash\nplash_sizes = 8 8 8\n", "plash_sizes");
@@ -178,17 +192,7 @@ int main(void)
     encoder_refused("attention = plash\nplash_tau_g = -1\n", "plash_tau_g");
     encoder_refused("attention = plash\npositions = rope\n", "positions");
     encoder_refused("attention = clustered\nclusters = 9\n", "model.clusters = 9");
-    refused("attention = cosine\nattention_out = 0.5\n", "a factor of its own");
-    refused("attention = cosine\nattention_factor = 2\n", "a scale of its own");
-    refused("attention = cosine\nattention_scale = inv_head\n", "model.attention_scale would change nothing");
-    refused("rope_base = 100\n", "model.rope_base would change nothing");
-    refused("residual_alpha = 0.5\n", "model.residual_alpha would change nothing");
-    refused("norm = none\nembed_norm = true\n", "model.embed_norm would change nothing");
-    refused("norm = none\nnorm_place = post\n", "model.norm_place would change nothing");
-    refused("norm = none\nnorm_eps = 0.1\n", "model.norm_eps would change nothing");
-    refused("norm = centernorm\nnorm_eps = 0.1\n", "model.norm_eps would change nothing");
     refused("attention = position\npositions = rope\n", "position");
-    refused("attention = position\nattention_out = 0.5\n", "model.attention_out would change nothing");
     refused("attention = position\ncontext = 16777216\n", "context");
     refused("attention_blocks = 2\n", "attention_blocks");
     refused("mlp_block = sll\nactivation = relu\nnorm = none\nmlp_residual = false\n", "mlp_residual");
