@@ -81,7 +81,14 @@ static taut_draw draw_of(const char *name)
     return strncmp(name, "val", 3) == 0 || strcmp(name, "target") == 0 ? TAUT_DRAW_DASHED : TAUT_DRAW_LINE;
 }
 
-/* One figure with every curve whose name is in `names`; false if there is none. */
+static bool any(const curve *list, int count, const char *name)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(list[i].name, name) == 0) return true;
+    return false;
+}
+
+/* One figure with every curve whose name is in `names`; nothing if there is none. */
 static void draw(taut_page *p, const curve *list, int count, const char *run, const char *title, const char *about,
                  const char *y_name, const char *const *names)
 {
@@ -123,9 +130,11 @@ void taut_report_curves(taut_page *p, const char *folder, const char *run)
         draw(p, list, count, run, "Accuracy", "The share of right answers on examples it does not learn from.",
              "accuracy, %", accuracy);
         draw(p, list, count, run, "The constant while training",
-             "The proved constant of each saved file, the target it may not exceed, and the largest slope seen between "
-             "two "
-             "validation examples.",
+             any(list, count, "bound")
+                 ? "The proved constant of each saved file, the target it may not exceed, and the largest slope seen "
+                   "between two validation examples."
+                 : "The largest slope seen between two validation examples: the constant is at least that.  Without a "
+                   "target nothing is proved while training.",
              "Lipschitz constant", bound);
         draw(p, list, count, run, "Activations",
              "The largest number that any layer reads on some validation examples: bounded networks stay calm.",

@@ -114,8 +114,8 @@ static const struct {
 enum { PARTS = sizeof parts / sizeof *parts, CERTIFICATE = 0, CERTIFY, ATTACK, NETWORK, FORECAST };
 
 typedef struct {
-    taut_card card[8];
-    char word[8][24];
+    taut_card card[10];
+    char word[10][24];
     int count;
 } cards;
 
@@ -146,9 +146,10 @@ static void show_cards(taut_page *p, const cJSON *summary, cJSON *const *part)
     deal(&c, "steepest slope found (l2)", "%.4g", taut_report_number(part[NETWORK], "max"));
     if (part[FORECAST] && !isnan(taut_report_number(part[FORECAST], "moves"))) {
         raise_to(c.word[c.count], taut_report_number(part[FORECAST], "moves"), 4);
-        c.card[c.count] = (taut_card){ c.word[c.count], "a forecast moves by at most, proved" };
+        c.card[c.count] = (taut_card){ c.word[c.count], "a forecast can move by, proved" };
         c.count++;
     }
+    deal(&c, "moved so far by noise that was found", "%.4g", taut_report_number(part[FORECAST], "found"));
     deal(&c, "attacks that beat a certificate", "%.0f", taut_report_number(part[ATTACK], "contradictions"));
     deal(&c, "weights", "%.0f", taut_report_number(summary, "weights"));
     deal(&c, "seconds of training", "%.0f", taut_report_number(summary, "seconds"));
