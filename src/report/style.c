@@ -43,5 +43,6 @@ const char taut_report_style[] =
     "print{:root{--ink:#000;--soft:#333;--grid:#ccc;--back:#fff;--paper:#fff;--edge:#bbb;--c0:#0b62c4;"
     "--c1:#c2570c;--c2:#16803a;--c3:#b3261e;--c4:#7a3fb8;--c5:#4d5a66}details{display:none}"
     "figure,.cards{break-inside:avoid}h2,h3{break-after:avoid}"
-    "main{max-width:none;padding:0;gap:.6rem;grid-template-columns:1fr 1fr}"
+    "main{max-width:none;padding:0 1px;gap:.6rem;grid-template-columns:1fr 1fr}"
+    "figure{padding:.5rem .7rem}figcaption{font-size:.75rem}"
     ".scroll{overflow:visible;max-height:none}table{font-size:.7rem}td,th{white-space:normal;padding:.1rem .3rem}}\n";
