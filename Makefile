@@ -100,7 +100,7 @@ fuzz:
 	@$(MAKE) --no-print-directory CC=clang BUILD=build/fuzz CFLAGS="-O1 -g -fsanitize=address,undefined,fuzzer-no-link -DTAUT_LIBFUZZER -Wno-pass-failed" $(FUZZ:%=build/fuzz/fuzz_%)
 	@for f in $(FUZZ); do mkdir -p build/fuzz/corpus/$$f; echo "  fuzz  $$f"; \
 	    (FUZZ_CORPUS=build/fuzz/corpus/$$f build/fuzz/fuzz_$$f -runs=0 && \
-	    build/fuzz/fuzz_$$f -max_total_time=$(SECONDS) -detect_leaks=0 -print_final_stats=1 build/fuzz/corpus/$$f && \
+	    build/fuzz/fuzz_$$f -max_total_time=$(SECONDS) -detect_leaks=0 -artifact_prefix=build/fuzz/ -print_final_stats=1 build/fuzz/corpus/$$f && \
 	    ASAN_OPTIONS=detect_leaks=1 build/fuzz/fuzz_$$f -detect_leaks=0 -runs=0 build/fuzz/corpus/$$f) >build/fuzz/$$f.log 2>&1 \
 	    || { tail -n 30 build/fuzz/$$f.log; exit 1; }; \
 	    grep -h 'DONE ' build/fuzz/$$f.log | sed -n '2s/ corp.*//p'; done
