@@ -3,12 +3,34 @@
 #define TAUT_CLI_PAPER_H
 #include <cjson/cJSON.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 typedef struct {
     bool small;       /* minutes on two cores; else the paper's own size */
-    const char *out;  /* folder for its runs; finished ones are not run again */
+    bool tiny;        /* small, and cut to seconds on built-in data: whether it runs, not what comes out */
+    const char *out;  /* folder for its runs; a finished one with the same recipe is not run again */
     const char *data; /* a text, or NULL for the figure's own */
+    int *kept;        /* counts the runs that were not run again */
 } paper_options;
+
+static inline int64_t paper_pick(const paper_options *o, int64_t tiny, int64_t small, int64_t full)
+{
+    return o->tiny ? tiny : o->small ? small : full;
+}
+
+/* What stands under a table, as sentences: what the paper has, what ours are of, why the two differ; and the data set where
+ * there is a choice (else NULL). */
+typedef struct {
+    const char *published, *ours, *why, *data;
+} paper_words;
+
+/* A table as figures answer it: { title, columns, rows, published, ours, why }.  Rows are made of texts and numbers. */
+cJSON *paper_table(const char *title, const char *const *columns, int count, paper_words);
+/* name NULL: none.  A number that is NaN is printed as -. */
+void paper_row(cJSON *table, const char *name, const double *number, int count);
+void paper_print(const cJSON *table);
+/* The data of a figure: what the user asked for, else the set if it is there, else one that is built in. */
+const char *paper_source(const paper_options *, const char *set, const char *built_in);
 
 cJSON *paper_enforced_fig2(const paper_options *);
 cJSON *paper_enforced_fig3(const paper_options *);

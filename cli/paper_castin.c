@@ -7,17 +7,15 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/file.h"
 #include "cli.h"
 #include "data/text.h"
 #include "measure/fit.h"
 #include "measure/scatter.h"
 #include "model.h"
 #include "paper.h"
-#include "train/train.h"
+#include "paper_net.h"
 
-static const char trained_recipe[] = "[data]\nsource = alice/carroll-alice.txt\n"
-                                     "[model]\ndepth = 3\nheads = 4\ncontext = 128\n"
+static const char trained_recipe[] = "[model]\ndepth = 3\nheads = 4\ncontext = 128\n"
                                      "[train]\nbatch = 16\nlr = 0.002\nwarmup = 50\nweight_decay = 0.1\n";
 
 typedef struct {
@@ -31,20 +29,12 @@ static const column columns[] = {
     { NULL, "alice/carroll-alice.txt", 2, "1/4, 1/2 (others)" },
 };
 
-static taut_status train(const char *run, bool small)
+static taut_status train(const char *run, const paper_options *o)
 {
-    char model[4200];
-    taut_config *cfg = NULL;
-    taut_train_summary summary;
-    snprintf(model, sizeof model, "%s/model.safetensors", run);
-    if (taut_file_exists(model)) return TAUT_OK;
-    taut_status s = taut_config_parse(&cfg, trained_recipe, "castin-fig1");
-    if (!s) s = taut_config_set(cfg, small ? "model.width=64" : "model.width=128");
-    if (!s) s = taut_config_set(cfg, small ? "train.steps=300" : "train.steps=3000");
-    if (!s)
-        s = taut_train(&summary, cfg, taut_kernels_find("cpu"), &(taut_train_options){ .run = run, .overwrite = true });
-    taut_config_free(cfg);
-    return s;
+    const char *const line[] = { o->small ? "model.width=64" : "model.width=128",
+                                 o->small ? "train.steps=300" : "train.steps=3000",
+                                 o->tiny ? "data.source=brackets" : "data.source=alice/carroll-alice.txt" };
+    return paper_net_train(o, run, trained_recipe, line, 3);
 }
 
 static void tell(double done) { cli_bar(done, "measuring"); }
@@ -85,7 +75,8 @@ static taut_status measure(cJSON *rows, const column *c, cli_model *m, const pap
     taut_text *ids = NULL;
     taut_growth g;
     double radius, gap;
-    taut_status s = p ? taut_text_open(&ids, o->data ? o->data : c->text, "bytes", 0, m->vocab, 0, 1)
+    taut_status s = p ? taut_text_open(&ids, paper_source(o, c->text, o->tiny ? "brackets" : c->text), "bytes", 0,
+                                       m->vocab, o->tiny ? 4000 : 0, 1)
                       : taut_no_memory("points");
     if (!s) s = taut_scatter_text(p, m->model, ids->ids, ids->len, &text);
     if (!s) g = fit(p, taut_scatter_count(&text, false), &radius), add_row(rows, c, "text", &g, radius);
@@ -100,23 +91,26 @@ cJSON *paper_castin_fig1(const paper_options *o)
 {
     static const char *const names[] = { "model",  "layer",    "data", "points", "radius",
                                          "factor", "exponent", "low",  "high",   "published" };
-    cJSON *table = cJSON_CreateObject();
     char run[4096];
-    cJSON_AddStringToObject(
-        table, "title", "castin figure 1: slope of an attention layer (with W_O) ~ factor n^exponent, 95 % interval");
-    cJSON_AddItemToObject(table, "columns", cJSON_CreateStringArray(names, 10));
-    cJSON *rows = cJSON_AddArrayToObject(table, "rows");
-    cJSON_AddStringToObject(
-        table, "note",
-        "text: sequences of 2 to 100 tokens that do not overlap; adversarial: two clusters of radius 1000, general "
-        "construction, head 0; gpt2 and bert-base have random weights (seed 1), trained is a small GPT trained here "
-        "(papers/castin/README.md)");
+    cJSON *table = paper_table(
+        "castin figure 1: slope of an attention layer (with W_O) ~ factor n^exponent, 95 % interval", names, 10,
+        (paper_words){
+            .published = "the last column: exponents of pretrained BERT and of GPT-2 with random weights.",
+            .ours =
+                "gpt2 and bert-base with random weights (seed 1), trained is a small GPT trained here (seed 1); text: "
+                "sequences of 2 to 100 tokens that do not overlap; adversarial: two clusters of radius 1000, general "
+                "construction, head 0.",
+            .why =
+                "Random weights attend almost evenly, which gives exponents near 0 without a mask and near 0.09 with "
+                "one; training makes them steeper; the pretrained BERT is not among our data "
+                "(papers/castin/README.md)." });
+    cJSON *rows = cJSON_GetObjectItem(table, "rows");
     taut_status s = TAUT_OK;
     snprintf(run, sizeof run, "%s/trained", o->out);
-    for (size_t i = 0; !s && i < sizeof columns / sizeof *columns; i++) {
+    for (size_t i = o->tiny ? 2 : 0; !s && i < sizeof columns / sizeof *columns; i++) {
         const column *c = &columns[i];
         cli_model m;
-        if (!c->model) s = train(run, o->small);
+        if (!c->model) s = train(run, o);
         if (!s) s = cli_model_open(&m, c->model ? c->model : run, taut_kernels_find("cpu"), 1);
         if (s) break;
         s = measure(rows, c, &m, o);

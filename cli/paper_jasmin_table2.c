@@ -3,9 +3,7 @@
  * the paper's: FGSM and PGD (4 steps) at 2/255 and 4/255, torchattacks' AutoAttack with 10 steps at 2/255.  jasmin-table1 asks
  * what stronger penalties do, with three seeds. */
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "data/find.h"
 #include "paper.h"
 #include "paper_net.h"
 
@@ -46,16 +44,14 @@ static taut_status train(char run[4096], int method, const paper_options *o)
     static const char *const full[] = { "model.patch=4", "model.width=192",  "model.depth=9",   "model.heads=12",
                                         "model.mlp=384", "train.steps=4000", "train.batch=512", "train.lr=0.001" };
     const char *line[16];
-    char data[512], *found = NULL;
+    char data[512];
     int count = 0;
-    const bool cifar = !o->data && !taut_data_find(&found, "cifar10");
-    free(found);
-    snprintf(data, sizeof data, "data.source=%s", o->data ? o->data : cifar ? "cifar10" : "shapes");
+    snprintf(data, sizeof data, "data.source=%s", paper_source(o, "cifar10", "shapes"));
     for (int i = 0; i < 8; i++) line[count++] = o->small ? small[i] : full[i];
     for (int i = 0; methods[method].line[i]; i++) line[count++] = methods[method].line[i];
     line[count++] = data;
     snprintf(run, 4096, "%s/%d", o->out, method);
-    return paper_net_train(run, recipe, line, count);
+    return paper_net_train(o, run, recipe, line, count);
 }
 
 static taut_status measure(double v[FIGURES], int method, const paper_options *o)
@@ -63,7 +59,7 @@ static taut_status measure(double v[FIGURES], int method, const paper_options *o
     char run[4096];
     paper_net p = { 0 };
     taut_status s = train(run, method, o);
-    if (!s) s = paper_net_open(&p, run, o->small ? 300 : 10000);
+    if (!s) s = paper_net_open(&p, run, paper_pick(o, 10, 300, 10000));
     if (!s) s = paper_net_protocol(v, &p, o->small);
     paper_net_close(&p);
     return s;
@@ -75,12 +71,14 @@ cJSON *paper_jasmin_table2(const paper_options *o)
                                            "pgd 2/255", "pgd 4/255", "ta-10 2/255" };
     cJSON *t = paper_table(
         "jasmin table 2: accuracy (%) on CIFAR-10 under attack (Linf), ours and (below each) as published", columns, 7,
-        "Published: ViT-B, pretrained on ImageNet, 40 epochs with CutMix and MixUp; ours: a small ViT from scratch for "
-        "minutes, "
-        "flips only, so both clean and attacked accuracy are other numbers, and what can be compared is a method with "
-        "its own "
-        "baseline.  Seed 1, the first test images; small scale: 300 images, and Square has 100 queries instead of "
-        "5,000.");
+        (paper_words){
+            .published = "the row below each: ViT-B, pretrained on ImageNet, 40 epochs with CutMix and MixUp.",
+            .ours = "seed 1, a small ViT from scratch, flips only, test images (small: 300 steps of 128, the first 300 "
+                    "images, and Square has 100 queries instead of 5,000).",
+            .why =
+                "Neither pretrained on ImageNet nor trained for epochs, ours has other clean and attacked accuracies; "
+                "what can be compared is a method with its own baseline.",
+            .data = paper_source(o, "cifar10", "shapes") });
     for (int m = 0; m < METHODS; m++) {
         double v[FIGURES];
         cli_bar((double)m / METHODS, methods[m].name);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -11,16 +12,46 @@
 #include "measure/slope.h"
 #include "train/train.h"
 
-taut_status paper_net_train(const char *run, const char *recipe, const char *const *overrides, int count)
+/* Whether run is finished and was trained with these settings: its recipe.ini holds every one of them. */
+static taut_status is_done(bool *done, const char *run, taut_config *cfg)
 {
-    char path[4200];
+    char path[4200], *stored = NULL;
+    size_t len;
+    taut_recipe recipe = { 0 };
+    snprintf(path, sizeof path, "%s/summary.json", run);
+    *done = taut_file_exists(path);
+    snprintf(path, sizeof path, "%s/recipe.ini", run);
+    if (!*done || !taut_file_exists(path)) return *done = false, TAUT_OK;
+    taut_status s = taut_recipe_read(&recipe, cfg);
+    if (!s) s = taut_file_read(&stored, &len, path);
+    char *asked = s ? NULL : taut_config_print(cfg);
+    if (!s && !asked) s = taut_no_memory("a recipe");
+    *done = !s && strlen(asked) == len && memcmp(asked, stored, len) == 0;
+    free(asked);
+    free(stored);
+    return s;
+}
+
+static taut_status configure(taut_config **cfg, const paper_options *o, const char *run, const char *recipe,
+                             const char *const *overrides, int count)
+{
+    static const char *const tiny[] = { "train.steps=3", "train.batch=4", "train.warmup=1", "data.length=2000" };
+    taut_status s = taut_config_parse(cfg, recipe, run);
+    for (int i = 0; !s && i < count; i++) s = taut_config_set(*cfg, overrides[i]);
+    for (int i = 0; !s && o->tiny && i < 4; i++) s = taut_config_set(*cfg, tiny[i]);
+    return s;
+}
+
+taut_status paper_net_train(const paper_options *o, const char *run, const char *recipe, const char *const *overrides,
+                            int count)
+{
     taut_config *cfg = NULL;
     taut_train_summary summary;
-    snprintf(path, sizeof path, "%s/summary.json", run);
-    if (taut_file_exists(path)) return TAUT_OK;
-    taut_status s = taut_config_parse(&cfg, recipe, run);
-    for (int i = 0; !s && i < count; i++) s = taut_config_set(cfg, overrides[i]);
-    if (!s)
+    bool done = false;
+    taut_status s = configure(&cfg, o, run, recipe, overrides, count);
+    if (!s) s = is_done(&done, run, cfg);
+    if (!s && done) ++*o->kept;
+    if (!s && !done)
         s = taut_train(&summary, cfg, taut_kernels_find("cpu"), &(taut_train_options){ .run = run, .overwrite = true });
     taut_config_free(cfg);
     return s;
@@ -148,23 +179,4 @@ taut_status paper_net_bound(double *bound, const char *run, taut_norm norm)
     *bound = up_model_rms(c.model, c.lip).v;
     taut_certificate_free(&c);
     return TAUT_OK;
-}
-
-cJSON *paper_table(const char *title, const char *const *columns, int count, const char *note)
-{
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "title", title);
-    cJSON_AddItemToObject(o, "columns", cJSON_CreateStringArray(columns, count));
-    cJSON_AddArrayToObject(o, "rows");
-    cJSON_AddStringToObject(o, "note", note);
-    return o;
-}
-
-void paper_row(cJSON *table, const char *name, const double *number, int count)
-{
-    cJSON *row = cJSON_CreateArray();
-    cJSON_AddItemToArray(row, cJSON_CreateString(name));
-    for (int i = 0; i < count; i++)
-        cJSON_AddItemToArray(row, isfinite(number[i]) ? cJSON_CreateNumber(number[i]) : up_json(UP_NONE));
-    cJSON_AddItemToArray(cJSON_GetObjectItem(table, "rows"), row);
 }

@@ -4,6 +4,7 @@
 #include "attack/campaign.h"
 #include "attack/network.h"
 #include "model.h"
+#include "paper.h"
 
 typedef struct {
     cli_model m;
@@ -14,8 +15,10 @@ typedef struct {
     int32_t *label;
 } paper_net;
 
-/* Trains recipe and overrides ("section.key=value") into run, unless that is finished. */
-taut_status paper_net_train(const char *run, const char *recipe, const char *const *overrides, int count) TAUT_MUST_USE;
+/* Trains recipe and overrides ("section.key=value") into run, unless a run with the very same settings is finished there.  What
+ * is there with others, of another scale say, is overwritten. */
+taut_status paper_net_train(const paper_options *, const char *run, const char *recipe, const char *const *overrides,
+                            int count) TAUT_MUST_USE;
 taut_status paper_net_open(paper_net *, const char *run, int64_t n) TAUT_MUST_USE; /* the first n test images */
 void paper_net_close(paper_net *);                                                 /* fine after a failed open */
 
@@ -33,8 +36,4 @@ double paper_quantile(double *x, int64_t count, double q); /* sorts x */
 double paper_summary(const char *run, const char *key);
 /* Its proved constant in RMS units; +inf: none. */
 taut_status paper_net_bound(double *bound, const char *run, taut_norm) TAUT_MUST_USE;
-
-/* A table as figures answer it; rows are made of texts and numbers. */
-cJSON *paper_table(const char *title, const char *const *columns, int count, const char *note);
-void paper_row(cJSON *table, const char *name, const double *number, int count);
 #endif

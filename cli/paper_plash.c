@@ -105,7 +105,7 @@ static double average(const double *x, int n)
     return sum;
 }
 
-static void row(cJSON *rows, int64_t groups, const panel *p)
+static void row(cJSON *table, int64_t groups, double published, const panel *p)
 {
     const taut_plash_verdict *v = &p->mean;
     const double cells[] = { (double)groups,
@@ -118,12 +118,11 @@ static void row(cJSON *rows, int64_t groups, const panel *p)
                              v->paper.stage1 + v->paper.reference + v->paper.mended,
                              v->paper.delta,
                              v->paper.stage1 + v->paper.reference + v->paper.printed,
+                             published,
                              average(p->rate[0], GRID * GRID),
                              average(p->rate[1], GRID * GRID),
                              average(p->rate[2], GRID * GRID) };
-    cJSON *one = cJSON_CreateArray();
-    cJSON_AddItemToArray(rows, one);
-    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) cJSON_AddItemToArray(one, cJSON_CreateNumber(cells[i]));
+    paper_row(table, NULL, cells, sizeof cells / sizeof *cells);
 }
 
 static taut_status pictures(const panel *p, const int64_t *groups, int panels, const char *out)
@@ -149,36 +148,41 @@ static taut_status pictures(const panel *p, const int64_t *groups, int panels, c
     return taut_page_end(&page, path);
 }
 
+static cJSON *begin_table(void)
+{
+    static const char *const names[] = { "M",           "|Y_soft|", "|Y_PLASH|",      "deviation",
+                                         "ours",        "over %",   "trivial",        "mended",
+                                         "delta",       "printed",  "rate published", "rate_printed",
+                                         "rate_mended", "rate_ours" };
+    return paper_table(
+        "PLASH, figure 4: what is certified of |Y_soft - Y_PLASH|, four heads together", names, 14,
+        (paper_words){
+            .published = "rates of certification of 0.246 at M = 16 and 0.368 at M = 64, means over the map.",
+            .ours =
+                "means over trials (seeds of key 7; small: 12 a cell) at the largest tau_g; rates are means over the "
+                "15 x 15 maps, which are in the folder.  mended holds with probability 1 - delta; ours holds.",
+            .why =
+                "The paper's rates do not follow from its text: as printed each LayerNorm counts 1/sqrt(eps) and "
+                "nothing "
+                "is certified, and printed is not a bound (docs/deviation.md); weights, psi, the mixer and eta are not "
+                "given.  The whole window of eps lies above the trivial bound." });
+}
+
 cJSON *paper_plash_fig4(const paper_options *o)
 {
     static const int64_t groups[] = { 16, 32, 48, 64 };
-    enum { PANELS = 4 };
-    panel *p = taut_calloc(PANELS, sizeof *p);
+    static const double published[] = { 0.246, NAN, NAN, 0.368 };
+    const int panels = (int)paper_pick(o, 1, 4, 4), trials = (int)paper_pick(o, 1, 12, 200);
+    panel *p = taut_calloc(4, sizeof *p);
     taut_status status = p ? TAUT_OK : taut_no_memory("the figure");
-    for (int i = 0; !status && i < PANELS; i++)
+    for (int i = 0; !status && i < panels; i++)
         for (int at = 0; !status && at < GRID; at++) {
-            cli_bar((double)(i * GRID + at) / (PANELS * GRID), "plash-fig4");
-            status = column(&p[i], groups[i], at, o->small ? 12 : 200);
+            cli_bar((double)(i * GRID + at) / (panels * GRID), "plash-fig4");
+            status = column(&p[i], groups[i], at, trials);
         }
-    if (!status) status = pictures(p, groups, PANELS, o->out);
-    cJSON *out = status ? NULL : cJSON_CreateObject();
-    if (out) {
-        static const char *const names[] = { "M",        "|Y_soft|",     "|Y_PLASH|",    "deviation",
-                                             "ours",     "over_percent", "trivial",      "mended",
-                                             "delta",    "printed",      "rate_printed", "rate_mended",
-                                             "rate_ours" };
-        cJSON_AddStringToObject(out, "title",
-                                "PLASH, figure 4: what is certified of |Y_soft - Y_PLASH|, four heads together");
-        cJSON *columns = cJSON_AddArrayToObject(out, "columns"), *rows = cJSON_AddArrayToObject(out, "rows");
-        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-            cJSON_AddItemToArray(columns, cJSON_CreateString(names[i]));
-        for (int i = 0; i < PANELS; i++) row(rows, groups[i], &p[i]);
-        cJSON_AddStringToObject(
-            out, "note",
-            "Means over trials at the largest tau_g; rates are means over the 15 x 15 maps, which are in the folder.  "
-            "The whole window of eps lies above the trivial bound.  printed is not a bound (docs/deviation.md); mended "
-            "holds with probability 1 - delta; ours holds.");
-    }
+    if (!status) status = pictures(p, groups, panels, o->out);
+    cJSON *out = status ? NULL : begin_table();
+    for (int i = 0; out && i < panels; i++) row(out, groups[i], published[i], &p[i]);
     free(p);
     return out;
 }

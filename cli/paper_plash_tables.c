@@ -167,26 +167,19 @@ static taut_status measure(double *all, work *w, const setting *s, uint64_t seed
     return status;
 }
 
-static cJSON *table(const char *title, int columns, const char *const *names, const char *note)
-{
-    cJSON *out = cJSON_CreateObject();
-    cJSON_AddStringToObject(out, "title", title);
-    cJSON *list = cJSON_AddArrayToObject(out, "columns");
-    for (int i = 0; i < columns; i++) cJSON_AddItemToArray(list, cJSON_CreateString(names[i]));
-    cJSON_AddArrayToObject(out, "rows");
-    cJSON_AddStringToObject(out, "note", note);
-    return out;
-}
-
 cJSON *paper_plash_deviation(const paper_options *o)
 {
     static const char *const names[] = {
         "setting", "true", "printed(62)", "per_query", "B1", "fast", "norms", "audit"
     };
-    cJSON *out = table("|Y_soft - Y_q| and bounds on it, Frobenius, means over seeds", 8, names,
-                       "Clusters by the largest k.p.  printed(62) and per_query are the paper's eps_I, B1, fast, norms "
-                       "and audit ours; "
-                       "ours include rounding.");
+    cJSON *out = paper_table(
+        "|Y_soft - Y_q| and bounds on it, Frobenius, means over seeds", names, 8,
+        (paper_words){
+            .published = "no values; printed(62) and per_query are its formula eps_I on our draws.",
+            .ours = "B1, fast, norms and audit, rounding included; seeds from 0 (small: 4); clusters by the largest "
+                    "k.p.",
+            .why = "The formula adds a term for the values that is 0, and multiplies the largest query, radius and "
+                   "value of all; ours go query by query and cluster by cluster." });
     const int seeds = o->small ? 4 : 10;
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
         double all[COLUMNS] = { 0 };
@@ -199,10 +192,8 @@ cJSON *paper_plash_deviation(const paper_options *o)
             cJSON_Delete(out);
             return NULL;
         }
-        cJSON *row = cJSON_CreateArray();
-        cJSON_AddItemToArray(cJSON_GetObjectItem(out, "rows"), row);
-        cJSON_AddItemToArray(row, cJSON_CreateString(settings[i].name));
-        for (int c = 0; c < COLUMNS; c++) cJSON_AddItemToArray(row, cJSON_CreateNumber(all[c] / seeds));
+        for (int c = 0; c < COLUMNS; c++) all[c] /= seeds;
+        paper_row(out, settings[i].name, all, COLUMNS);
     }
     return out;
 }
@@ -218,22 +209,14 @@ static const struct {
 };
 static const int64_t representatives[] = { 64, 128, 256, 512 };
 
-static void add_row(cJSON *out, const double *cells, int n)
-{
-    cJSON *row = cJSON_CreateArray();
-    cJSON_AddItemToArray(cJSON_GetObjectItem(out, "rows"), row);
-    for (int i = 0; i < n; i++)
-        cJSON_AddItemToArray(row, isfinite(cells[i]) ? cJSON_CreateNumber(cells[i]) : cJSON_CreateString("-"));
-}
-
 /* Every length with every M, exact attention once a length; `tell` makes a row of what was measured. */
 static cJSON *race_table(cJSON *out, const paper_options *o, int rounds,
                          void (*tell)(cJSON *, int at, int m, const race_result *, const race_result *exact))
 {
-    const int lengths = o->small ? 5 : 6;
+    const int lengths = (int)paper_pick(o, 1, 5, 6);
     for (int i = 0; i < lengths; i++) {
         race_result first;
-        for (int m = 0; m < 4; m++) {
+        for (int m = 0; m < (o->tiny ? 1 : 4); m++) {
             const int exact = m > 0 ? 0 : printed[i].tokens > 20000 ? 1 : rounds < 5 ? 2 : o->small ? 3 : 5;
             const race_plan plan = { printed[i].tokens, representatives[m], 256, rounds, exact, false };
             race_result r;
@@ -251,41 +234,50 @@ static cJSON *race_table(cJSON *out, const paper_options *o, int rounds,
 
 static void tell_time(cJSON *out, int at, int m, const race_result *r, const race_result *exact)
 {
-    add_row(out,
-            (double[]){ (double)printed[at].tokens, (double)representatives[m], 1e3 * r->plash.median,
-                        1e3 * r->plash.low, 1e3 * r->plash.high, 1e3 * exact->exact.median,
-                        exact->exact.median / r->plash.median, printed[at].plash[m], printed[at].exact,
-                        printed[at].exact / printed[at].plash[m] },
-            10);
+    paper_row(out, NULL,
+              (double[]){ (double)printed[at].tokens, (double)representatives[m], 1e3 * r->plash.median,
+                          1e3 * r->plash.low, 1e3 * r->plash.high, 1e3 * exact->exact.median,
+                          exact->exact.median / r->plash.median, printed[at].plash[m], printed[at].exact,
+                          printed[at].exact / printed[at].plash[m] },
+              10);
 }
 
 static void tell_memory(cJSON *out, int at, int m, const race_result *r, const race_result *exact)
 {
     const double dense = 4.0 * RACE_HEADS * (double)printed[at].tokens * (double)printed[at].tokens / 0x1p20;
-    add_row(out,
-            (double[]){ (double)printed[at].tokens, (double)representatives[m], r->plash_peak / 0x1p20,
-                        exact->exact_peak / 0x1p20, dense },
-            5);
+    paper_row(out, NULL,
+              (double[]){ (double)printed[at].tokens, (double)representatives[m], r->plash_peak / 0x1p20,
+                          exact->exact_peak / 0x1p20, dense },
+              5);
 }
 
 cJSON *paper_plash_table2(const paper_options *o)
 {
-    static const char *const names[] = { "tokens",   "M",     "ms",         "quartile_1",       "quartile_3",
-                                         "exact_ms", "ratio", "printed_ms", "printed_exact_ms", "printed_ratio" };
+    static const char *const names[] = { "tokens",   "M",     "ms",           "quartile_1",         "quartile_3",
+                                         "exact_ms", "ratio", "published_ms", "published_exact_ms", "published_ratio" };
     return race_table(
-        table("PLASH, table 2: latency of a forward pass, D = 256, 4 heads of 128, one example", 10, names,
-              "Medians after a warm-up.  Exact attention is ours, tiled, on the same inputs in the same run.  "
-              "The paper's is a GPU, whose softmax attention keeps the matrix of logits, and whose PLASH is "
-              "bound by starting kernels and not by its sums: 2.4 ms whatever the length."),
-        o, o->small ? 7 : 51, tell_time);
+        paper_table(
+            "PLASH, table 2: latency of a forward pass, D = 256, 4 heads of 128, one example", names, 10,
+            (paper_words){
+                .published = "the last three columns, on a GPU, softmax attention with its matrix of logits kept.",
+                .ours = "medians after a warm-up on this machine's processors (small: 7 rounds, 3 of exact); exact "
+                        "attention "
+                        "is ours, tiled, on the same inputs in the same run.",
+                .why =
+                    "A GPU's PLASH is bound by starting kernels and not by its sums, 2.4 ms whatever the length; ours "
+                    "takes the time of its sums, and so does our exact attention." }),
+        o, (int)paper_pick(o, 1, 7, 51), tell_time);
 }
 
 cJSON *paper_plash_fig3(const paper_options *o)
 {
     static const char *const names[] = { "tokens", "M", "peak_MiB", "exact_MiB", "dense_MiB" };
     return race_table(
-        table("PLASH, figure 3: peak memory beyond q, k, v and the output", 5, names,
-              "exact_MiB is our tiled attention; dense_MiB the matrices of logits that softmax attention keeps "
-              "where it is not tiled, which is what grows in the paper's figure.  The figure has no numbers."),
+        paper_table(
+            "PLASH, figure 3: peak memory beyond q, k, v and the output", names, 5,
+            (paper_words){ .published = "curves without numbers; softmax attention's grows with the square.",
+                           .ours = "what the system counts at the peak of one call; exact_MiB is our tiled attention.",
+                           .why = "What grows in the paper's figure is the matrices of logits that softmax attention "
+                                  "keeps where it is not tiled (dense_MiB, computed); neither of ours has them." }),
         o, 1, tell_memory);
 }
