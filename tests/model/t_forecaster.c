@@ -12,9 +12,10 @@ static taut_status read_spec(taut_model_spec *spec, const char *lines)
     taut_config *cfg = NULL;
     snprintf(text, sizeof text,
              "[model]\narch = forecaster\nseq = 4\n%s%s%scolumns = 2\nmarks = 1\nwidth = 4\n"
-             "heads = 2\nmlp = 5\nnorm_eps = 0.3\n%s",
+             "heads = 2\nmlp = 5\n%s%s",
              strstr(lines, "label") ? "" : "label = 1\n", strstr(lines, "ahead") ? "" : "ahead = 2\n",
-             strncmp(lines, "depth", 5) && !strstr(lines, "\ndepth") ? "depth = 1\n" : "", lines);
+             strncmp(lines, "depth", 5) && !strstr(lines, "\ndepth") ? "depth = 1\n" : "",
+             strstr(lines, "norm = none") ? "" : "norm_eps = 0.3\n", lines);
     taut_status s = taut_config_parse(&cfg, text, "test");
     if (!s) s = taut_model_spec_read(spec, cfg);
     if (!s) s = taut_config_finish(cfg);
