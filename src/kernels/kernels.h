@@ -146,7 +146,7 @@ typedef struct taut_kernels {
     void (*pointwise)(taut_real *y, const taut_real *x, taut_curve f, int64_t len);
     void (*pointwise_slope)(taut_real *y, const taut_real *t, const taut_real *x, taut_curve f, int64_t len);
 
-    /* normalise.c: z = (x - mean) * rstd, rstd = 1/sqrt(var + eps) one a row; without `centre`, mean is
+    /* normalise.c: z = (x - mean) * rstd, rstd = 1/sqrt(var + eps) one a row (z may be x); without `centre`, mean is
      * taken as 0 and var as the mean square.  Its derivative (Cen - z z^T/d) rstd is symmetric: the
      * slope slot is both jvp and vjp (y may be t).  centre_rows: y = x - mean (y may be x). */
     void (*normalise)(taut_real *z, taut_real *rstd, const taut_real *x, int64_t rows, int64_t d, bool centre,

@@ -98,7 +98,7 @@ static void clustered_forward(const taut_module *m, taut_run *run, taut_tensor y
                          t.in.v.data, &t.g);
     }
     k->clustered(t.in.o.data, t.in.q.data, t.m.kbar, t.m.vbar, t.m.logn, t.m.cross, &t.g);
-    qkv_apply(&s->qkv, k, y, &s->qkv.o, t.in.o, s->qkv.out, true);
+    qkv_out(&s->qkv, k, y, t.in.o, true);
 }
 
 static void clustered_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut_tensor tx, taut_point at)
@@ -113,7 +113,7 @@ static void clustered_jvp(const taut_module *m, taut_run *run, taut_tensor ty, t
     k->cluster_means_jvp(dm.kbar, dm.vbar, dm.cross, d.k.data, d.v.data, t.m.c, t.in.k.data, t.in.v.data, &t.g);
     k->clustered_jvp(d.o.data, d.q.data, dm.kbar, dm.vbar, dm.cross, t.in.q.data, t.m.kbar, t.m.vbar, t.m.logn,
                      t.m.cross, &t.g);
-    qkv_apply(&s->qkv, k, ty, &s->qkv.o, d.o, s->qkv.out, false);
+    qkv_out(&s->qkv, k, ty, d.o, false);
     run->scratch = mark;
 }
 
@@ -125,7 +125,7 @@ static void clustered_vjp(const taut_module *m, taut_run *run, taut_tensor gx, t
     const kept t = kept_at(s, run, at);
     const taut_inside d = qkv_take(&s->qkv, &run->scratch, gx);
     const means dm = take_means(s, &run->scratch, gx.shape.n);
-    qkv_back(&s->qkv, run, d.o, false, gy, &s->qkv.o, t.in.o, s->qkv.out);
+    qkv_out_back(&s->qkv, run, d.o, gy, t.in.o);
     k->clustered_vjp(d.q.data, dm.kbar, dm.vbar, dm.cross, d.o.data, t.in.q.data, t.m.kbar, t.m.vbar, t.m.logn,
                      t.m.cross, &t.g);
     k->cluster_means_vjp(d.k.data, d.v.data, dm.kbar, dm.vbar, dm.cross, t.m.c, t.in.k.data, t.in.v.data, &t.g);

@@ -10,20 +10,16 @@
  * The normalise kernel divides by the root mean square: it gives sqrt(dh) n(z), and the factors 1/dh of the
  * logits and 1/sqrt(dh) of the values go where tau and out are multiplied anyway. */
 #include "bound/cosine.h"
-#include "module/leaf.h"
-
-typedef struct {
-    taut_param weight, bias;
-} affine;
+#include "module/qkv.h"
 
 typedef struct {
     taut_module base;
     taut_cosattention_spec spec;
-    affine q, k, v, o;
+    taut_qkv qkv; /* its out is less by the sqrt(dh) that normalised values have too much */
 } cosattention;
 
 typedef struct {
-    taut_tensor q, k, v, o;
+    taut_inside in;
     taut_real *lse, *sq, *sk, *sv; /* sq, sk, sv: 1 / sqrt(mean square + eps / dh) of every head's vector */
     taut_attn attn;
 } kept;
@@ -33,10 +29,7 @@ static kept kept_at(const cosattention *s, const taut_run *run, taut_point at)
     const taut_cosattention_spec *a = &s->spec;
     const taut_shape x = at.x.shape;
     const int64_t vectors = taut_rows(x) * a->heads, dh = a->width / a->heads;
-    kept t = { .q = taut_take_tensor(&at.trace, x) };
-    t.k = taut_take_tensor(&at.trace, x);
-    t.v = taut_take_tensor(&at.trace, x);
-    t.o = taut_take_tensor(&at.trace, x);
+    kept t = { .in = qkv_take(&s->qkv, &at.trace, at.x) };
     t.lse = taut_take(&at.trace, vectors);
     t.sq = taut_take(&at.trace, vectors);
     t.sk = taut_take(&at.trace, vectors);
@@ -53,33 +46,13 @@ static taut_plan cosattention_plan(const taut_module *m, taut_shape in)
     return (taut_plan){ in, 4 * taut_len(in) + (s->spec.values ? 4 : 3) * vectors, 4 * taut_len(in) };
 }
 
-/* y = W x */
-static void project(const cosattention *s, const taut_kernels *k, taut_tensor y, const affine *a, taut_tensor x)
-{
-    const int64_t d = s->spec.width;
-    k->gemm(y.data, x.data, a->weight.value, taut_rows(x.shape), d, d, false, true, 1, 0);
-}
+static double base_of(const taut_cosattention_spec *a) { return a->rope ? a->rope_base : 0; }
 
-static void turn(const cosattention *s, const taut_kernels *k, taut_tensor x, double sign)
+/* sqrt(dh) n(z) in the place of z, which holds queries, keys or values; their factors; NULL: they stay as they are */
+static void normalise(const cosattention *s, const taut_kernels *k, taut_tensor z, taut_real *factor)
 {
-    const taut_cosattention_spec *a = &s->spec;
-    if (a->rope)
-        k->rope(x.data, x.data, taut_rows(x.shape), x.shape.t, a->heads, a->width / a->heads, a->rope_base, sign);
-}
-
-/* z = sqrt(dh) n(W x + b), or without `factor` W x + b itself; turned by its position when asked */
-static void vectors(const cosattention *s, taut_run *run, taut_tensor z, taut_real *factor, const affine *a,
-                    taut_tensor x, bool turned)
-{
-    const taut_kernels *k = run->k;
-    const taut_span mark = run->scratch;
     const int64_t heads = s->spec.heads, dh = s->spec.width / heads;
-    const taut_tensor raw = factor ? taut_take_tensor(&run->scratch, z.shape) : z;
-    project(s, k, raw, a, x);
-    if (s->spec.bias) k->add_rows(raw.data, raw.data, a->bias.value, taut_rows(raw.shape), s->spec.width, 1);
-    if (turned) turn(s, k, raw, 1);
-    if (factor) k->normalise(z.data, factor, raw.data, taut_rows(z.shape) * heads, dh, false, s->spec.eps / (double)dh);
-    run->scratch = mark;
+    if (factor) k->normalise(z.data, factor, z.data, taut_rows(z.shape) * heads, dh, false, s->spec.eps / (double)dh);
 }
 
 /* Tangents or cotangents through n; it is symmetric. */
@@ -90,41 +63,17 @@ static void slope(const cosattention *s, const taut_kernels *k, taut_tensor t, t
         k->normalise_slope(t.data, t.data, z.data, factor, taut_rows(t.shape) * heads, s->spec.width / heads, false);
 }
 
-/* out, less the sqrt(dh) that normalised values have too much */
-static double out_factor(const cosattention *s)
-{
-    return s->spec.values ? s->spec.out / sqrt((double)(s->spec.width / s->spec.heads)) : s->spec.out;
-}
-
-static void output(const cosattention *s, const taut_kernels *k, taut_tensor y, taut_tensor o)
-{
-    const int64_t d = s->spec.width;
-    k->gemm(y.data, o.data, s->o.weight.value, taut_rows(o.shape), d, d, false, true, out_factor(s), 0);
-}
-
 static void cosattention_forward(const taut_module *m, taut_run *run, taut_tensor y, taut_point at)
 {
     const cosattention *s = (const cosattention *)m;
     const kept t = kept_at(s, run, at);
-    vectors(s, run, t.q, t.sq, &s->q, at.x, true);
-    vectors(s, run, t.k, t.sk, &s->k, at.x, true);
-    vectors(s, run, t.v, t.sv, &s->v, at.x, false);
-    run->k->attention(t.o.data, t.lse, t.q.data, t.k.data, t.v.data, &t.attn);
-    output(s, run->k, y, t.o);
-    if (s->spec.bias) run->k->add_rows(y.data, y.data, s->o.bias.value, taut_rows(y.shape), y.shape.d, 1);
-}
-
-typedef struct {
-    taut_tensor q, k, v, o;
-} slopes; /* tangents or cotangents of what is kept */
-
-static slopes take_slopes(taut_run *run, taut_shape x)
-{
-    slopes d = { .q = taut_take_tensor(&run->scratch, x) };
-    d.k = taut_take_tensor(&run->scratch, x);
-    d.v = taut_take_tensor(&run->scratch, x);
-    d.o = taut_take_tensor(&run->scratch, x);
-    return d;
+    qkv_enter(&s->qkv, run->k, &t.in, at.x, true);
+    qkv_turn(run->k, &t.in, s->spec.heads, base_of(&s->spec), 1);
+    normalise(s, run->k, t.in.q, t.sq);
+    normalise(s, run->k, t.in.k, t.sk);
+    normalise(s, run->k, t.in.v, t.sv);
+    run->k->attention(t.in.o.data, t.lse, t.in.q.data, t.in.k.data, t.in.v.data, &t.attn);
+    qkv_out(&s->qkv, run->k, y, t.in.o, true);
 }
 
 static void cosattention_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut_tensor tx, taut_point at)
@@ -133,29 +82,15 @@ static void cosattention_jvp(const taut_module *m, taut_run *run, taut_tensor ty
     const taut_kernels *k = run->k;
     const taut_span mark = run->scratch;
     const kept t = kept_at(s, run, at);
-    const slopes d = take_slopes(run, at.x.shape);
-    project(s, k, d.q, &s->q, tx);
-    project(s, k, d.k, &s->k, tx);
-    project(s, k, d.v, &s->v, tx);
-    turn(s, k, d.q, 1);
-    turn(s, k, d.k, 1);
-    slope(s, k, d.q, t.q, t.sq);
-    slope(s, k, d.k, t.k, t.sk);
-    slope(s, k, d.v, t.v, t.sv);
-    k->attention_jvp(d.o.data, d.q.data, d.k.data, d.v.data, t.q.data, t.k.data, t.v.data, &t.attn);
-    output(s, k, ty, d.o);
+    const taut_inside d = qkv_take(&s->qkv, &run->scratch, tx);
+    qkv_enter(&s->qkv, k, &d, tx, false);
+    qkv_turn(k, &d, s->spec.heads, base_of(&s->spec), 1);
+    slope(s, k, d.q, t.in.q, t.sq);
+    slope(s, k, d.k, t.in.k, t.sk);
+    slope(s, k, d.v, t.in.v, t.sv);
+    k->attention_jvp(d.o.data, d.q.data, d.k.data, d.v.data, t.in.q.data, t.in.k.data, t.in.v.data, &t.attn);
+    qkv_out(&s->qkv, k, ty, d.o, false);
     run->scratch = mark;
-}
-
-/* gx = W^T gy (added to gx when `more`), and the gradients of W and b */
-static void project_back(const cosattention *s, const taut_run *run, taut_tensor gx, bool more, taut_tensor gy,
-                         const affine *a, taut_tensor x)
-{
-    const int64_t d = s->spec.width, rows = taut_rows(gy.shape);
-    run->k->gemm(gx.data, gy.data, a->weight.value, rows, d, d, false, false, 1, more ? 1 : 0);
-    if (!run->param_grads) return;
-    run->k->gemm(a->weight.grad, gy.data, x.data, d, d, rows, true, false, 1, 1);
-    if (s->spec.bias) run->k->sum_rows(a->bias.grad, gy.data, rows, d, 1);
 }
 
 static void cosattention_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_tensor gy, taut_point at)
@@ -164,22 +99,15 @@ static void cosattention_vjp(const taut_module *m, taut_run *run, taut_tensor gx
     const taut_kernels *k = run->k;
     const taut_span mark = run->scratch;
     const kept t = kept_at(s, run, at);
-    const slopes d = take_slopes(run, at.x.shape);
-    const int64_t rows = taut_rows(gy.shape), w = s->spec.width;
-    k->gemm(d.o.data, gy.data, s->o.weight.value, rows, w, w, false, false, out_factor(s), 0);
-    if (run->param_grads) {
-        k->gemm(s->o.weight.grad, gy.data, t.o.data, w, w, rows, true, false, out_factor(s), 1);
-        if (s->spec.bias) k->sum_rows(s->o.bias.grad, gy.data, rows, w, 1);
-    }
-    k->attention_vjp(d.q.data, d.k.data, d.v.data, d.o.data, t.o.data, t.lse, t.q.data, t.k.data, t.v.data, &t.attn);
-    slope(s, k, d.q, t.q, t.sq);
-    slope(s, k, d.k, t.k, t.sk);
-    slope(s, k, d.v, t.v, t.sv);
-    turn(s, k, d.q, -1);
-    turn(s, k, d.k, -1);
-    project_back(s, run, gx, false, d.q, &s->q, at.x);
-    project_back(s, run, gx, true, d.k, &s->k, at.x);
-    project_back(s, run, gx, true, d.v, &s->v, at.x);
+    const taut_inside d = qkv_take(&s->qkv, &run->scratch, gx);
+    qkv_out_back(&s->qkv, run, d.o, gy, t.in.o);
+    k->attention_vjp(d.q.data, d.k.data, d.v.data, d.o.data, t.in.o.data, t.lse, t.in.q.data, t.in.k.data, t.in.v.data,
+                     &t.attn);
+    slope(s, k, d.q, t.in.q, t.sq);
+    slope(s, k, d.k, t.in.k, t.sk);
+    slope(s, k, d.v, t.in.v, t.sv);
+    qkv_turn(k, &d, s->spec.heads, base_of(&s->spec), -1);
+    qkv_leave(&s->qkv, run, gx, &d, &t.in);
     run->scratch = mark;
 }
 
@@ -191,14 +119,14 @@ static taut_bound cosattention_bound(const taut_module *m, taut_region in)
         .width = a->width,
         .heads = a->heads,
         .dh = a->width / a->heads,
-        .wq = taut_ref_values(&s->q.weight),
-        .wk = taut_ref_values(&s->k.weight),
-        .wv = taut_ref_values(&s->v.weight),
-        .wo = taut_ref_values(&s->o.weight),
-        .bq = a->bias ? taut_ref_values(&s->q.bias) : NULL,
-        .bk = a->bias ? taut_ref_values(&s->k.bias) : NULL,
-        .bv = a->bias ? taut_ref_values(&s->v.bias) : NULL,
-        .bo = a->bias ? taut_ref_values(&s->o.bias) : NULL,
+        .wq = taut_ref_values(&s->qkv.q.weight),
+        .wk = taut_ref_values(&s->qkv.k.weight),
+        .wv = taut_ref_values(&s->qkv.v.weight),
+        .wo = taut_ref_values(&s->qkv.o.weight),
+        .bq = a->bias ? taut_ref_values(&s->qkv.q.bias) : NULL,
+        .bk = a->bias ? taut_ref_values(&s->qkv.k.bias) : NULL,
+        .bv = a->bias ? taut_ref_values(&s->qkv.v.bias) : NULL,
+        .bo = a->bias ? taut_ref_values(&s->qkv.o.bias) : NULL,
         .tau = a->tau,
         .eps = a->eps,
         .out = a->out,
@@ -214,15 +142,7 @@ static taut_bound cosattention_bound(const taut_module *m, taut_region in)
                          region_after(in, b.growth, up_cosine_round(&w, in.size)) };
 }
 
-static void cosattention_params(taut_module *m, taut_visitor *v)
-{
-    cosattention *s = (cosattention *)m;
-    affine *all[] = { &s->q, &s->k, &s->v, &s->o };
-    for (int i = 0; i < 4; i++) {
-        taut_visit_param(v, &all[i]->weight);
-        if (s->spec.bias) taut_visit_param(v, &all[i]->bias);
-    }
-}
+static void cosattention_params(taut_module *m, taut_visitor *v) { qkv_params(&((cosattention *)m)->qkv, v); }
 
 static void cosattention_describe(const taut_module *m, taut_ledger *l)
 {
@@ -249,12 +169,6 @@ static const taut_module_ops cosattention_ops = {
     .free = leaf_free,
 };
 
-static affine affine_of(const char *weight, const char *bias, int64_t d, taut_init init, double gain)
-{
-    return (affine){ { .name = weight, .rows = d, .cols = d, .init = init, .gain = gain },
-                     { .name = bias, .rows = 1, .cols = d, .role = TAUT_VECTOR } };
-}
-
 taut_module *taut_cosattention(const taut_cosattention_spec *spec)
 {
     const int64_t d = spec->width;
@@ -265,13 +179,10 @@ taut_module *taut_cosattention(const taut_cosattention_spec *spec)
     if (!s) return NULL;
     *s = (cosattention){ { &cosattention_ops },
                          *spec,
-                         affine_of("q.weight", "q.bias", d, spec->init, spec->gain),
-                         affine_of("k.weight", "k.bias", d, spec->init, spec->gain),
-                         affine_of("v.weight", "v.bias", d, spec->init, spec->gain),
-                         affine_of("o.weight", "o.bias", d, spec->out_gain == 0 ? TAUT_INIT_ZERO : spec->init,
-                                   spec->out_gain) };
+                         qkv_of(d, 0, spec->bias, spec->out, spec->init, spec->gain, spec->out_gain) };
     s->spec.tau = as_float(spec->tau);
     s->spec.eps = as_float(spec->eps);
-    s->spec.out = as_float(spec->out);
+    s->spec.out = s->qkv.out;
+    if (spec->values) s->qkv.out /= sqrt((double)(d / spec->heads));
     return &s->base;
 }

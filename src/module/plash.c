@@ -185,7 +185,7 @@ static void plash_forward(const taut_module *m, taut_run *run, taut_tensor y, ta
     const kept t = kept_at(s, run, at);
     qkv_enter(&s->qkv, run->k, &t.in, at.x, true);
     core_forward(s, run, t.in.o, t.in.q, t.in.k, t.in.v, &t.core);
-    qkv_apply(&s->qkv, run->k, y, &s->qkv.o, t.in.o, s->qkv.out, true);
+    qkv_out(&s->qkv, run->k, y, t.in.o, true);
 }
 
 static void plash_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut_tensor tx, taut_point at)
@@ -207,7 +207,7 @@ static void plash_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut_
     times(s, k, dg.vg, &s->w_vg, dg.z);
     k->attention_jvp(d.o.data, d.q.data, dg.kg.data, dg.vg.data, t.in.q.data, t.core.at.kg.data, t.core.at.vg.data,
                      &t.core.attn);
-    qkv_apply(&s->qkv, k, ty, &s->qkv.o, d.o, s->qkv.out, false);
+    qkv_out(&s->qkv, k, ty, d.o, false);
     run->scratch = mark;
 }
 
@@ -230,7 +230,7 @@ static void plash_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_
     const groups dg = take_groups(s, &run->scratch, gx.shape.n);
     const int64_t half = taut_len(t.core.at.z.shape);
     taut_real *kt = taut_take(&run->scratch, half), *vt = taut_take(&run->scratch, half);
-    qkv_back(&s->qkv, run, d.o, false, gy, &s->qkv.o, t.in.o, s->qkv.out);
+    qkv_out_back(&s->qkv, run, d.o, gy, t.in.o);
     k->attention_vjp(d.q.data, dg.kg.data, dg.vg.data, d.o.data, t.in.o.data, t.core.lse, t.in.q.data,
                      t.core.at.kg.data, t.core.at.vg.data, &t.core.attn);
     times_back(s, run, dg.z, false, dg.kg, &s->w_kg, t.core.at.z);

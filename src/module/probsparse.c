@@ -61,7 +61,7 @@ static void probsparse_forward(const taut_module *m, taut_run *run, taut_tensor 
     qkv_enter(&s->qkv, k, &t, at.x, true);
     k->sparse_pick(c, t.q.data, t.k.data, &g);
     k->sparse(t.o.data, c, t.q.data, t.k.data, t.v.data, &g);
-    qkv_apply(&s->qkv, k, y, &s->qkv.o, t.o, s->qkv.out, true);
+    qkv_out(&s->qkv, k, y, t.o, true);
 }
 
 static void probsparse_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut_tensor tx, taut_point at)
@@ -74,7 +74,7 @@ static void probsparse_jvp(const taut_module *m, taut_run *run, taut_tensor ty, 
     const taut_real *c = taut_take(&at.trace, lookers(&g));
     qkv_enter(&s->qkv, k, &d, tx, false);
     k->sparse_jvp(d.o.data, d.q.data, d.k.data, d.v.data, c, t.q.data, t.k.data, t.v.data, &g);
-    qkv_apply(&s->qkv, k, ty, &s->qkv.o, d.o, s->qkv.out, false);
+    qkv_out(&s->qkv, k, ty, d.o, false);
     run->scratch = mark;
 }
 
@@ -85,7 +85,7 @@ static void probsparse_vjp(const taut_module *m, taut_run *run, taut_tensor gx, 
     const taut_inside t = qkv_take(&s->qkv, &at.trace, at.x), d = qkv_take(&s->qkv, &run->scratch, gx);
     const taut_sparse g = shape_of(s, run, at.x.shape);
     const taut_real *c = taut_take(&at.trace, lookers(&g));
-    qkv_back(&s->qkv, run, d.o, false, gy, &s->qkv.o, t.o, s->qkv.out);
+    qkv_out_back(&s->qkv, run, d.o, gy, t.o);
     run->k->sparse_vjp(d.q.data, d.k.data, d.v.data, d.o.data, c, t.q.data, t.k.data, t.v.data, &g);
     qkv_leave(&s->qkv, run, gx, &d, &t);
     run->scratch = mark;

@@ -1,6 +1,6 @@
 /* The outside of an attention: queries, keys and values as affine maps of one input, and the way out.
  *     q = W_Q x + b_Q, k = W_K x + b_K, v = W_V x + b_V,     y = out W_O o + b_O
- * With `queries` = m the first m tokens ask and the others are read. */
+ * With `queries` = m the first m tokens ask and the others are read.  Bare: y = o, and the weights are somebody else's. */
 #ifndef TAUT_MODULE_QKV_H
 #define TAUT_MODULE_QKV_H
 #include "module/leaf.h"
@@ -10,8 +10,8 @@ typedef struct {
 } taut_affine;
 
 typedef struct {
-    int64_t width, queries;
-    bool bias;
+    int64_t width, inner, queries; /* inner: features of all heads together, width unless bare */
+    bool bias, bare;
     double out;
     taut_affine q, k, v, o;
 } taut_qkv;
@@ -32,8 +32,10 @@ static inline taut_qkv qkv_of(int64_t width, int64_t queries, bool bias, double 
                               double out_gain)
 {
     return (taut_qkv){ width,
+                       width,
                        queries,
                        bias,
+                       false,
                        as_float(out),
                        qkv_affine("q.weight", "q.bias", width, init, gain),
                        qkv_affine("k.weight", "k.bias", width, init, gain),
@@ -58,7 +60,7 @@ static inline void qkv_name(taut_qkv *s, const char *role)
 static inline void qkv_params(taut_qkv *s, taut_visitor *v)
 {
     taut_affine *all[] = { &s->q, &s->k, &s->v, &s->o };
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 4 && !s->bare; i++) {
         taut_visit_param(v, &all[i]->weight);
         if (s->bias) taut_visit_param(v, &all[i]->bias);
     }
@@ -66,12 +68,12 @@ static inline void qkv_params(taut_qkv *s, taut_visitor *v)
 
 static inline taut_shape qkv_queries(const taut_qkv *s, taut_shape in)
 {
-    return (taut_shape){ in.n, s->queries ? s->queries : in.t, in.d };
+    return (taut_shape){ in.n, s->queries ? s->queries : in.t, s->inner };
 }
 
 static inline taut_shape qkv_keys(const taut_qkv *s, taut_shape in)
 {
-    return (taut_shape){ in.n, in.t - s->queries, in.d };
+    return (taut_shape){ in.n, in.t - s->queries, s->inner };
 }
 
 /* Elements that qkv_take takes. */
@@ -89,8 +91,8 @@ static inline taut_inside qkv_take(const taut_qkv *s, taut_span *from, taut_tens
     t.v = taut_take_tensor(from, sk);
     t.o = taut_take_tensor(from, sq);
     if (!s->queries) return t;
-    t.xq = taut_take_tensor(from, sq);
-    t.xk = taut_take_tensor(from, sk);
+    t.xq = taut_take_tensor(from, (taut_shape){ sq.n, sq.t, s->width });
+    t.xk = taut_take_tensor(from, (taut_shape){ sk.n, sk.t, s->width });
     return t;
 }
 
@@ -98,8 +100,27 @@ static inline taut_inside qkv_take(const taut_qkv *s, taut_span *from, taut_tens
 static inline void qkv_apply(const taut_qkv *s, const taut_kernels *k, taut_tensor y, const taut_affine *a,
                              taut_tensor x, double factor, bool bias)
 {
-    k->gemm(y.data, x.data, a->weight.value, taut_rows(x.shape), s->width, s->width, false, true, factor, 0);
-    if (bias && s->bias) k->add_rows(y.data, y.data, a->bias.value, taut_rows(y.shape), s->width, 1);
+    const int64_t rows = taut_rows(x.shape);
+    k->gemm(y.data, x.data, a->weight.value, rows, y.shape.d, x.shape.d, false, true, factor, 0);
+    if (bias && s->bias) k->add_rows(y.data, y.data, a->bias.value, rows, y.shape.d, 1);
+}
+
+/* y from o; a tangent goes the same way without the bias */
+static inline void qkv_out(const taut_qkv *s, const taut_kernels *k, taut_tensor y, taut_tensor o, bool bias)
+{
+    if (s->bare)
+        k->axpby(y.data, 1, o.data, 0, taut_len(o.shape));
+    else
+        qkv_apply(s, k, y, &s->o, o, s->out, bias);
+}
+
+/* Rotations of queries and keys by their positions (RoPE), back with sign -1; base 0: none. */
+static inline void qkv_turn(const taut_kernels *k, const taut_inside *t, int64_t heads, double base, double sign)
+{
+    const taut_tensor both[] = { t->q, t->k };
+    for (int i = 0; base > 0 && i < 2; i++)
+        k->rope(both[i].data, both[i].data, taut_rows(both[i].shape), both[i].shape.t, heads, both[i].shape.d / heads,
+                base, sign);
 }
 
 /* q, k, v of t from x; tangents go the same way without biases */
@@ -119,11 +140,20 @@ static inline void qkv_enter(const taut_qkv *s, const taut_kernels *k, const tau
 static inline void qkv_back(const taut_qkv *s, const taut_run *run, taut_tensor gx, bool more, taut_tensor gy,
                             const taut_affine *a, taut_tensor x, double factor)
 {
-    const int64_t d = s->width, rows = taut_rows(gy.shape);
-    run->k->gemm(gx.data, gy.data, a->weight.value, rows, d, d, false, false, factor, more ? 1 : 0);
-    if (!run->param_grads) return;
-    run->k->gemm(a->weight.grad, gy.data, x.data, d, d, rows, true, false, factor, 1);
-    if (s->bias) run->k->sum_rows(a->bias.grad, gy.data, rows, d, 1);
+    const int64_t in = gx.shape.d, out = gy.shape.d, rows = taut_rows(gy.shape);
+    run->k->gemm(gx.data, gy.data, a->weight.value, rows, in, out, false, false, factor, more ? 1 : 0);
+    if (!run->param_grads || s->bare) return;
+    run->k->gemm(a->weight.grad, gy.data, x.data, out, in, rows, true, false, factor, 1);
+    if (s->bias) run->k->sum_rows(a->bias.grad, gy.data, rows, out, 1);
+}
+
+/* The cotangent of o from gy, and the gradients of the way out */
+static inline void qkv_out_back(const taut_qkv *s, const taut_run *run, taut_tensor go, taut_tensor gy, taut_tensor o)
+{
+    if (s->bare)
+        run->k->axpby(go.data, 1, gy.data, 0, taut_len(gy.shape));
+    else
+        qkv_back(s, run, go, false, gy, &s->o, o, s->out);
 }
 
 /* From cotangents of q, k, v in g to gx, which has the shape of x. */

@@ -23,6 +23,11 @@ static void forward_case(pair *z, pair *rstd, const pair *x, int64_t rows, int64
     }
     pair_near(z, tol, 0, 0, "normalise");
     pair_near(rstd, tol_r, 0, 0, "rstd");
+    pair own = pair_copy(x);
+    ref->normalise(R(&own), R(rstd), R(&own), rows, d, centre, eps);
+    cpu->normalise(own.f, rstd->f, own.f, rows, d, centre, eps);
+    pair_same(&own, z, "in place");
+    pair_free(&own);
     free(tol);
     free(tol_r);
 }

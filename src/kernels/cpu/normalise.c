@@ -2,7 +2,7 @@
  *
  * A row is read as floats and worked in double, so a large mean costs nothing; a row is one thread's work.
  * Poison    one NaN or infinity makes its whole row NaN.
- * Aliasing  normalise_slope: y may be t; centre_rows: y may be x.
+ * Aliasing  normalise: z may be x; normalise_slope: y may be t; centre_rows: y may be x.
  * Error     z, rstd: 2 u |value|, u = 2^-24, plus (d+4) 2^-52 max|x| rstd from the double sums;
  *           slope: 2 u |y| + (d+4) 2^-52 rstd (|t| + mean|t| + |z| mean|z t|);
  *           centre: 2 u |y| + (d+4) 2^-52 max|x|. */

@@ -4,7 +4,7 @@
  * Derivative at z:  y = rstd (t - mean(t) - z mean(z t)), the mean(t) only with `centre`.  The matrix
  * (Cen - z z^T/d) rstd is symmetric, so this is jvp and vjp at once.
  * centre_rows:  y = x - mean.
- * Poison: one NaN makes its whole row NaN.  Aliasing: z may not be x; y may be t; centre_rows: y may be x. */
+ * Poison: one NaN makes its whole row NaN.  Aliasing: z may be x; y may be t; centre_rows: y may be x. */
 #include <math.h>
 
 #include "kernels/ref/ref.h"
