@@ -1,11 +1,9 @@
-/* One product with J^T J of an attention layer (width 768, 12 heads, one example of 100, 512 and 1024 tokens,
- * float32, nothing masked),
- * which is what every step of Lanczos costs, beside PyTorch's jvp and vjp, in turns in the same run and with the same
- * threads.
+/* One product with J^T J of an attention layer (width 768, 12 heads, one example of 100, 512 and 1024 tokens, float32,
+ * nothing masked), which is what every step of Lanczos costs, beside PyTorch's jvp and vjp, in turns in the same run
+ * and with the same threads.
  *
- * ratio is the smallest of the three.  kept_ratio holds against PyTorch's linearised function and pullback, made
- * before the
- * clock starts, which keep all N x N matrices.  bytes: what we keep of the input and need to work, tile buffers
+ * ratio is the smallest of the three.  kept_ratio holds against PyTorch's linearised function and pullback, made before
+ * the clock starts, which keep all N x N matrices.  bytes: what we keep of the input and need to work, tile buffers
  * apart: linear in N. */
 #include <math.h>
 #include <stdio.h>

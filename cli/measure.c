@@ -1,6 +1,5 @@
 /* Measures a stored model, layer by layer: what the slope at an input is at least (found, with a witness), what it is
- * at most (proved),
- * what papers print; or how it grows with the length of the input. */
+ * at most (proved), what papers print; or how it grows with the length of the input. */
 #include "measure.h"
 
 #include <math.h>

@@ -1,6 +1,5 @@
 /* Every published bound of one attention head beside ours and the truth: log10(bound / exact), a mean over draws, for
- * heads of 64 features
- * from flat to peaked, at the input itself. */
+ * heads of 64 features from flat to peaked, at the input itself. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,9 +9,8 @@
  *   block      ||N||, N_ij = norm of block (i, j), + tau_i on the diagonal
  *   tokens     max_i sqrt(beta_i) + tau_i
  * All heads.  concave and triangle with K = sum_h K^h and tau_i^2 = sum_h (tau_i^h)^2, as heads write into different
- * coordinates,
- * times ||W_O||.  block: the heads' best bounds as ||W_O|| sqrt(sum_h L_h^2) or sum_h ||W_O^h|| L_h.  split: with Q =
- * mean_h P^h,
+ * coordinates, times ||W_O||.  block: the heads' best bounds as ||W_O|| sqrt(sum_h L_h^2) or sum_h ||W_O^h|| L_h.
+ * split: with Q = mean_h P^h,
  *     ||Q|| ||W_O W_V|| + ||W_O|| sqrt(sum_h ||P^h - Q||^2 nv_h^2), or ||W_O|| sqrt(sum_h ||p^h||^2 nv_h^2),
  *     + ||W_O|| ( ||stack_h [vm_i u_i]|| + max tau ).
  * Tokens that a map of slope l_j made: K_ij l_j^2, N_ij l_j, tau_i l_i; split times max l.

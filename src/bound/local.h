@@ -1,6 +1,5 @@
 /* Softmax attention at an input, and on a ball around it: proved bounds of the Jacobian's norm there, from the
- * activations
- * and the weights.  attention.h is about all inputs of a size; this is about one, and is far smaller.
+ * activations and the weights.  attention.h is about all inputs of a size; this is about one, and is far smaller.
  *
  * Every x' with |x'_t - x_t| <= d_t for all tokens is covered (a flat ball of radius r: d = r).  A region like this is
  * convex, so the answers are Lipschitz constants on it.  Rounding is part of it: the bounds speak of the real function at
@@ -26,10 +25,8 @@ typedef struct {
  * where heads is not NULL, each head by itself without W_O. */
 taut_local_bound up_attention_local(const taut_attention_weights *, const taut_local_at *, taut_local_bound *heads);
 
-/* One head by itself, at the input and no further, as exactly as a certificate can be: the Jacobian is written out,
- * its distance
- * to the real one bounded, and its norm proved by a Cholesky factor.  Self-attention without RoPE, radii 0, and at
- * most 2^24
- * entries; else +inf.  About 1e-9 above the truth. */
+/* One head by itself, at the input and no further, as exactly as a certificate can be: the Jacobian is written out, its
+ * distance to the real one bounded, and its norm proved by a Cholesky factor.  Self-attention without RoPE, radii 0,
+ * and at most 2^24 entries; else +inf.  About 1e-9 above the truth. */
 taut_up up_attention_exact(const taut_attention_weights *, const taut_local_at *, int64_t head);
 #endif

@@ -4,10 +4,8 @@
  *     ||J||^2 <= max_j [ sum_i K_ij (1 + t_i) + tau_j^2 (1 + 1/t_j) ],
  * and with queries of their own  ||J||^2 <= max( max_j sum_i K_ij (1 + t_i), max_i tau_i^2 (1 + 1/t_i) ).
  * t_i = 0 drops the last term where tau_i = 0.  The best t belongs to the maximum over the simplex of the concave
- * function
- * sum_i (sqrt(a_i) + tau_i sqrt(y_i))^2: a multiplicative ascent in plain double finds it nearly, each iterate gives
- * a t, and
- * what is answered is the one expression above, rounded up. */
+ * function sum_i (sqrt(a_i) + tau_i sqrt(y_i))^2: a multiplicative ascent in plain double finds it nearly, each iterate
+ * gives a t, and what is answered is the one expression above, rounded up. */
 #include <stdlib.h>
 #include <string.h>
 

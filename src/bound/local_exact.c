@@ -1,9 +1,8 @@
 /* The Jacobian of one head written out:  block (i, j) is P_ij (W_V + (v_j - o_i) u_i^T), plus s C_i W_Q on the
- * diagonal, from the
- * computed P, v, o, u = s W_K^T q and C.  ||J'|| <= ||J|| + sqrt(sum_i err_i^2), where err_i bounds the norm of the
- * difference in
- * query i's rows (local_row.c: weights, values, centres, u, C; here: the operations below), and up_norm proves ||J||.
- * Forming an entry takes sums of at most m + dh + 8 terms; 2^-40 of the terms' sizes covers any m and dh below 2^11. */
+ * diagonal, from the computed P, v, o, u = s W_K^T q and C.  ||J'|| <= ||J|| + sqrt(sum_i err_i^2), where err_i bounds
+ * the norm of the difference in query i's rows (local_row.c: weights, values, centres, u, C; here: the operations
+ * below), and up_norm proves ||J||.  Forming an entry takes sums of at most m + dh + 8 terms; 2^-40 of the terms' sizes
+ * covers any m and dh below 2^11. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,7 @@
 /* One head at the given tokens: q, k, v with what rounding may have done to them, and the norms its rows need.
  *
- * W x + b is wrong by at most g_{width+2} (||W||_F |x| + |b|) (an inner product of length width, one addition).
- * Turning by
- * a position's angle adds 2^-48 (tokens + 1) of the size, as in rounding.c. */
+ * W x + b is wrong by at most g_{width+2} (||W||_F |x| + |b|) (an inner product of length width, one addition).  Turning
+ * by a position's angle adds 2^-48 (tokens + 1) of the size, as in rounding.c. */
 #include <stdlib.h>
 #include <string.h>
 

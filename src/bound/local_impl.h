@@ -4,9 +4,8 @@
 #include "bound/local.h"
 #include "bound/matrix.h"
 
-/* Plain doubles below are upper bounds unless they say "computed".  Expressions of non-negative terms are evaluated
- * as they
- * stand and rounded up at the end: `more` covers 2^7 roundings and underflow, more_sum n terms besides. */
+/* Plain doubles below are upper bounds unless they say "computed".  Expressions of non-negative terms are evaluated as
+ * they stand and rounded up at the end: `more` covers 2^7 roundings and underflow, more_sum n terms besides. */
 static inline double more(double x) { return x * (1 + 0x1p-44) + 0x1p-1000; }
 static inline double more_sum(double x, int64_t n) { return x * (1 + (double)(n + 256) * 0x1p-52) + 0x1p-1000; }
 static inline double less_sum(double x, int64_t n) { return x * (1 - (double)(n + 256) * 0x1p-52); }
@@ -41,7 +40,6 @@ double local_jacobian_rows(const local_head *, int64_t i, int64_t m, const doubl
                            const double *zk, const double *a, const double *z);
 
 /* local_concave.c: ||J||^2 <= max over tokens, for K = P beta (tq, tk) with the columns already scaled; self: tau_i
- * belongs to
- * token i, else queries are tokens of their own. */
+ * belongs to token i, else queries are tokens of their own. */
 taut_up up_concave(const double *k, const double *tau, int64_t tq, int64_t tk, bool self);
 #endif

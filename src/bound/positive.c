@@ -3,11 +3,9 @@
  * Proof.  B = W^T W >= 0 and B y <= m y entry by entry give ||diag(y)^-1 B diag(y)||_inf <= m, and similar matrices
  * share rho.
  * Any y is valid, so y comes from plain power iteration: y <- B y, with a floor that keeps entries positive which the
- * iteration
- * sends to 0 (a column no large entry reaches).  Only the last quotient is a proof: both products are sums of
- * non-negative
- * terms, right to g_{rows} and g_{cols} relatively, plus what underflow takes.  Every iterate is tried; the smallest
- * counts.
+ * iteration sends to 0 (a column no large entry reaches).  Only the last quotient is a proof: both products are sums of
+ * non-negative terms, right to g_{rows} and g_{cols} relatively, plus what underflow takes.  Every iterate is tried;
+ * the smallest counts.
  * The answer is never above sqrt(||W||_1 ||W||_inf), which is the first try, y = 1. */
 #include "bound/positive.h"
 

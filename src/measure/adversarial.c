@@ -4,8 +4,8 @@
  * s W_Q W_K^T z = g z, then A (W_K^T z) = g W_K^T z.  So the small matrix is enough.
  *     g >= 0: x_1 = u, x_2 = u/2, gap g/4;      g < 0: x_1 = u, x_2 = -u, gap 2 |g|.
  * General.  For a unit w:  x_2 = c w, x_1 = A w / |A w|:  gap(w) = c |A w| - c^2 w.A w, best at c = 1 if w.A w <= 0,
- * otherwise
- * c = min(1, |A w| / (2 w.A w)).  Projected gradient ascent over w; nothing here is proved, any w is an input. */
+ * otherwise c = min(1, |A w| / (2 w.A w)).  Projected gradient ascent over w; nothing here is proved, any w is an
+ * input. */
 #include "measure/adversarial.h"
 
 #include <math.h>

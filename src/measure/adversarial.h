@@ -1,6 +1,6 @@
 /* Inputs where attention is steep: two clusters of tokens, x_1 alone and all others together, so that the n-1 rows of
- * the large
- * cluster depend on one token, and the derivative grows like sqrt(n); and a configuration that grows like R^2. */
+ * the large cluster depend on one token, and the derivative grows like sqrt(n); and a configuration that grows like
+ * R^2. */
 #ifndef TAUT_MEASURE_ADVERSARIAL_H
 #define TAUT_MEASURE_ADVERSARIAL_H
 #include <stdint.h>
@@ -22,8 +22,8 @@ typedef struct {
 void taut_clusters_free(taut_clusters *);
 
 /* The published construction: with the real eigenvalues g_1 >= ... >= g_d of A, (u_1, u_1/2, ...) if g_1 >= -8 g_d,
- * otherwise
- * (u_d, -u_d, ...).  Heads have rank dh < width, so 0 is among the eigenvalues; with no other real one the gap is 0. */
+ * otherwise (u_d, -u_d, ...).  Heads have rank dh < width, so 0 is among the eigenvalues; with no other real one the
+ * gap is 0. */
 taut_status taut_clusters_castin(taut_clusters *, const taut_logits *) TAUT_MUST_USE;
 
 /* For every A that is not 0: the unit w with the largest gap, by ascent from `starts` random ones. */

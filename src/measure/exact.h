@@ -1,6 +1,5 @@
-/* A captured layer once more, in double: the same float32 weights, read exactly, on the ref kernels.  What is found
- * in float is
- * evaluated here, and what is proved starts from here. */
+/* A captured layer once more, in double: the same float32 weights, read exactly, on the ref kernels.  What is found in
+ * float is evaluated here, and what is proved starts from here. */
 #ifndef TAUT_MEASURE_EXACT_H
 #define TAUT_MEASURE_EXACT_H
 #include "bound/attention.h"

@@ -1,6 +1,5 @@
-/* Least squares of ln y on ln n.  The interval is b +- t se(b) with Student's t for points - 2 degrees of freedom;
- * its 97.5 %
- * quantile is a table for few of them and the usual expansion around the normal one, right to 1e-3, for more. */
+/* Least squares of ln y on ln n.  The interval is b +- t se(b) with Student's t for points - 2 degrees of freedom; its
+ * 97.5 % quantile is a table for few of them and the usual expansion around the normal one, right to 1e-3, for more. */
 #include "measure/fit.h"
 
 #include <math.h>

@@ -1,6 +1,5 @@
-/* A module standing at an input: forward has run there, so its derivative can be multiplied by vectors.  The input
- * may hold
- * several examples; they do not see each other, and everything below answers for each of them. */
+/* A module standing at an input: forward has run there, so its derivative can be multiplied by vectors.  The input may
+ * hold several examples; they do not see each other, and everything below answers for each of them. */
 #ifndef TAUT_MEASURE_PROBE_H
 #define TAUT_MEASURE_PROBE_H
 #include "module/module.h"

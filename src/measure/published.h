@@ -1,8 +1,7 @@
 /* The bounds that papers print for softmax attention, as printed and as corrected, beside ours: plain numbers for a
- * table,
- * no promises.  A name that begins with printed_ is a formula that fails somewhere (docs/errata.md has the input that
- * beats it); the others hold.  Papers: Kim, Papamakarios, Mnih 2021 (kim); Specformer, as quoted by JaSMin (specformer);
- * "How Smooth Is Attention?" (castin); "Pay Attention to Attention Distribution" (jasmin).
+ * table, no promises.  A name that begins with printed_ is a formula that fails somewhere (docs/errata.md has the input
+ * that beats it); the others hold.  Papers: Kim, Papamakarios, Mnih 2021 (kim); Specformer, as quoted by JaSMin
+ * (specformer); "How Smooth Is Attention?" (castin); "Pay Attention to Attention Distribution" (jasmin).
  *
  * nm = ||W_V (I + (1 - P_21) (x_1 - x_2) (A x_2)^T)|| at the two clusters (adversarial.c); at least 1 for W_V = I.
  *

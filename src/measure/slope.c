@@ -12,9 +12,8 @@
  * Examples of a batch have their own vectors and their own B; they share the products.  One that is finished goes along
  * with a zero vector.  Start vectors are gaussian, keyed by (seed, example).
  * Probabilistic bound: Kuczynski and Wozniakowski (1992), Lanczos on J^T J from a gaussian start: lam_max (1 - e) >
- * theta_k with
- * probability at most 1.648 sqrt(n) exp(-sqrt(e) (2k - 1)).  Their constant is quoted, not proved here.  Which k it stops
- * at depends on the start, so each k that is allowed gets its share of the probability to fail. */
+ * theta_k with probability at most 1.648 sqrt(n) exp(-sqrt(e) (2k - 1)).  Their constant is quoted, not proved here.
+ * Which k it stops at depends on the start, so each k that is allowed gets its share of the probability to fail. */
 #include "measure/slope.h"
 
 #include <math.h>

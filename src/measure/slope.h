@@ -1,6 +1,6 @@
-/* The largest singular value of a module's derivative at an input: how fast the output can change there, in the l2
- * norm over
- * everything.  Found by search, so it is a lower bound with a witness: a direction along which the slope is attained. */
+/* The largest singular value of a module's derivative at an input: how fast the output can change there, in the l2 norm
+ * over everything.  Found by search, so it is a lower bound with a witness: a direction along which the slope is
+ * attained. */
 #ifndef TAUT_MEASURE_SLOPE_H
 #define TAUT_MEASURE_SLOPE_H
 #include "measure/probe.h"

@@ -1,6 +1,5 @@
 /* The Jacobian of softmax attention written out, block by block, in long double and doubly centred, so that saturated
- * rows do
- * not cancel; shares no code with src/.  And random layers to write it out for. */
+ * rows do not cancel; shares no code with src/.  And random layers to write it out for. */
 #ifndef LOCAL_ORACLE_H
 #define LOCAL_ORACLE_H
 #include "bound/local.h"
@@ -138,8 +137,7 @@ static inline void oracle_block(real b[MOST][MOST], const oracle_head *h, const 
 }
 
 /* The dense Jacobian of one head (head >= 0, without W_O) or of the layer (head -1): rows tq * out, cols tokens *
- * width; the
- * queries' columns first in cross-attention.  *rows, *cols are set. */
+ * width; the queries' columns first in cross-attention.  *rows, *cols are set. */
 static inline double *oracle_jacobian(const scene *s, int64_t head, int64_t *rows, int64_t *cols)
 {
     const taut_attention_weights *w = &s->w;

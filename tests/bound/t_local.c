@@ -1,6 +1,5 @@
-/* Attention at an input: every bound against the norm of the Jacobian written out, on layers of all kinds; the
- * vectors worked
- * out by hand and by another program; balls against inputs searched for in them; invariances; bad input. */
+/* Attention at an input: every bound against the norm of the Jacobian written out, on layers of all kinds; the vectors
+ * worked out by hand and by another program; balls against inputs searched for in them; invariances; bad input. */
 #include "bound/local.h"
 
 #include "base/alloc.h"

@@ -1,6 +1,5 @@
-/* The sandwich at an input, on layers of all kinds: found by Lanczos <= the norm of the dense derivative <= proved;
- * how many
- * steps Lanczos and power iteration take; batches, limits and bad input. */
+/* The sandwich at an input, on layers of all kinds: found by Lanczos <= the norm of the dense derivative <= proved; how
+ * many steps Lanczos and power iteration take; batches, limits and bad input. */
 #include "measure/slope.h"
 
 #include "bound/local.h"
