@@ -31,8 +31,8 @@ static const char *const kinds[] = {
     VIT "norm = layernorm\npool = mean\npositions = none\n",
     VIT "norm = none\nresidual = convex\nattention = position\ntorus = true\npool = concat\nactivation = relu\n"
         "head_hidden = 5\n",
-    "[model]\narch = mlp\nimage_height = 3\nimage_width = 2\nimage_channels = 2\nclasses = 4\npixel_mean = 0.5 0.25\n"
-    "pixel_std = 0.5\nhidden = 6 4\nactivation = relu\n",
+    ("[model]\narch = mlp\nimage_height = 3\nimage_width = 2\nimage_channels = 2\nclasses = 4\npixel_mean = 0.5 0.25\n"
+     "pixel_std = 0.5\nhidden = 6 4\nactivation = relu\n"),
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 

@@ -10,8 +10,8 @@ static const char *const recipes[] = {
     "[model]\nwidth = 4\nheads = 2\ndepth = 2\ncontext = 6\nmlp = 4\n",
     "[model]\nwidth = 4\nheads = 1\ndepth = 1\ncontext = 6\nmlp = 4\nnorm = rmsnorm\nbias = false\n",
     "[model]\narch = encoder\nwidth = 4\nheads = 2\ndepth = 1\ncontext = 6\nmlp = 4\nnorm_place = post\n",
-    "[model]\nwidth = 4\nheads = 2\ndepth = 1\ncontext = 6\nmlp = 4\nnorm = none\nresidual = convex\npositions = "
-    "rope\n",
+    ("[model]\nwidth = 4\nheads = 2\ndepth = 1\ncontext = 6\nmlp = 4\nnorm = none\nresidual = convex\n"
+     "positions = rope\n"),
 };
 
 static double dense(taut_probe *p)

@@ -13,8 +13,8 @@ static const char *const recipes[] = {
     "arch = encoder\n",
     "arch = encoder\nresidual = channel\ndroppath = 0.2\n",
     "arch = vit\nimage_height = 2\npatch = 1\nclasses = 3\n",
-    "arch = vit\nimage_height = 1\nimage_width = 3\npatch = 1\ndistilled = true\nnorm_place = post\nactivation = "
-    "relu\n",
+    ("arch = vit\nimage_height = 1\nimage_width = 3\npatch = 1\ndistilled = true\nnorm_place = post\n"
+     "activation = relu\n"),
     "arch = gpt\nattention = cosine\nnorm = centernorm\nnorm_place = post\n",
 };
 enum { RECIPES = sizeof recipes / sizeof *recipes };

@@ -231,8 +231,8 @@ static void all_rigorous(void)
         MODEL "mlp_block = potential\nactivation = relu\n",
         "[data]\nlength = 2000\n[model]\nwidth = 16\ndepth = 1\nheads = 2\ncontext = 8\n", /* GPT-2: tied,
                                                                                               norms, biases */
-        "[data]\nlength = 2000\n[model]\narch = encoder\nwidth = 16\ndepth = 1\nheads = 4\ncontext = 8\ntied "
-        "= false\n",
+        ("[data]\nlength = 2000\n[model]\narch = encoder\nwidth = 16\ndepth = 1\nheads = 4\ncontext = 8\n"
+         "tied = false\n"),
     };
     char recipe[2048];
     case_no = 0;
