@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/status.h"
 #include "bench.h"
 #include "kernels/cpu/vmath.h"
@@ -121,8 +122,8 @@ static double plain_peak(scene *c)
 {
     const double before = bench_memory_mark();
     const size_t bytes = (size_t)(c->n * c->n) * sizeof(float);
-    c->p = malloc(bytes);
-    c->s = malloc(bytes);
+    c->p = taut_malloc(bytes);
+    c->s = taut_malloc(bytes);
     if (!c->p || !c->s) return NAN;
     openblas_set_num_threads(taut_threads());
     for (int i = 0; i < STAGES; i++) plain_head(c, plain_order[i], 0);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/rng.h"
 #include "base/status.h"
 #include "bench.h"
@@ -27,7 +28,7 @@ static void fill_param(taut_param *p, const char *path, void *arg)
 {
     filling *f = arg;
     const int64_t len = p->rows * p->cols;
-    double *w = malloc((size_t)len * sizeof *w);
+    double *w = taut_malloc((size_t)len * sizeof *w);
     (void)path;
     p->value = f->k->alloc(len);
     f->whole = f->whole && w && p->value;
@@ -64,7 +65,7 @@ static bool race(figure *f, const taut_module *m, const taut_kernels *k, int64_t
 {
     const int64_t len = n * WIDTH;
     const int times = n < 200 ? 20 : n < 600 ? 6 : 3;
-    double us[ROUNDS], them[ROUNDS], kept[ROUNDS], *x = malloc((size_t)len * sizeof *x);
+    double us[ROUNDS], them[ROUNDS], kept[ROUNDS], *x = taut_malloc((size_t)len * sizeof *x);
     taut_real *u = k->alloc(len), *ju = k->alloc(len);
     taut_probe p = { 0 };
     for (int64_t i = 0; x && i < len; i++) x[i] = taut_rng_normal(2, (uint64_t)i);

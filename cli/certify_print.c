@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "bound/print.h"
 #include "certify.h"
 #include "certify/units.h"
@@ -27,7 +28,7 @@ static double local_radius(const certify_sample *s, int64_t i) { return s->local
 
 static double median_of(const certify_sample *s, double (*number)(const certify_sample *, int64_t))
 {
-    double *m = malloc((size_t)(s->count + 1) * sizeof *m);
+    double *m = taut_malloc((size_t)(s->count + 1) * sizeof *m);
     if (!m || s->count == 0) {
         free(m);
         return NAN;

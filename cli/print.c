@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/json.h"
 #include "base/status.h"
 #include "cli.h"
@@ -40,7 +41,7 @@ char *cli_model_path(const char *model)
     struct stat st;
     const bool folder = stat(model, &st) == 0 && S_ISDIR(st.st_mode);
     const size_t size = strlen(model) + 32;
-    char *path = malloc(size);
+    char *path = taut_malloc(size);
     if (path) snprintf(path, size, "%s%s", model, folder ? "/model.safetensors" : "");
     return path;
 }

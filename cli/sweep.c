@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/alloc.h"
 #include "base/file.h"
 #include "bound/print.h"
 #include "cli.h"
@@ -240,8 +241,8 @@ static void rank(const sweep *s, const double *loss, cJSON *list)
 /* The frontier: a page of plots, and a line for each run. */
 static int tell(const sweep *s)
 {
-    char(*folder)[LEN * 8] = calloc((size_t)s->runs, sizeof *folder), page_path[LEN * 2], word[32];
-    char **list = calloc((size_t)s->runs, sizeof *list);
+    char(*folder)[LEN * 8] = taut_calloc((size_t)s->runs, sizeof *folder), page_path[LEN * 2], word[32];
+    char **list = taut_calloc((size_t)s->runs, sizeof *list);
     cJSON *o = cJSON_CreateObject(), *runs = cJSON_AddArrayToObject(o, "runs");
     double loss[RUNS];
     taut_page page;
