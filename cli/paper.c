@@ -12,7 +12,7 @@ static const struct {
     const char *id, *small, *what;
     cJSON *(*make)(const paper_options *);
 } figures[] = {
-    { "enforced-table1", "2 min", "NanoGPT's architectures: bound, loss and activations with and without constraints",
+    { "enforced-table1", "7 min", "NanoGPT's architectures: bound, loss and activations with and without constraints",
       paper_enforced_table1 },
     { "enforced-fig2", "6 min", "loss against the proved bound, every weight constraint with AdamW and Muon",
       paper_enforced_fig2 },
@@ -33,19 +33,19 @@ static const struct {
       paper_plash_deviation },
     { "plash-table1", "9 min", "forecasting with softmax, ProbSparse and PLASH attention on ETT and weather",
       paper_plash_table1 },
-    { "plash-table2", "2 min", "latency of PLASH attention beside exact attention", paper_plash_table2 },
-    { "plash-fig3", "1 min", "peak memory of PLASH attention beside exact attention", paper_plash_fig3 },
+    { "plash-table2", "3 min", "latency of PLASH attention beside exact attention", paper_plash_table2 },
+    { "plash-fig3", "2 min", "peak memory of PLASH attention beside exact attention", paper_plash_fig3 },
     { "attlip-fig1", "80 s", "what every proximal solver spends to reach a residual", paper_attlip_fig1 },
-    { "attlip-table1", "50 s", "constants of AttLip and l2 attention against the length, proved and measured",
+    { "attlip-table1", "1 min", "constants of AttLip and l2 attention against the length, proved and measured",
       paper_attlip_table1 },
     { "attlip-table2", "2 min",
       "masked-language models: perplexity, proved constant and their product for every attention",
       paper_attlip_table2 },
-    { "castin-fig1", "1 min", "slopes of attention against the length, on text and on steep inputs",
+    { "castin-fig1", "2 min", "slopes of attention against the length, on text and on steep inputs",
       paper_castin_fig1 },
-    { "castin-fig2", "9 s", "the factor that decides up to which length sqrt(n) is attained", paper_castin_fig2 },
+    { "castin-fig2", "12 s", "the factor that decides up to which length sqrt(n) is attained", paper_castin_fig2 },
     { "castin-fig3", "1 s", "slopes that grow like the square of the radius", paper_castin_fig3 },
-    { "bounds-table", "6 s", "published bounds of one head, ours and the truth", paper_bounds_table },
+    { "bounds-table", "7 s", "published bounds of one head, ours and the truth", paper_bounds_table },
 };
 enum { FIGURES = sizeof figures / sizeof *figures };
 

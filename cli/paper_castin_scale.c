@@ -122,7 +122,7 @@ cJSON *paper_castin_fig3(const paper_options *o)
     static double id[D * D] = { 1, 0, 0, 1 };
     double x[MOST * D], r[16], y[16];
     cJSON *table = paper_table(
-        "castin figure 3: A = V = I, tokens 0, R e and -R e: the slope grows like R^2", names, 5,
+        "castin figure 3: A = V = I, tokens 0, R e and -R e: the slope grows like R^2", names, 6,
         (paper_words){
             .published = "the root of the slope grows linearly with R: an exponent of 2.",
             .ours = "the configuration of Appendix C.7, Lanczos in double (small: 9 tokens); exponent: fitted over "

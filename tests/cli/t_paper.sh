@@ -13,6 +13,12 @@ refuse "a table that is not there" "did you mean enforced-table1" "$TAUT" paper 
 refuse "a scale" "tiny, small or full" "$TAUT" paper enforced-table1 --scale middle
 refuse "no figure" "which figure" "$TAUT" paper
 for id in $ids; do
+    check "$id is written down" grep -q "taut paper $id" papers/*/README.md
+    time=$(awk -v id="$id" '$1 == id { print $2, $3 }' "$tmp/list")
+    check "$id is in the howto, with its time" grep -q "^| .$id. .* | $time |$" docs/howto/reproduce_a_paper.md
+done
+
+for id in $ids; do
     case $id in castin-fig2 | plash-table1) continue ;; esac # builds GPT-2; trains nine forecasters whatever the scale
     "$TAUT" paper "$id" --scale tiny --out "$tmp/$id" >"$tmp/table" 2>"$tmp/err"
     check "$id: $(head -n 1 "$tmp/err")" [ $? = 0 ]
