@@ -220,7 +220,7 @@ static int settings_of(const sweep *s, const double *loss, setting *out)
 /* One line a setting, best first. */
 static void rank(const sweep *s, const double *loss, cJSON *list)
 {
-    setting all[RUNS];
+    setting all[RUNS] = { { 0 } };
     const int count = settings_of(s, loss, all);
     for (int i = 0; i < count; i++) {
         char text[LEN * 8] = "";
