@@ -19,9 +19,10 @@ for id in $ids; do
 done
 
 for id in $ids; do
-    case $id in castin-fig2 | plash-table1) continue ;; esac # builds GPT-2; trains nine forecasters whatever the scale
+    case $id in castin-fig2 | plash-table1) continue ;; esac # t_paper_castin.sh; trains nine forecasters whatever the scale
     "$TAUT" paper "$id" --scale tiny --out "$tmp/$id" >"$tmp/table" 2>"$tmp/err"
-    check "$id: $(head -n 1 "$tmp/err")" [ $? = 0 ]
+    rc=$?
+    check "$id: $(head -n 1 "$tmp/err")" [ $rc = 0 ]
     for word in published ours differ; do
         check "$id says $word" grep -q -E "^$word +[^ ]+ [^ ]+" "$tmp/table"
     done
