@@ -8,6 +8,7 @@
 #include "report/run.h"
 
 enum { LAYERS = 96, HEADS = 64, BOUNDS = 24 };
+enum { FOUND, PROVED, RATIO, FORMULAS }; /* rows of the table */
 
 /* A layer's value of a published bound: heads stand side by side, so their squares add up; those of lower bounds do not, as each
  * head has its own steep input, and the largest counts. */
@@ -24,39 +25,58 @@ static double published(const cJSON *layer, const char *name)
     return sqrt(sum);
 }
 
+/* A row of the table: one number for every layer. */
+static double number_of(const cJSON *layer, int row, const char *formula)
+{
+    const double lower = taut_report_number(layer, "lower"), upper = taut_report_number(layer, "upper");
+    switch (row) {
+    case FOUND:
+        return lower;
+    case PROVED:
+        return taut_report_raised(upper);
+    case RATIO:
+        return lower > 0 ? upper / lower : NAN;
+    default:
+        return published(layer, formula);
+    }
+}
+
 static void table(taut_page *p, const cJSON *layers, const char *run)
 {
     taut_cells c = { 0 };
-    const char *head[BOUNDS + 4] = { "layer", "found", "proved", "ratio" };
-    char name[96];
-    int cols = 4;
+    const char *row[BOUNDS + FORMULAS] = { "found", "proved", "proved / found" }, *head[LAYERS + 1] = { "slope" };
+    char name[96], word[LAYERS][24];
+    int rows = FORMULAS, cols = 1;
     const cJSON *layer, *v, *first = cJSON_GetArrayItem(layers, 0);
     const cJSON *one = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(first, "heads"), 0);
-    cJSON_ArrayForEach(v, cJSON_GetObjectItemCaseSensitive(one, "published")) if (cols < BOUNDS + 4)
-        head[cols++] = v->string;
-    cJSON_ArrayForEach(layer, layers)
+    cJSON_ArrayForEach(v, cJSON_GetObjectItemCaseSensitive(one, "published")) if (rows < BOUNDS + FORMULAS)
+        row[rows++] = v->string;
+    cJSON_ArrayForEach(layer, layers) if (cols <= LAYERS)
     {
-        const double lower = taut_report_number(layer, "lower"), upper = taut_report_number(layer, "upper");
-        taut_cells_number(&c, "%.0f", taut_report_number(layer, "layer"));
-        taut_cells_number(&c, "%.6g", lower);
-        taut_cells_number(&c, "%.6g", taut_report_raised(upper));
-        taut_cells_number(&c, "%.3g", lower > 0 ? upper / lower : NAN);
-        for (int i = 4; i < cols; i++) taut_cells_number(&c, "%.3g", published(layer, head[i]));
+        snprintf(word[cols - 1], sizeof word[0], "layer %.0f", taut_report_number(layer, "layer"));
+        head[cols] = word[cols - 1];
+        cols++;
+    }
+    for (int r = 0; r < rows; r++) {
+        int left = cols - 1;
+        taut_cells_add(&c, "%s", row[r]);
+        cJSON_ArrayForEach(layer, layers) if (left-- > 0)
+            taut_cells_number(&c, r < RATIO ? "%.6g" : "%.3g", number_of(layer, r, row[r]));
     }
     snprintf(name, sizeof name, "%.60s-sandwich", run);
     p->text.failed |= c.failed;
     if (!c.failed)
         taut_page_table(
             p, name, "The sandwich around the truth",
-            cols > 4
+            rows > FORMULAS
                 ? "The steepest slope of each attention layer at one input lies between what a search found and what "
                   "is "
-                  "proved; beside it, what published formulas say (printed: as it stands in the paper, which is not "
+                  "proved; below, what published formulas say (printed: as it stands in the paper, which is not "
                   "always true; a dash: not finite, or not for this attention)."
                 : "The steepest slope of each attention layer at one input lies between what a search found and what "
                   "is "
                   "proved; no published formula is about this attention.",
-            &(taut_table){ c.count / cols, cols, head, (const char *const *)c.word });
+            &(taut_table){ rows, cols, head, (const char *const *)c.word });
     taut_cells_free(&c);
 }
 
