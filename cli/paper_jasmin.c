@@ -142,8 +142,8 @@ cJSON *paper_jasmin_fig4(const paper_options *o)
                          "be lower with JaSMin.",
             .ours = "seed 1, pixels to logits, the models of jasmin-table1 (small: the first 60 test images); "
                     "found by Lanczos, hence attained.",
-            .why = "The paper's networks are ViT-B, pretrained and tuned for 40 epochs; ours are small and "
-                   "young, so only the order of the methods can be compared.",
+            .why = "The paper's networks are ViT-B, pretrained and tuned for 40 epochs, without their patch embedding; "
+                   "ours are whole, small and young, so only the order of the methods can be compared.",
             .data = paper_source(o, "cifar10", "shapes") });
     for (int m = 0; m < METHODS; m++) {
         char run[4096];
