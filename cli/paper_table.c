@@ -115,14 +115,14 @@ static void print_words(const char *label, const char *text)
 void paper_print(const cJSON *o)
 {
     static const char *const said[][2] = {
-        { "data", "data" }, { "published", "published" }, { "ours", "ours" }, { "why", "differ" }, { "note", "note" }
+        { "data", "data" }, { "published", "published" }, { "ours", "ours" }, { "why", "differ" }
     };
     const cJSON *cell;
     printf("%s\n\n", cJSON_GetStringValue(cJSON_GetObjectItem(o, "title")));
     print_rows(cJSON_GetObjectItem(o, "columns"), cJSON_GetObjectItem(o, "rows"));
     cJSON_ArrayForEach(cell, o) if (cJSON_IsNumber(cell)) printf("%s %.5g\n", cell->string, cell->valuedouble);
     putchar('\n');
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 4; i++) {
         const char *text = cJSON_GetStringValue(cJSON_GetObjectItem(o, said[i][0]));
         if (text) print_words(said[i][1], text);
     }
