@@ -100,29 +100,35 @@ static taut_status save(const taut_certificate *c, const char *path)
     return s;
 }
 
-/* The data named by --data, or what the model was trained on; *rows: how long the rows of a forecaster's inputs may be. */
-static taut_status open_data(taut_source **data, double *rows, const cli_args *a, const char *path, int64_t wanted)
+/* The data named by --data, or what the model was trained on. */
+static taut_status open_data(taut_source **data, const cli_args *a, const char *path)
 {
     cli_model m;
-    const char *given = cli_text(a, "--rows", NULL);
-    taut_up longest = UP_NONE;
     taut_status s = cli_model_open(&m, path, taut_kernels_find("ref"), 0);
     if (s) return s;
-    const bool series = m.model->spec.arch == TAUT_ARCH_FORECASTER;
-    *rows = INFINITY;
-    if (!series && given) s = taut_fail(TAUT_BAD_CONFIG, "--rows is for forecasters");
-    if (series && wanted)
-        s = taut_fail(TAUT_BAD_CONFIG, "%s is a forecaster: certified are predictions of classes and next tokens",
-                      path);
-    if (!s && m.model->spec.arch == TAUT_ARCH_ENCODER && wanted)
-        s = taut_fail(TAUT_BAD_CONFIG, "examples are next-token predictions; %s is an encoder", path);
-    if (!s && given && strcmp(given, "inf") != 0)
-        *rows = cli_real(a, "--rows", 0, 0, 1e300);
-    else if (!s && (wanted || (series && !given)))
-        s = cli_model_source(data, &m, cli_text(a, "--data", NULL));
-    if (!s && series && *data) s = forecast_longest(&longest, *data, TAUT_TRAIN, TAUT_TEST);
-    if (!s && series && *data) *rows = longest.v;
+    s = cli_model_source(data, &m, cli_text(a, "--data", NULL));
     cli_model_close(&m);
+    return s;
+}
+
+/* How long the rows of a forecaster's inputs may be, and the data where it is needed. */
+static taut_status prepare(taut_source **data, double *rows, const cli_args *a, const char *path,
+                           const taut_model_spec *m, int64_t wanted)
+{
+    const char *given = cli_text(a, "--rows", NULL);
+    taut_up longest = UP_NONE;
+    taut_status s = TAUT_OK;
+    *rows = INFINITY;
+    if (m->arch != TAUT_ARCH_FORECASTER && given) return taut_fail(TAUT_BAD_CONFIG, "--rows is for forecasters");
+    if (m->arch == TAUT_ARCH_FORECASTER && wanted)
+        return taut_fail(TAUT_BAD_CONFIG, "%s is a forecaster: certified are predictions of classes and next tokens",
+                         path);
+    if (m->arch == TAUT_ARCH_ENCODER && wanted)
+        return taut_fail(TAUT_BAD_CONFIG, "examples are next-token predictions; %s is an encoder", path);
+    if (given && strcmp(given, "inf") != 0) *rows = cli_real(a, "--rows", 0, 0, 1e300);
+    if (wanted || (m->arch == TAUT_ARCH_FORECASTER && !given)) s = open_data(data, a, path);
+    if (!s && *data && !wanted) s = forecast_longest(&longest, *data, TAUT_TRAIN, TAUT_TEST);
+    if (!s && *data && !wanted) *rows = longest.v;
     return s;
 }
 
@@ -145,13 +151,10 @@ static int run(const cli_args *a)
     taut_source *data = NULL;
     certify_sample s = { 0 };
     double rows;
-    taut_status status = open_data(&data, &rows, a, path, wanted);
-    if (status) {
-        free(path);
-        taut_source_free(data);
-        return cli_fail(a);
-    }
-    status = taut_certify_rows(&c, path, strcmp(norm, "flat") == 0 ? TAUT_NORM_FLAT : TAUT_NORM_TOKENS, room, rows);
+    taut_status status = taut_certificate_open(&c, path, strcmp(norm, "flat") == 0 ? TAUT_NORM_FLAT : TAUT_NORM_TOKENS,
+                                               room);
+    if (!status) status = prepare(&data, &rows, a, a->operand[0], &c.model->spec, wanted);
+    if (!status) status = taut_certificate_prove(&c, rows);
     if (!status && wanted) status = try_examples(&c, data, wanted, cli_flag(a, "--local"), &s);
     if (!status && out) status = save(&c, out);
     int code = EXIT_DONE;

@@ -6,14 +6,14 @@
 #include "base/sha256.h"
 #include "bound/scalar.h"
 
-static cJSON *describe(const taut_certificate *c, cJSON *proof, const char *sha, uint64_t bytes)
+static cJSON *describe(const taut_certificate *c, cJSON *proof)
 {
     cJSON *o = cJSON_CreateObject(), *model = cJSON_AddObjectToObject(o, "model");
     cJSON_AddStringToObject(o, "format", "taut-certificate");
     cJSON_AddNumberToObject(o, "version", 2);
     cJSON_AddStringToObject(o, "tool", "taut " TAUT_VERSION);
-    cJSON_AddNumberToObject(model, "bytes", (double)bytes);
-    cJSON_AddStringToObject(model, "sha256", sha);
+    cJSON_AddNumberToObject(model, "bytes", (double)c->bytes);
+    cJSON_AddStringToObject(model, "sha256", c->sha);
     cJSON_AddStringToObject(o, "norm", c->norm == TAUT_NORM_FLAT ? "flat" : "tokens");
     cJSON_AddNumberToObject(o, "tokens", (double)c->tokens);
     cJSON_AddItemToObject(o, "room", up_json(c->room));
@@ -32,7 +32,7 @@ static taut_up stated(const cJSON *node, const char *key)
     return cJSON_IsNumber(item) ? up_wrap(item->valuedouble) : UP_NONE;
 }
 
-static taut_status prove(taut_certificate *c, const char *sha, uint64_t bytes)
+static taut_status prove(taut_certificate *c)
 {
     taut_ledger *l = ledger_create();
     if (!l) return taut_no_memory("the proof");
@@ -49,8 +49,32 @@ static taut_status prove(taut_certificate *c, const char *sha, uint64_t bytes)
     c->defect = up_mul(b.out.defect, (taut_up){ 1 + 1e-9 }); /* room for whoever checks, as in the ledger */
     c->body = stated(cJSON_GetArrayItem(cJSON_GetObjectItem(proof, "of"), 0), "lip");
     if (!taut_model_finite(c->model)) c->lip = c->body = UP_NONE; /* also where the weight drops out of every formula */
-    c->json = describe(c, proof, sha, bytes);
+    c->json = describe(c, proof);
     return TAUT_OK;
+}
+
+taut_status taut_certificate_open(taut_certificate *c, const char *path, taut_norm norm, double room)
+{
+    *c = (taut_certificate){ .norm = norm, .room = { room }, .rows = UP_NONE };
+    if (!(room >= 0)) return taut_fail(TAUT_BAD_CONFIG, "room must be a number from 0 up");
+    if (!arithmetic_is_ieee())
+        return taut_fail(TAUT_DEVICE, "this machine rounds or flushes numbers in a way that proofs do not cover");
+    taut_status s = taut_sha256_file(c->sha, &c->bytes, path);
+    if (!s) s = taut_model_open(&c->model, path, taut_kernels_find("ref"), false);
+    if (!s) c->tokens = c->model->in.t;
+    return s;
+}
+
+taut_status taut_certificate_prove(taut_certificate *c, double rows)
+{
+    taut_status s = TAUT_OK;
+    c->rows = (taut_up){ rows };
+    if (!(rows >= 0)) s = taut_fail(TAUT_BAD_CONFIG, "rows must be a number from 0 up");
+    if (!s && isfinite(rows) && !c->model->spec.ahead)
+        s = taut_fail(TAUT_BAD_CONFIG, "rows are for forecasters: other inputs are as long as they are");
+    if (!s) s = prove(c);
+    if (s) taut_certificate_free(c);
+    return s;
 }
 
 taut_status taut_certify(taut_certificate *c, const char *path, taut_norm norm, double room)
@@ -60,24 +84,8 @@ taut_status taut_certify(taut_certificate *c, const char *path, taut_norm norm, 
 
 taut_status taut_certify_rows(taut_certificate *c, const char *path, taut_norm norm, double room, double rows)
 {
-    char sha[65];
-    uint64_t bytes;
-    *c = (taut_certificate){ .norm = norm, .room = { room }, .rows = { rows } };
-    if (!(room >= 0)) return taut_fail(TAUT_BAD_CONFIG, "room must be a number from 0 up");
-    if (!(rows >= 0)) return taut_fail(TAUT_BAD_CONFIG, "rows must be a number from 0 up");
-    if (!arithmetic_is_ieee())
-        return taut_fail(TAUT_DEVICE, "this machine rounds or flushes numbers in a way that proofs do not cover");
-    taut_status s = taut_sha256_file(sha, &bytes, path);
-    if (!s) s = taut_model_open(&c->model, path, taut_kernels_find("ref"), false);
-    if (s) return s;
-    if (isfinite(rows) && !c->model->spec.ahead) {
-        taut_certificate_free(c);
-        return taut_fail(TAUT_BAD_CONFIG, "%s is no forecaster: its inputs are as long as they are", path);
-    }
-    c->tokens = c->model->in.t;
-    s = prove(c, sha, bytes);
-    if (s) taut_certificate_free(c);
-    return s;
+    const taut_status s = taut_certificate_open(c, path, norm, room);
+    return s ? s : taut_certificate_prove(c, rows);
 }
 
 void taut_certificate_free(taut_certificate *c)

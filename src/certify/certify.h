@@ -17,6 +17,8 @@ typedef struct {
     taut_up round;       /* how far a logit computed on the ref kernels is from the real one */
     taut_up defect;      /* what stopping at a tolerance adds to |f(x) - f(x')|; 0 without proximal layers */
     cJSON *json;         /* the certificate, without examples */
+    char sha[65];        /* of the file, and how long it is */
+    uint64_t bytes;
 } taut_certificate;
 
 /* room 0 covers the embeddings themselves.  A constant that is not finite is an answer, not an error. */
@@ -24,5 +26,9 @@ taut_status taut_certify(taut_certificate *, const char *path, taut_norm, double
 /* Of a forecaster, for inputs whose rows (standardised values, time features) are at most `rows` long, l2; rows = INFINITY:
  * any, as above. */
 taut_status taut_certify_rows(taut_certificate *, const char *path, taut_norm, double room, double rows) TAUT_MUST_USE;
+/* The same in two halves, for whoever looks at the model first: opened, nothing proved; and the proof.  One that fails leaves
+ * nothing to free. */
+taut_status taut_certificate_open(taut_certificate *, const char *path, taut_norm, double room) TAUT_MUST_USE;
+taut_status taut_certificate_prove(taut_certificate *, double rows) TAUT_MUST_USE;
 void taut_certificate_free(taut_certificate *);
 #endif
