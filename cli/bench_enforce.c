@@ -26,6 +26,7 @@ static taut_status measure(cJSON *o, taut_trainer *t)
         const double start = bench_now();
         s = taut_trainer_step(t, &step);
         const double between = bench_now();
+        taut_constrainer_mark(t->constrainer);
         taut_optimiser_step(t->optimiser, t->clock.step, 1e-3);
         taut_constrainer_apply(t->constrainer, t->clock.step, 1e-3 * t->recipe.train.lr);
         whole[i] = between - start;

@@ -151,6 +151,7 @@ taut_status taut_trainer_step(taut_trainer *t, taut_step *out)
         return taut_fail(TAUT_NOT_FINITE, "step %lld: the %s is not finite", (long long)c->step + 1,
                          isfinite(loss) ? "gradient" : "loss");
     if (r->clip > 0 && norm > r->clip) m->k->axpby(m->grads, r->clip / norm, m->grads, 0, m->slab);
+    taut_constrainer_mark(t->constrainer);
     optimise(t, factor);
     taut_constrainer_apply(t->constrainer, c->step, r->lr * factor);
     c->recent[c->step % TAUT_RECENT] = loss;

@@ -110,11 +110,12 @@ static const struct {
                 { "hardcap_table", 0.02 },
                 { "clip", 1e-3 },
                 { "clipped_decay", INFINITY },
-                { "bjorck", 1e-3 } };
+                { "bjorck", 1e-3 },
+                { "cayley", 1e-3 } };
 
 static void every_method(const char *optimiser, double lr)
 {
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < 11; i++) {
         taut_trainer t;
         taut_step step, first;
         char recipe[1024];
@@ -318,7 +319,7 @@ int main(void)
     shares_in_a_step();
     every_method("muon", 0.05);
     every_method("adamw", 0.02);
-    same_bits("softcap"), same_bits("hardcap");
+    same_bits("softcap"), same_bits("hardcap"), same_bits("cayley");
     all_rigorous();
     in_order();
     refused();

@@ -1,5 +1,5 @@
-/* Orthogonal matrices by Bjorck, on ref and cpu: orthonormal, the nearest, idempotent; linear's certified norm of the
- * result is 1. */
+/* Orthogonal matrices by Bjorck and Cayley, on ref and cpu: orthonormal, the nearest, idempotent; the retraction agrees
+ * with the move to first order; linear's certified norm of the result is 1. */
 #include "train/constrain/orthogonal.h"
 
 #include "bound/norm.h"
@@ -66,12 +66,58 @@ static void check_bjorck(int64_t rows, int64_t cols, double tol)
     free(x), free(y), free(z);
 }
 
+static bool cayley(double *y, const double *x, const double *before, int64_t rows, int64_t cols)
+{
+    taut_real *r = put(x, rows * cols), *b = put(before, rows * cols);
+    double *work = doubles(taut_cayley_work(rows, cols));
+    const bool done = taut_cayley(k, r, b, work, rows, cols);
+    k->get(y, r, rows * cols);
+    k->release(r), k->release(b);
+    free(work);
+    return done;
+}
+
+static void check_cayley(int64_t rows, int64_t cols, double tol)
+{
+    const int64_t len = rows * cols;
+    double *x = doubles(len), *y = doubles(len), *z = doubles(len);
+    for (int64_t i = 0; i < len; i++) x[i] = (i / cols == i % cols ? 2 : 0) + rng_pm() / sqrt((double)cols);
+    bjorck(y, x, rows, cols, 40);
+    CHECK(cayley(z, y, y, rows, cols), "Cayley: solved");
+    for (int64_t i = 0; i < len; i++) CHECK_NEAR(z[i], y[i], tol, "Cayley: no move");
+    const double size = pow(10, 2 * rng_pm());
+    for (int64_t i = 0; i < len; i++) x[i] = y[i] + size * rng_pm();
+    CHECK(cayley(z, x, y, rows, cols), "Cayley: solved");
+    CHECK_LE(defect(z, rows, cols), 4 * tol, "Cayley: orthonormal, however long the move");
+    free(x), free(y), free(z);
+}
+
+/* ref: a small move along a rotation is followed to first order. */
+static void check_first_order(int64_t n, int64_t m)
+{
+    const double h = 1e-5;
+    double *x = doubles(n * m), *w = doubles(n * m), *z = doubles(n * m), *s = doubles(n * n);
+    fill(x, n * m), fill(s, n * n);
+    bjorck(w, x, n, m, 60);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < m; j++) {
+            double turn = 0;
+            for (int64_t l = 0; l < n; l++) turn += (s[i * n + l] - s[l * n + i]) * w[l * m + j];
+            x[i * m + j] = w[i * m + j] + h * turn;
+        }
+    CHECK(cayley(z, x, w, n, m), "Cayley: solved");
+    if (defect(w, n, m) < 1e-10)
+        for (int64_t i = 0; i < n * m; i++) CHECK_NEAR(z[i], x[i], 100 * h * h * (double)n, "Cayley: first order");
+    free(x), free(w), free(z), free(s);
+}
+
 static void check_corners(void)
 {
-    static const double zero[6] = { 0 };
+    static const double zero[6] = { 0 }, bad[4] = { 1, NAN, 0, 1 }, tall[6] = { 1, 0, 0, 1, 0, 0 };
     double y[6];
     bjorck(y, zero, 2, 3, 12);
     CHECK(memcmp(y, zero, sizeof y) == 0, "Bjorck of 0 is 0");
+    CHECK(!cayley(y, bad, tall, 2, 2) && y[0] == 1 && isnan(y[1]), "NaN in a move: as it was");
     static const double one[1] = { -3 };
     bjorck(y, one, 1, 1, 12);
     CHECK_NEAR(y[0], -1, 1e-6, "one number");
@@ -86,6 +132,8 @@ int main(void)
         for (case_no = 0; case_no < effort(30); case_no++) {
             const int64_t n = rng_int(1, case_no % 5 ? 12 : 60), m = rng_int(1, n);
             check_bjorck(case_no % 2 ? n : m, case_no % 2 ? m : n, tol);
+            check_cayley(case_no % 2 ? n : m, case_no % 2 ? m : n, 5 * tol);
+            if (!backend) check_first_order(n < 12 ? n : 12, m < 12 ? m : 12);
         }
         check_corners();
     }

@@ -1,5 +1,6 @@
 /* A pure function of the weights and the step number: nothing is kept from one step to the next, so that a resumed
- * run ends with the same bits.  Power iterations therefore always start from the same random vector. */
+ * run ends with the same bits.  Power iterations therefore always start from the same random vector.  Only cayley also
+ * reads the weights as they were before the step. */
 #include "train/constrain/constrain.h"
 
 #include <math.h>
@@ -45,7 +46,23 @@ static int64_t room(const taut_model *m, const taut_constrain_spec *s)
     return most;
 }
 
-int64_t taut_constrainer_len(const taut_model *m, const taut_constrain_spec *s) { return room(m, s) + longest(m, s); }
+/* doubles of cayley's work */
+static int64_t turn(const taut_model *m, const taut_constrain_spec *s)
+{
+    int64_t most = 0;
+    for (int i = 0; s->method == TAUT_CAYLEY && i < m->weights; i++) {
+        const taut_param *p = m->weight[i].param;
+        const int64_t len = p->role == TAUT_MATRIX ? taut_cayley_work(p->rows, p->cols) : 0;
+        if (len > most) most = len;
+    }
+    return most;
+}
+
+int64_t taut_constrainer_len(const taut_model *m, const taut_constrain_spec *s)
+{
+    const int64_t back = s->method == TAUT_CAYLEY ? m->slab + 2 * turn(m, s) : 0; /* a double is two floats */
+    return room(m, s) + longest(m, s) + back;
+}
 
 static taut_status fill_start(taut_constrainer *c)
 {
@@ -68,7 +85,12 @@ taut_status taut_constrainer_create(taut_constrainer **out, taut_model *m, const
     c->work = m->k->alloc(c->room);
     const int64_t raise = taut_scale_work(m);
     if (raise) c->raise = taut_malloc((size_t)raise * sizeof *c->raise);
-    const bool have = c->share && c->start && c->work && (c->raise || !raise);
+    bool have = c->share && c->start && c->work && (c->raise || !raise);
+    if (c->spec->method == TAUT_CAYLEY) {
+        c->before = m->k->alloc(m->slab);
+        c->turn = taut_malloc((size_t)(turn(m, c->spec) + 1) * sizeof *c->turn);
+        have = have && c->before && c->turn;
+    }
     taut_status s = have ? fill_start(c) : taut_no_memory("the constraint");
     for (int i = 0; !s && i < m->weights; i++)
         c->share[i] = m->weight[i].param->role == TAUT_MATRIX
@@ -86,6 +108,8 @@ void taut_constrainer_free(taut_constrainer *c)
     if (!c) return;
     free(c->share);
     free(c->raise);
+    free(c->turn);
+    if (c->before) c->m->k->release(c->before);
     if (c->start) c->m->k->release(c->start);
     if (c->work) c->m->k->release(c->work);
     free(c);
@@ -117,7 +141,23 @@ static void bjorck(taut_hold h)
     h.k->axpby(h.w, h.cap * hold_unit(&h), h.w, 0, h.rows * h.cols);
 }
 
-static void constrain(const taut_constrainer *c, taut_hold h, double lr)
+/* The step from `before` to w, taken from the orthogonal matrix nearest to `before`.  From 0 there is none: Bjorck's then. */
+static void cayley(const taut_constrainer *c, taut_hold h, taut_real *before)
+{
+    const int64_t len = h.rows * h.cols;
+    const double unit = h.cap * hold_unit(&h);
+    if (!(h.k->dot(before, before, len) > 0)) {
+        bjorck(h);
+        return;
+    }
+    h.k->axpby(h.w, -1 / unit, before, 1 / unit, len);
+    taut_bjorck(h.k, before, h.work.data, h.rows, h.cols, TAUT_BJORCK_STEPS);
+    h.k->axpby(h.w, 1, before, 1, len);
+    if (!taut_cayley(h.k, h.w, before, c->turn, h.rows, h.cols)) return; /* not finite: the next loss will say so */
+    h.k->axpby(h.w, unit, h.w, 0, len);
+}
+
+static void constrain(const taut_constrainer *c, taut_hold h, taut_real *before, double lr)
 {
     const taut_constrain_spec *s = c->spec;
     tame(h);
@@ -154,6 +194,9 @@ static void constrain(const taut_constrainer *c, taut_hold h, double lr)
     case TAUT_BJORCK:
         bjorck(h);
         break;
+    case TAUT_CAYLEY:
+        cayley(c, h, before);
+        break;
     }
 }
 
@@ -171,8 +214,13 @@ static void constrain_all(const taut_constrainer *c, double lr)
             h.cap = 1;
             bjorck(h);
         } else if (p->role == TAUT_MATRIX && (cap > 0 || s->method == TAUT_SPECTRAL_DECAY))
-            constrain(c, h, lr * c->share[i]);
+            constrain(c, h, c->before ? taut_at(m->k, c->before, m->weight[i].offset) : NULL, lr * c->share[i]);
     }
+}
+
+void taut_constrainer_mark(const taut_constrainer *c)
+{
+    if (c->before) c->m->k->axpby(c->before, 1, c->m->values, 0, c->m->slab);
 }
 
 void taut_constrainer_apply(const taut_constrainer *c, int64_t step, double lr)

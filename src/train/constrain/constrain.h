@@ -11,13 +11,17 @@ typedef struct {
     double *share;           /* of the learning rate, one a weight */
     taut_real *start, *work; /* of power iterations; for the largest matrix */
     int64_t room;
-    double *raise; /* work of taut_scale_raise; NULL: no layer needs it */
+    double *raise;     /* work of taut_scale_raise; NULL: no layer needs it */
+    taut_real *before; /* cayley: all weights before a step, and work for the largest matrix; else NULL */
+    double *turn;
 } taut_constrainer;
 
 int64_t taut_constrainer_len(const taut_model *, const taut_constrain_spec *); /* elements it will own */
 taut_status taut_constrainer_create(taut_constrainer **out, taut_model *, const taut_recipe *) TAUT_MUST_USE;
 void taut_constrainer_free(taut_constrainer *);
 
+/* Before a step: cayley looks back at these weights. */
+void taut_constrainer_mark(const taut_constrainer *);
 /* After step number `step` (0, 1, ...), which had learning rate `lr` times each weight's share. */
 void taut_constrainer_apply(const taut_constrainer *, int64_t step, double lr);
 #endif

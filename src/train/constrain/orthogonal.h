@@ -12,4 +12,9 @@ enum { TAUT_BJORCK_STEPS = 12 }; /* enough for singular values within a factor 3
  * orthogonal already, so it may follow every optimiser step.  work holds rows cols + 2 min(rows, cols)^2
  * elements, fewer than taut_hold_work. */
 void taut_bjorck(const taut_kernels *, taut_real *x, taut_real *work, int64_t rows, int64_t cols, int steps);
+
+/* Cayley's retraction: the move from `before`, which is orthogonal, to x becomes a rotation that agrees with it to first
+ * order.  work holds taut_cayley_work doubles.  false: x was not finite, and is as it was. */
+int64_t taut_cayley_work(int64_t rows, int64_t cols);
+bool taut_cayley(const taut_kernels *, taut_real *x, const taut_real *before, double *work, int64_t rows, int64_t cols);
 #endif

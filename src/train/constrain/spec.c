@@ -4,7 +4,7 @@
 #include <string.h>
 
 static const char methods[] =
-    "none|spectral_decay|normalise|stiefel|hammer|softcap|hardcap|hardcap_table|clip|clipped_decay|bjorck";
+    "none|spectral_decay|normalise|stiefel|hammer|softcap|hardcap|hardcap_table|clip|clipped_decay|bjorck|cayley";
 
 taut_status taut_constrain_spec_read(taut_constrain_spec *s, taut_config *cfg, bool muon)
 {

@@ -14,7 +14,8 @@ typedef enum {
     TAUT_HARDCAP_TABLE,
     TAUT_CLIP,
     TAUT_CLIPPED_DECAY,
-    TAUT_BJORCK
+    TAUT_BJORCK,
+    TAUT_CAYLEY
 } taut_constraint;
 
 /* Caps by what a matrix is for, in the order of taut_cap_role. */
