@@ -1,5 +1,5 @@
-/* Orthogonal matrices by Bjorck and Cayley, on ref and cpu: orthonormal, the nearest, idempotent; the retraction agrees
- * with the move to first order; linear's certified norm of the result is 1. */
+/* Orthogonal matrices by Bjorck and Cayley, on ref and cpu: orthonormal, the nearest, idempotent; the retraction is
+ * what its definition says and agrees with the move to first order; linear's certified norm of the result is 1. */
 #include "train/constrain/orthogonal.h"
 
 #include "bound/norm.h"
@@ -111,6 +111,42 @@ static void check_first_order(int64_t n, int64_t m)
     free(x), free(w), free(z), free(s);
 }
 
+/* y (n, m) = w + sign A w/2, A = P D W^T - W D^T P as it is defined, d = P D */
+static void half_turn(double *y, const double *w, const double *at, const double *d, double sign, int64_t n, int64_t m)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < m; j++) {
+            double sum = 0;
+            for (int64_t l = 0; l < n; l++)
+                for (int64_t c = 0; c < m; c++)
+                    sum += (d[i * m + c] * at[l * m + c] - at[i * m + c] * d[l * m + c]) * w[l * m + j];
+            y[i * m + j] = w[i * m + j] + sign * sum / 2;
+        }
+}
+
+/* ref: the Cayley transform to the letter, (I - A/2) W' = (I + A/2) W, for moves of any length. */
+static void check_definition(int64_t n, int64_t m)
+{
+    double *x = doubles(n * m), *w = doubles(n * m), *z = doubles(n * m), *d = doubles(n * m), *left = doubles(n * m);
+    fill(x, n * m);
+    bjorck(w, x, n, m, 60);
+    const double size = pow(10, rng_pm()), close = 1e-10 * (1 + size) * (double)(n * m);
+    for (int64_t i = 0; i < n * m; i++) x[i] = w[i] + size * rng_pm();
+    CHECK(cayley(z, x, w, n, m), "Cayley: solved");
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < m; j++) {
+            d[i * m + j] = x[i * m + j] - w[i * m + j];
+            for (int64_t l = 0; l < n; l++)
+                for (int64_t c = 0; c < m; c++)
+                    d[i * m + j] -= w[i * m + c] * w[l * m + c] * (x[l * m + j] - w[l * m + j]) / 2;
+        }
+    half_turn(left, z, w, d, -1, n, m);
+    half_turn(x, w, w, d, 1, n, m);
+    if (defect(w, n, m) < 1e-10)
+        for (int64_t i = 0; i < n * m; i++) CHECK_NEAR(left[i], x[i], close, "Cayley: by its definition");
+    free(x), free(w), free(z), free(d), free(left);
+}
+
 static void check_corners(void)
 {
     static const double zero[6] = { 0 }, bad[4] = { 1, NAN, 0, 1 }, tall[6] = { 1, 0, 0, 1, 0, 0 };
@@ -134,6 +170,7 @@ int main(void)
             check_bjorck(case_no % 2 ? n : m, case_no % 2 ? m : n, tol);
             check_cayley(case_no % 2 ? n : m, case_no % 2 ? m : n, 5 * tol);
             if (!backend) check_first_order(n < 12 ? n : 12, m < 12 ? m : 12);
+            if (!backend) check_definition(n < 12 ? n : 12, m < 12 ? m : 12);
         }
         check_corners();
     }

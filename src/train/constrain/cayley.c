@@ -1,11 +1,13 @@
 /* Cayley's retraction: a step away from orthogonal matrices becomes a rotation along them.
  *
  * Tall W = before, move D = X - W, P = I - W W^T/2:  A = P D W^T - W D^T P is skew, so the Cayley transform
- * (I - A/2)^-1 (I + A/2) is a rotation, and it moves W by D to first order, but for the symmetric part of W^T D.  A wide
- * matrix is transposed.  In double, through LAPACK. */
+ * (I - A/2)^-1 (I + A/2) is a rotation, and it moves W by D to first order, but for the symmetric part of W^T D.  With
+ * S = W^T D and N = D - W S, what D has outside of W, the rotated W is
+ *     (2 W + N) M^-1 - W,   M = I - (S - S^T)/4 + N^T N/4,
+ * a system of the smaller side alone; the symmetric part of M is at least I, so it has a solution.  A wide matrix is
+ * transposed.  In double, through LAPACK. */
 #include <cblas.h>
 #include <math.h>
-#include <string.h>
 
 #include "train/constrain/orthogonal.h"
 
@@ -18,7 +20,7 @@ static int64_t larger(int64_t a, int64_t b) { return a < b ? b : a; }
 int64_t taut_cayley_work(int64_t rows, int64_t cols)
 {
     const int64_t n = larger(rows, cols), m = smaller(rows, cols);
-    return n * n + 4 * n * m + m * m + n; /* the system, four matrices, W^T D, pivots */
+    return 3 * n * m + 2 * m * m + m; /* W, D, a spare one, M, S, pivots */
 }
 
 /* y (cols, rows) = x^T */
@@ -60,31 +62,27 @@ static void put_tall(const taut_kernels *k, taut_real *x, const double *tall, do
     k->put(x, rows < cols ? spare : tall, rows * cols);
 }
 
-/* D <- P D = D - W (W^T D)/2, then A = D W^T - W D^T, both (n, m) tall. */
-static void skew_of_move(double *a, double *d, const double *w, double *inner, int64_t n, int64_t m)
+/* d = D becomes N, and system M. */
+static void part(double *system, double *d, const double *w, double *s, int64_t n, int64_t m)
 {
-    multiply(inner, w, true, d, false, m, m, n, 1, 0);
-    multiply(d, w, false, inner, false, n, m, m, -0.5, 1);
-    multiply(a, d, false, w, true, n, n, m, 1, 0);
-    multiply(a, w, false, d, true, n, n, m, -1, 1);
+    multiply(s, w, true, d, false, m, m, n, 1, 0);
+    multiply(d, w, false, s, false, n, m, m, -1, 1);
+    multiply(system, d, true, d, false, m, m, n, 0.25, 0);
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < m; j++) system[i * m + j] += (i == j) - 0.25 * (s[i * m + j] - s[j * m + i]);
 }
 
 bool taut_cayley(const taut_kernels *k, taut_real *x, const taut_real *before, double *work, int64_t rows, int64_t cols)
 {
     const int64_t n = larger(rows, cols), m = smaller(rows, cols), len = n * m;
-    double *a = work, *w = a + n * n, *d = w + len, *right = d + len, *spare = right + len, *inner = spare + len;
+    double *w = work, *d = w + len, *spare = d + len, *system = spare + len, *s = system + m * m;
     get_tall(k, w, before, spare, rows, cols);
     get_tall(k, d, x, spare, rows, cols);
     for (int64_t i = 0; i < len; i++) d[i] -= w[i];
-    skew_of_move(a, d, w, inner, n, m);
-    /* (I - A/2) W' = (I + A/2) W; transposed, W'^T (I + A/2) = W^T (I - A/2), as A is skew */
-    memcpy(right, w, (size_t)len * sizeof *w);
-    multiply(right, a, false, w, false, n, m, n, 0.5, 1);
-    transpose(spare, right, n, m);
-    for (int64_t i = 0; i < n * n; i++) a[i] *= 0.5;
-    for (int64_t i = 0; i < n; i++) a[i * n + i] += 1;
-    if (!solve(spare, a, m, n, inner + m * m)) return false;
-    transpose(right, spare, m, n);
-    put_tall(k, x, right, spare, rows, cols);
+    part(system, d, w, s, n, m);
+    for (int64_t i = 0; i < len; i++) d[i] += 2 * w[i];
+    if (!solve(d, system, n, m, s + m * m)) return false;
+    for (int64_t i = 0; i < len; i++) d[i] -= w[i];
+    put_tall(k, x, d, spare, rows, cols);
     return true;
 }
