@@ -15,7 +15,10 @@ const cli_option cli_common[] = {
     { NULL, NULL, NULL },
 };
 
-const char *cli_short(const cli_option *o) { return strcmp(o->name, "--out") == 0 ? "-o" : NULL; }
+const char *cli_short(const cli_option *o)
+{
+    return strcmp(o->name, "--out") == 0 ? "-o" : strcmp(o->name, "--help") == 0 ? "-h" : NULL;
+}
 
 static const cli_option *find(const cli_command *c, const char *name, size_t len)
 {

@@ -35,7 +35,7 @@ extern const cli_command cli_train, cli_eval, cli_sample, cli_info, cli_convert,
 extern const cli_command *const cli_commands[]; /* main.c: all of them, in the order of the help */
 extern const int cli_command_count;
 extern const cli_option cli_common[];      /* args.c: what every command takes */
-const char *cli_short(const cli_option *); /* "-o" for "--out"; NULL: it has no short form */
+const char *cli_short(const cli_option *); /* "-o" for "--out", "-h" for "--help"; NULL: it has no short form */
 
 /* args.c: false after one clear line on stderr */
 bool cli_parse(cli_args *, const cli_command *, int argc, char **argv);

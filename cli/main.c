@@ -45,13 +45,13 @@ int main(int argc, char **argv)
         usage(stderr);
         return EXIT_BAD;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         usage(stdout);
-        return EXIT_DONE;
+        return told(EXIT_DONE);
     }
     if (strcmp(argv[1], "--version") == 0) {
         printf("taut %s\n", TAUT_VERSION);
-        return EXIT_DONE;
+        return told(EXIT_DONE);
     }
     for (int i = 0; i < COMMANDS; i++) {
         cli_args args;

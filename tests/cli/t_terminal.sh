@@ -8,6 +8,19 @@ check "no command: the commands, on stderr" grep -q 'taut train' "$tmp/e"
 check "no command: nothing on stdout" [ ! -s "$tmp/o" ]
 "$TAUT" certfy x >"$tmp/o" 2>"$tmp/e"
 check "a slip: the nearest command" grep -q 'did you mean certify' "$tmp/e"
+for words in --help -h help "train --help" "train -h"; do
+    # shellcheck disable=SC2086
+    "$TAUT" $words >"$tmp/o" 2>"$tmp/e"
+    check "$words: exit code 0" [ $? = 0 ]
+    check "$words: help on stdout" grep -q 'taut train' "$tmp/o"
+done
+if [ -w /dev/full ]; then
+    for words in --help --version "train --help"; do
+        # shellcheck disable=SC2086
+        "$TAUT" $words >/dev/full 2>"$tmp/e"
+        check "$words that nobody got: exit code 1" [ $? = 1 ]
+    done
+fi
 
 # shellcheck disable=SC2086 # $small is many words
 "$TAUT" train $small --out "$tmp/piped" >"$tmp/o" 2>"$tmp/e"
