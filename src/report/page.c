@@ -91,13 +91,30 @@ static taut_status write_svg(const char *folder, const char *name, const taut_ma
     return s;
 }
 
+/* A figure's anchor and the name of its file: signs that mean something to HTML or to a shell become _, and a name that is
+ * taken, by a run of the same name in another folder, is numbered. */
+static void figure_name(char out[300], const taut_page *p, const char *name)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_=,+";
+    char anchor[320], word[280];
+    size_t len = 0;
+    for (; name[len] && len + 1 < sizeof word; len++)
+        word[len] = (unsigned char)name[len] < 0x80 && !strchr(plain, name[len]) ? '_' : name[len];
+    word[len] = 0;
+    snprintf(out, 300, "%s", word);
+    for (int i = 2; snprintf(anchor, sizeof anchor, "<figure id=\"%s\"", out), strstr(p->text.data, anchor); i++)
+        snprintf(out, 300, "%s-%d", word, i);
+}
+
 /* wide: as broad as the page.  A figure without a picture is its table. */
-static void figure(taut_page *p, const char *name, const char *title, const char *about, bool wide, taut_markup *svg,
+static void figure(taut_page *p, const char *called, const char *title, const char *about, bool wide, taut_markup *svg,
                    taut_markup *table)
 {
+    char name[300];
     p->figures++;
     p->text.failed |= svg->failed | table->failed;
     if (!p->text.failed) {
+        figure_name(name, p, called);
         taut_markup_add(&p->text, "<figure id=\"%s\"%s>\n", name, wide ? " class=\"wide\"" : "");
         tagged(&p->text, "h3", title);
         tagged(&p->text, "figcaption", about);

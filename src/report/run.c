@@ -1,5 +1,6 @@
 #include "report/run.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,10 +9,20 @@
 #include "base/alloc.h"
 #include "base/file.h"
 
-static const char *base_name(const char *folder)
+enum { NAME = 256 };
+
+/* What a run is called: "x" for runs/x and runs/x/; "." is called what the folder is. */
+static const char *base_name(char name[NAME], const char *folder)
 {
-    const char *slash = strrchr(folder, '/');
-    return slash && slash[1] ? slash + 1 : folder;
+    char real[PATH_MAX];
+    size_t len = strlen(folder);
+    while (len > 1 && folder[len - 1] == '/') len--;
+    const bool dots = folder[len - 1] == '.' && (len == 1 || strchr("./", folder[len - 2]));
+    if (dots && realpath(folder, real)) folder = real, len = strlen(real);
+    size_t from = len;
+    while (from > 0 && folder[from - 1] != '/') from--;
+    snprintf(name, NAME, "%.*s", (int)(len - from), folder + from);
+    return name;
 }
 
 static const char *in_folder(char path[4096], const char *folder, const char *name)
@@ -158,11 +169,11 @@ static void show_cards(taut_page *p, const cJSON *summary, cJSON *const *part)
 
 void taut_report_run(taut_page *p, const char *folder)
 {
-    const char *run = base_name(folder);
+    char run[NAME];
     bool broken = false, damaged[PARTS] = { false };
     cJSON *part[PARTS], *summary = taut_report_json(folder, "summary.json", &broken);
     for (int i = 0; i < PARTS; i++) part[i] = taut_report_json(folder, parts[i].file, &damaged[i]);
-    taut_page_section(p, run);
+    taut_page_section(p, base_name(run, folder));
     show_cards(p, summary, part);
     if (!summary)
         taut_page_say(p, broken ? "summary.json is damaged." : "This run has not finished: there is no summary.json.");
@@ -183,20 +194,20 @@ static void frontier(taut_page *p, int runs, char *const *folder, const char *ke
 {
     double *x = taut_calloc((size_t)runs, sizeof *x), *y = taut_calloc((size_t)runs, sizeof *y);
     const char **label = taut_calloc((size_t)runs, sizeof *label);
-    char name[64];
+    char name[64], (*word)[NAME] = taut_calloc((size_t)runs, sizeof *word);
     int count = 0;
-    for (int i = 0; x && y && label && i < runs; i++) {
+    for (int i = 0; x && y && label && word && i < runs; i++) {
         bool broken = false;
         cJSON *cert = taut_report_json(folder[i], "certificate.json", &broken);
         cJSON *summary = taut_report_json(folder[i], "summary.json", &broken);
         x[count] = taut_report_raised(taut_report_number(cert, "lip"));
         y[count] = unit * taut_report_number(summary, key);
-        label[count] = base_name(folder[i]);
+        label[count] = base_name(word[count], folder[i]);
         if (cert && summary && !isnan(y[count])) count++;
         cJSON_Delete(cert);
         cJSON_Delete(summary);
     }
-    p->text.failed |= !x || !y || !label;
+    p->text.failed |= !x || !y || !label || !word;
     snprintf(name, sizeof name, "frontier-%s", key);
     if (count > 1 && !p->text.failed)
         taut_page_plot(p, name, "What a bound costs", about,
@@ -209,6 +220,7 @@ static void frontier(taut_page *p, int runs, char *const *folder, const char *ke
     free(x);
     free(y);
     free(label);
+    free(word);
 }
 
 void taut_report_frontier(taut_page *p, int runs, char *const *folder)

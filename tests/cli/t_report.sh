@@ -32,6 +32,15 @@ mkdir "$tmp/bad" && echo '{"steps":' >"$tmp/bad/summary.json" && echo '[]' >"$tm
 check "a damaged file is named" grep -q 'summary.json is damaged' "$tmp/bad.html"
 check "and the other" grep -q 'certificate.json is damaged' "$tmp/bad.html"
 check "and the sound run is there" grep -q 'b-waterfall' "$tmp/bad.html"
+mkdir -p "$tmp/one/it's \"<i>" "$tmp/two"
+cp "$tmp/a&b/log.jsonl" "$tmp/one/it's \"<i>" && cp -r "$tmp/one/it's \"<i>" "$tmp/two"
+"$TAUT" report "$tmp/one/it's \"<i>/" "$tmp/two/it's \"<i>" --out "$tmp/twins.html" --svg "$tmp/twins" --json >"$tmp/o" 2>"$tmp/e"
+check "a folder's slash is no part of its name: $(cat "$tmp/e")" grep -q "<h2>it&#39;s &quot;&lt;i&gt;</h2>" "$tmp/twins.html"
+check "two runs of one name: a file a figure" [ "$(find "$tmp/twins" -name '*.svg' | wc -l)" = "$(json_get "$tmp/o" figures)" ]
+check "and an anchor" [ "$(grep -o '<figure id="[^"<>]*"' "$tmp/twins.html" | sort -u | wc -l)" = "$(json_get "$tmp/o" figures)" ]
+taut=$(cd "$(dirname "$TAUT")" && pwd)/$(basename "$TAUT")
+(cd "$tmp/cut" && "$taut" report . --out ../dot.html >/dev/null 2>&1)
+check "'.' is called what the folder is" grep -q '<h2>cut</h2>' "$tmp/dot.html"
 refused() { # WHAT WORDS COMMAND...: exit 1 and one line
     "$TAUT" report "$@" >"$tmp/o" 2>"$tmp/e"
     [ $? = 1 ] && [ "$(wc -l <"$tmp/e")" = 1 ]
