@@ -145,6 +145,8 @@ install: all
 	    $(BUILD)/taut man $$c > $(DESTDIR)$(PREFIX)/share/man/man1/taut-$$c.1 || exit 1; done
 	$(BUILD)/taut man --bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/taut
 	sed 's|^prefix=.*|prefix=$(PREFIX)|' $(BUILD)/taut.pc > $(DESTDIR)$(PREFIX)/lib/pkgconfig/taut.pc
+	@[ -n "$(DESTDIR)" ] || PATH="$$PATH:/sbin:/usr/sbin" ldconfig 2>/dev/null || \
+	    echo "the loader was not told: LD_LIBRARY_PATH=$(PREFIX)/lib finds libtaut.so.0"
 
 clean:
 	rm -rf build demo

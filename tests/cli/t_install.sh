@@ -54,6 +54,14 @@ LD_LIBRARY_PATH=$root/lib "$tmp/first" recipes/tiny.ini "$tmp/first-run" >"$tmp/
 check "the example runs: $(cat "$tmp/said")" grep -Eq '^[0-9]+ weights, loss [0-9.]+, first logit -?[0-9.]+, proved constant [0-9.e+]+$' "$tmp/said"
 check "and says what is wrong" sh -c '! LD_LIBRARY_PATH="$1" "$2" nowhere.ini "$3" 2>&1 | grep -q weights' - "$root/lib" "$tmp/first" "$tmp/x"
 
+# without DESTDIR, in an /etc of its own that knows the prefix's lib: the loader finds the library by itself
+if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null && cp -a /etc "$tmp/etc" 2>/dev/null; then
+    echo "$tmp/pre/lib" >>"$tmp/etc/ld.so.conf"
+    # shellcheck disable=SC2016
+    check "after make install the loader finds it" unshare -m sh -c 'mount --bind "$1/etc" /etc &&
+        make install BUILD="$2" PREFIX="$1/pre" >"$1/log" 2>&1 && [ "$("$1/shared")" = "$3[]" ]' - "$tmp" "$BUILD" "$version"
+fi
+
 rm -f "$root"/lib/libtaut.so* # so that -ltaut is the archive
 # shellcheck disable=SC2046
 check "static: compiles" compile -std=c11 $san -o "$tmp/static" "$tmp/five.c" $(flags --static --cflags --libs)
