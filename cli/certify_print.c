@@ -143,7 +143,7 @@ void certify_print(const taut_certificate *c, const certify_sample *s, const dou
            c->model->embed.rows ? "embeddings to logits"
            : series             ? "rows to forecasts"
                                 : "pixels to logits",
-           c->norm == TAUT_NORM_FLAT ? "flat" : "tokens", up_text(rms, up_model_rms(c->model, c->lip)));
+           c->norm == TAUT_NORM_FLAT ? "flat" : "tokens", up_text(rms, up_model_rms(c->model, c->norm, c->lip)));
     printf("  for %lld tokens, each within %s of the origin", (long long)c->tokens, up_text(reach, c->reach));
     if (c->room.v > 0) printf(": inputs moved by up to %g (--radius 0: none is)", c->room.v);
     printf("\n");
@@ -176,7 +176,7 @@ int certify_print_json(const taut_certificate *c, const certify_sample *s, const
 {
     cJSON *o = cJSON_Duplicate(c->json, true);
     cJSON *list = cJSON_AddArrayToObject(o, "certified_accuracy");
-    cJSON_AddItemToObject(o, "lip_rms", up_json(up_model_rms(c->model, c->lip)));
+    cJSON_AddItemToObject(o, "lip_rms", up_json(up_model_rms(c->model, c->norm, c->lip)));
     if (c->model->spec.ahead) cJSON_AddItemToObject(o, "lip_series", up_json(up_series(c)));
     for (int i = 0; s->count && i < count; i++) {
         cJSON *row = cJSON_CreateObject();

@@ -85,6 +85,7 @@ static int run(const cli_args *a)
     taut_batch batch = { 0 };
     taut_evaluation e = { 0 };
     forecast_noise noise = { .noise = cli_real(a, "--noise", 0, 0, 1e9) };
+    if (cli_flag(a, "--noise") && !(noise.noise > 0)) return cli_refuse(a, "--noise 0 moves nothing");
     taut_status s = cli_model_open(&m, a->operand[0], k, (uint64_t)cli_int(a, "--seed", 1, 0, INT64_MAX));
     if (s) return cli_fail(a);
     const char *source = cli_text(a, "--data", m.data.source);

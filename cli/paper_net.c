@@ -176,7 +176,7 @@ taut_status paper_net_bound(double *bound, const char *run, taut_norm norm)
     const taut_status s = path ? taut_certify(&c, path, norm, 0) : taut_no_memory("a path");
     free(path);
     if (s) return s;
-    *bound = up_model_rms(c.model, c.lip).v;
+    *bound = up_model_rms(c.model, norm, c.lip).v;
     taut_certificate_free(&c);
     return TAUT_OK;
 }

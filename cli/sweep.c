@@ -17,7 +17,7 @@
 
 extern char **environ;
 
-enum { AXES = 16, VALUES = 64, RUNS = 1000, LEN = 256 };
+enum { AXES = 16, VALUES = 64, RUNS = 1000, LEN = 256, NAME = 255 };
 
 typedef struct {
     char key[64], value[VALUES][64];
@@ -309,6 +309,19 @@ static bool read_mean(sweep *s, const char *key)
     return false;
 }
 
+/* The longest name that folder_of may give a run's folder, less where it lies. */
+static size_t longest_name(const sweep *s)
+{
+    size_t len = 4; /* /000 */
+    for (int i = 0; i < s->axes; i++) {
+        size_t most = 0;
+        for (int v = 0; v < s->axis[i].count; v++)
+            if (strlen(s->axis[i].value[v]) > most) most = strlen(s->axis[i].value[v]);
+        len += strlen(s->axis[i].key) + most + 2;
+    }
+    return len;
+}
+
 static int run(const cli_args *a)
 {
     static sweep s;
@@ -325,6 +338,7 @@ static int run(const cli_args *a)
         s.runs *= s.axis[s.axes++].count;
         if (s.runs > RUNS) return cli_refuse(a, "that is more than %d runs", RUNS);
     }
+    if (longest_name(&s) > NAME) return cli_refuse(a, "--grid: the folder of a run would be too long a name");
     for (int i = 0; i < a->given; i++)
         if (strcmp(a->name[i], "--mean") == 0 && !read_mean(&s, a->value[i]))
             return cli_refuse(a, "--mean %s: there is no --grid of it", a->value[i]);

@@ -158,7 +158,9 @@ taut_status taut_series_parse(taut_series *s, char *text, const char *path)
     taut_status status = taut_series_alloc(s, lines - 1, cols, TAUT_MARKS);
     int64_t *when = status ? NULL : taut_malloc((size_t)s->rows * sizeof *when);
     if (!status && !when) status = taut_no_memory(path);
-    if (!status) next_cell(&head);
+    const char *first = next_cell(&head);
+    if (!status && parse_date(when, first))
+        status = taut_fail(TAUT_BAD_DATA, "%s: line 1 is a row, where the names of the columns should be", path);
     for (int64_t c = 0; !status && c < cols; c++)
         if (!(s->name[c] = taut_strdup(next_cell(&head)))) status = taut_no_memory(path);
     for (int64_t row = 0; !status && row < s->rows; row++) {

@@ -22,9 +22,12 @@ taut_region taut_model_region(const taut_model *m, taut_norm norm, taut_up room)
     };
 }
 
-taut_up up_model_rms(const taut_model *m, taut_up lip)
+taut_up up_model_rms(const taut_model *m, taut_norm norm, taut_up lip)
 {
-    return up_mul(lip, up_sqrt(up_div(up_int(m->in.d), lo_exact((double)m->classes))));
+    const taut_shape in = { 1, m->in.t, m->in.d }, out = taut_plan_of(m->root, in).out;
+    const bool flat = norm == TAUT_NORM_FLAT; /* a forecaster has other tokens out than in */
+    const int64_t reads = flat ? in.t * in.d : in.d, says = flat ? out.t * out.d : out.d;
+    return up_mul(lip, up_sqrt(up_div(up_int(reads), lo_exact((double)says))));
 }
 
 bool taut_model_finite(const taut_model *m)

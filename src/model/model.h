@@ -43,8 +43,9 @@ const taut_weight *taut_model_find(const taut_model *, const char *path); /* or 
 taut_up taut_model_reach(const taut_model *);
 taut_region taut_model_region(const taut_model *, taut_norm, taut_up room);
 taut_bound taut_model_bound(const taut_model *, taut_norm);
-taut_up up_model_rms(const taut_model *, taut_up lip); /* a constant in RMS units: |y|_RMS = |y| / sqrt(d) */
-bool taut_model_finite(const taut_model *);            /* no weight is NaN or infinite; with one, there is no bound */
+/* A constant in RMS units: |y|_RMS = |y| / sqrt(n) for the n numbers of a token, or of all tokens where the norm is flat. */
+taut_up up_model_rms(const taut_model *, taut_norm, taut_up lip);
+bool taut_model_finite(const taut_model *); /* no weight is NaN or infinite; with one, there is no bound */
 
 /* describe.c: JSON that says which function this is, but for its weights; the caller frees.  NULL: out of memory. */
 enum { TAUT_TREE_VERSION = 2 }; /* grows when any module describes itself otherwise */

@@ -83,7 +83,8 @@ taut_status taut_glance_at(taut_glance *g, taut_pass *p, taut_batch *b, taut_spl
     m->k->get(x, p->x.data, in);
     m->k->get(x + in, p->logits.data, out);
     const taut_up slope = { steepest(x, x + in, p->x.shape, p->logits.shape, c->flat) };
-    *g = (taut_glance){ l.most, c->l2 ? slope.v : up_model_rms(m, slope).v };
+    const taut_norm norm = c->flat ? TAUT_NORM_FLAT : TAUT_NORM_TOKENS;
+    *g = (taut_glance){ l.most, c->l2 ? slope.v : up_model_rms(m, norm, slope).v };
     free(x);
     return TAUT_OK;
 }

@@ -110,6 +110,9 @@ static void model_holds(void)
         taut_probe_move(&p, x);
         must(taut_slope_find(&s, NULL, &p, &o));
         CHECK_LE(s.value, lip[1] * (1 + 1e-6), "a slope, norm flat");
+        const double numbers = (double)taut_len(p.in) / (double)taut_len(p.out), wide = (double)in.d / (double)p.out.d;
+        CHECK_NEAR(up_model_rms(m, TAUT_NORM_FLAT, (taut_up){ 1 }).v, sqrt(numbers), 1e-12, "RMS over all tokens");
+        CHECK_NEAR(up_model_rms(m, TAUT_NORM_TOKENS, (taut_up){ 1 }).v, sqrt(wide), 1e-12, "RMS of a token");
         if (case_no % ATTENTIONS != 5) closest = fmax(closest, s.value / lip[1]);
         taut_probe_free(&p);
     }

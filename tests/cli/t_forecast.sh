@@ -119,6 +119,7 @@ refused_key "heads that do not fit" "model.width = 16 is not a multiple of model
 refused_key "no such protocol" "data.protocol" data.protocol=2021
 refuse "attacks" "forecaster" "$TAUT" attack "$run"
 refuse "measures" "forecaster" "$TAUT" measure "$run"
+refuse "noise that is none" "noise 0 moves nothing" "$TAUT" eval "$run" --noise 0
 refuse "two splits" "not both" "$TAUT" eval "$run" --train --test
 refuse "sliding" "slide" "$TAUT" eval "$run" --test --slide 4
 check "none of these made a folder" [ ! -e "$tmp/fresh" ]

@@ -44,6 +44,11 @@ ok = all(abs(want[k] - v) <= 1e-12 * abs(v) for k, v in got) and len(got) == 2 a
 sys.exit(not (ok and loss[0] != loss[2]))
 END
 command -v python3 >/dev/null && check "settings by their mean over seeds, best first" python3 "$tmp/judge.py" "$tmp/o"
+for key in a b; do set -- "$@" --grid "train.$key$(printf '%050d' 0)=$(printf '%060d' 1)"; done
+sweep "$@"
+rc=$?
+check "a name that no folder can have" [ $rc = 1 ]
+check "is said to be too long" grep -q 'too long a name' "$tmp/e"
 for bad in "--grid lr" "--grid =1" "--grid train.lr=" "--grid train.lr=1,,2" "--jobs 0" "--mean train.seed"; do
     # shellcheck disable=SC2086 # $bad is two words
     sweep $bad

@@ -20,6 +20,7 @@ static void bad(void)
 {
     refused("", "header");
     refused("date,a,b\n", "header");
+    refused("2016-07-01 00:00:00,1,2\n2016-07-01 01:00:00,2,3\n2016-07-01 02:00:00,3,1\n", "line 1 is a row");
     refused(HEAD "2016-07-01 01:00:00,1\n", "line 3 has 2 columns");
     refused(HEAD "2016-07-01 01:00:00,1,2,3\n", "line 3 has 4 columns");
     refused(HEAD "2016-07-01 01:00:00,,2\n", "line 3: no value for a");

@@ -50,8 +50,9 @@ void taut_enforcer_free(taut_enforcer *e)
 
 taut_up up_model_constant(const taut_model *m, const taut_constrain_spec *s)
 {
-    const taut_up lip = taut_model_bound(m, s->flat ? TAUT_NORM_FLAT : TAUT_NORM_TOKENS).lip;
-    return s->l2 ? lip : up_model_rms(m, lip);
+    const taut_norm norm = s->flat ? TAUT_NORM_FLAT : TAUT_NORM_TOKENS;
+    const taut_up lip = taut_model_bound(m, norm).lip;
+    return s->l2 ? lip : up_model_rms(m, norm, lip);
 }
 
 static taut_up prove(taut_enforcer *e) { return e->proved = up_model_constant(e->twin, e->spec); }
