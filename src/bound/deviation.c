@@ -203,9 +203,8 @@ static verdict judge(const tile *t, int64_t r, int64_t at)
     }
     b *= (1 + 1e-9) * (1 + 2 * off);
     const double far = distance(t->y + r * c->dv, y, c->dv) * (1 + deviation_gamma(c->dv + 4));
-    const double e = b + far + fp;
-    const double size = deviation_norm(y, c->dv);
-    return isfinite(e) ? (verdict){ e, b, far, (s->most_v + size) * (1 + 1e-12) } : none;
+    const double e = b + far + fp, trivial = (s->most_v + deviation_norm(y, c->dv)) * (1 + 1e-12);
+    return isfinite(e) ? (verdict){ fmin(e, trivial), b, far, trivial } : none;
 }
 
 static bool tile_room(tile *t)

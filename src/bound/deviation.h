@@ -2,7 +2,7 @@
  *     |softmax(scale q K^T) V - y|  <=  e_q
  * in O((nq + nk) M d), for any y whatever.  The keys are put into M clusters, any clusters: a better choice makes
  * a smaller bound and never a wrong one.  With y_q the clusters' own attention (docs/modules/clustered.md),
- *     e_q = B(q) + |y_q - y| + rounding
+ *     e_q = B(q) + |y_q - y| + rounding,  and never more than the trivial |y| + max|v|
  * B bounds |Y_soft - y_q|.  docs/deviation.md has the formulas and proofs.  Deterministic, no assumption on
  * how y came about; of real arithmetic on the numbers as stored. */
 #ifndef TAUT_BOUND_DEVIATION_H

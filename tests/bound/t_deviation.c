@@ -154,6 +154,7 @@ static void check(const scene *s, const taut_deviation *c, const long double tru
         if (far > 0) *tight = fmax(*tight, far / e[i]);
     }
     CHECK_LE(sqrt(all), sum.all.v * (1 + 1e-15), "all queries together");
+    CHECK_LE(sum.all.v, sum.hull.v, "no worse than trivial");
 }
 
 static void adversary(int kind)
