@@ -73,7 +73,8 @@ static void print(const taut_evaluation *e, const forecast_noise *n, const char 
 static int run(const cli_args *a)
 {
     const taut_kernels *k = cli_kernels(a);
-    const int64_t rows = cli_int(a, "--batch", 16, 1, 64), windows = cli_int(a, "--windows", 0, 0, 1 << 30);
+    const int64_t windows = cli_int(a, "--windows", 0, 0, 1 << 30), most = windows > 0 && windows < 16 ? windows : 16;
+    const int64_t rows = cli_int(a, "--batch", most, 1, 64); /* memory for no more windows than are asked for */
     const int64_t slide = cli_int(a, "--slide", 0, 0, 1 << 30);
     const char *page = cli_text(a, "--plot", NULL);
     const bool train = cli_flag(a, "--train"), test = cli_flag(a, "--test");

@@ -78,6 +78,10 @@ plain "taut --version" "$TAUT" --version
 object "eval --kernels ref" "loss" "$TAUT" eval "$run" --kernels ref --threads 1 --json
 check "cpu and ref agree" near "$(json_get "$tmp/out" loss)" "$(json_get "$tmp/cpu.json" loss)" 1e-5
 
+"$TAUT" eval "$run" --windows 2 --json >"$tmp/few.json" 2>&1
+object "eval --batch" "loss" "$TAUT" eval "$run" --windows 2 --batch 16 --json
+check "two windows, in a batch of two or of sixteen" near "$(json_get "$tmp/out" loss)" "$(json_get "$tmp/few.json" loss)" 1e-12
+
 # in a sanitizer build: no command leaks, whether it works or fails (elsewhere this only runs them once more)
 for words in "train $small --out $tmp/leak" "eval $run" "sample $run --length 5" "info $run --bound" \
     "train nowhere --out $tmp/x"; do
