@@ -37,8 +37,8 @@ static int print(const cli_args *a, const taut_checked *r)
     char lip[32], reach[32], defect[32];
     if (cli_flag(a, "--json")) return print_json(r);
     if (!r->holds) return cli_refuse(a, "%s: %s", r->foreign ? "cannot say" : "does not check", r->why), verdict(r);
-    printf("confirmed: %s-Lipschitz from inputs to logits, norm %s, l2\n", up_text(lip, (taut_up){ r->lip }),
-           r->flat ? "flat" : "tokens");
+    printf("confirmed: %s-Lipschitz from %s, norm %s, l2\n", up_text(lip, (taut_up){ r->lip }),
+           r->series ? "rows to forecasts" : "inputs to logits", r->flat ? "flat" : "tokens");
     printf("  for %lld tokens, each within %s of the origin; %lld numbers of the proof", (long long)r->tokens,
            up_text(reach, (taut_up){ r->reach }), (long long)r->numbers);
     if (r->examples)

@@ -108,6 +108,7 @@ void ck_attend(ck *c, const ck_node *n, ck_mat *x)
     const bool table = ck_is(n, "posattention"), l2 = ck_is(n, "l2attention");
     const int64_t heads = (int64_t)n->k[HEADS], dh = x->cols / heads, t = x->rows;
     attention a = { .n = n, .heads = heads, .dh = dh };
+    if (ck_queries(n)) ck_not_run(c, n, x);
     if (l2)
         project_l2(c, &a, *x);
     else if (!table)

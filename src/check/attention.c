@@ -15,6 +15,9 @@
  * P_ij dS_ij^2) (Popoviciu), and |dS_ij| <= tau/sqrt(eps) times each of max(k, q), sqrt(k^2 + p_k^2 q^2), p_q k + p_k q,
  * with k = |W_K e_j|, q = |W_Q e_i|.
  *
+ * With queries the first tokens ask and the others are read: the same formulas with e_i of the one and e_j of the other kind, so
+ * that in norm flat the two parts are at most as long as their hypotenuse.
+ *
  * flat: adding up rows costs sqrt(count), count >= sum_i max_h P^h_ij.  P_ij = 1 / (1 + sum over the other keys of
  * exp(difference of logits)); logits of a row differ by at most E, and with ALiBi by slope times distance, where the
  * nearest key has the largest share and the others are at most 1, 2, ... further away. */
@@ -22,7 +25,7 @@
 
 #include "check/ck.h"
 
-enum { HEADS, SCALE, TO, CAUSAL, ALIBI, ROPE, EPS, VALUES }; /* constants */
+enum { HEADS, SCALE, TO, CAUSAL, ALIBI, ROPE, EPS, VALUES, QUERIES = EPS }; /* constants; the last of attention */
 enum { Q, K, V, OUT, SIDES };
 typedef struct {
     int64_t index;
@@ -36,7 +39,7 @@ typedef struct {
     head *head;
     ck_mat *list;
     double *by, x, scale, mean, both, keys, logits, grown; /* the least of all families so far */
-    int64_t count, dh;
+    int64_t count, dh, asked;                              /* asked: tokens that are read */
     bool cosine, rope, values;
 } attention;
 
@@ -135,9 +138,10 @@ static double count_most(attention *a, bool causal, bool alibi)
 {
     double total = 0, *sum = ck_room(a->c, 2 * a->count, sizeof *sum), *power = sum + a->count;
     for (int64_t i = 0; i < a->count; i++) power[i] = 1;
-    for (int64_t row = 0, seen = 1; row < a->n->tokens && a->count; row++) {
+    const int64_t asking = ck_queries(a->n) ? ck_queries(a->n) : a->asked;
+    for (int64_t row = 0, seen = 1; row < asking && a->count; row++) {
         double least = INFINITY;
-        for (; seen < (causal ? row + 1 : a->n->tokens); seen++)
+        for (; seen < (causal ? row + 1 : a->asked); seen++)
             for (int64_t i = 0; i < a->count; i++) {
                 const double slope = exp2(-8 * (double)(a->head[i].index + 1) / a->n->k[HEADS]) * (1 + 4e-15);
                 power[i] = ck_below(power[i] * (alibi ? exp(-slope) * (1 - 4e-15) : 1));
@@ -187,11 +191,14 @@ static void family(attention *a, const cJSON *json, double root)
     ck_close(&f);
 }
 
+int64_t ck_queries(const ck_node *n) { return ck_is(n, "attention") ? (int64_t)n->k[QUERIES] : 0; }
+
 bool ck_heads_fit(const ck_node *n)
 {
-    const int64_t heads = (int64_t)n->k[HEADS], d = n->w[Q].cols;
+    const int64_t heads = (int64_t)n->k[HEADS], d = n->w[Q].cols, asking = ck_queries(n);
     const double base = ck_is(n, "l2attention") ? 0 : n->k[ROPE];
-    return d % heads == 0 && (base == 0 || (base >= 1 && d / heads % 2 == 0));
+    return d % heads == 0 && (base == 0 || (base >= 1 && d / heads % 2 == 0)) &&
+           (asking == 0 || (n->k[CAUSAL] == 0 && asking < n->tokens));
 }
 
 ck_bound ck_attention(ck_fields *f, ck_node *n, double x)
@@ -199,7 +206,8 @@ ck_bound ck_attention(ck_fields *f, ck_node *n, double x)
     ck *c = f->c;
     const int64_t all = (int64_t)n->k[HEADS], d = n->w[Q].cols;
     attention a = { .c = c, .n = n, .x = x, .scale = fabs(n->k[SCALE]), .rope = n->k[ROPE] != 0 };
-    a.dh = d / all, a.cosine = ck_is(n, "cosattention"), a.values = n->k[VALUES] != 0;
+    a.dh = d / all, a.asked = n->tokens - ck_queries(n), a.cosine = ck_is(n, "cosattention"),
+    a.values = n->k[VALUES] != 0;
     a.head = ck_room(c, all, sizeof *a.head), a.list = ck_room(c, all, sizeof *a.list);
     a.by = ck_room(c, all, sizeof *a.by);
     const cJSON *of = ck_take(f, "of"), *json = read_heads(&a, of ? of->child : NULL);
@@ -211,8 +219,8 @@ ck_bound ck_attention(ck_fields *f, ck_node *n, double x)
     ck_mat b = { 0 };
     if (n->w[6].v && !a.values) b = ck_product(c, ck_turn(c, n->w[3]), ck_turn(c, n->w[6]));
     const double shift = ck_claim(f, "value_bias", ck_length(b));
-    return (ck_bound){ to * (root * keys + a.logits),
-                       to * (a.grown + shift) + ck_claim(f, "bias", ck_length(n->w[7])) };
+    const double both = ck_queries(n) && c->out->flat ? ck_hypot(root * keys, a.logits) : root * keys + a.logits;
+    return (ck_bound){ to * both, to * (a.grown + shift) + ck_claim(f, "bias", ck_length(n->w[7])) };
 }
 
 /* Attention over distances, docs/certificate.md.  A head is U_h F(q), q = W_Q^h x, F_i = sum_j P_ij q_j with P the softmax

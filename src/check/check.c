@@ -134,6 +134,13 @@ void ck_confirm(ck *c, ck_node *n, const cJSON *json, double x)
     ck_give_back(c, mark);
 }
 
+void ck_not_run(ck *c, const ck_node *n, ck_mat *x)
+{
+    (void)x;
+    c->out->foreign = true;
+    ck_fail(c, "%s: the checker runs no example through the rule %s", n->path, n->rule->name);
+}
+
 /* The fields around the proof; the region, the proof and its lip; the examples. */
 static void confirm(ck *c)
 {
@@ -148,7 +155,10 @@ static void confirm(ck *c)
     if (ck_stated(&f, "version") != 2) ck_fail(c, "the certificate's version is not 2");
     if (!out->flat && strcmp(norm, "tokens") != 0) ck_fail(c, "the certificate's norm is neither tokens nor flat");
     if (tokens != (double)out->tokens) ck_fail(c, "the certificate must be for %lld tokens", (long long)out->tokens);
-    out->reach = ck_claim(&f, "reach", out->room + (c->unit ? sqrt((double)c->width) : ck_longest(c->embed)));
+    const double longest = c->unit       ? sqrt((double)c->width)
+                           : out->series ? ck_stated(&f, "rows") /* any choice: the claim is about such rows */
+                                         : ck_longest(c->embed);
+    out->reach = ck_claim(&f, "reach", out->room + longest);
     ck_confirm(c, c->nodes, proof, out->reach);
     out->lip = ck_claim(&f, "lip", c->nodes->lip);
     out->defect = ck_claim(&f, "defect", isfinite(out->lip) ? c->nodes->defect : 0);

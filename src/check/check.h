@@ -11,6 +11,7 @@
 
 typedef struct {
     bool holds, flat;                             /* flat: the norm; else tokens */
+    bool series;                                  /* inputs are rows of numbers, outputs forecasts */
     bool foreign;                                 /* not held, and not refuted: a rule that the checker does not know */
     char why[512];                                /* if it does not hold: one line that names the number or rule */
     double lip, reach, room;                      /* as stated */

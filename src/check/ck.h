@@ -46,7 +46,7 @@ typedef struct {
     ck_node *nodes, *top;
     int count, used;       /* nodes, tensors */
     int64_t tokens, width; /* of an input; while the tree is built, of what comes next */
-    bool unit;             /* inputs are numbers in [0, 1], not embeddings */
+    bool unit, old;        /* inputs are numbers in [0, 1], not embeddings; the tree's version is 2 */
     ck_mat embed;
     char bad[64]; /* a weight of f that is not finite */
     bool unsure;  /* the example at hand can neither be confirmed nor be refuted */
@@ -93,6 +93,7 @@ double ck_claim_norm(ck_fields *f, const char *key, ck_mat m);
 ck_fields ck_head(ck_fields *f, const cJSON *of, int64_t h, int64_t heads); /* head h of a list of them all */
 void ck_close(ck_fields *f);
 void ck_confirm(ck *c, ck_node *n, const cJSON *json, double x);
+void ck_not_run(ck *c, const ck_node *n, ck_mat *x); /* examples of a model with this rule are not for the checker */
 
 /* matrix.c */
 ck_mat ck_new(ck *c, int64_t rows, int64_t cols); /* zeros */
@@ -117,7 +118,8 @@ ck_range ck_slopes(double curve);                                  /* where f' i
 ck_range ck_ratio(double curve);                                   /* where f(z)/z is */
 double ck_root(double n);                                          /* fl32(1/sqrt(n)), to nearest */
 
-bool ck_heads_fit(const ck_node *n); /* attention.c */
+bool ck_heads_fit(const ck_node *n);  /* attention.c */
+int64_t ck_queries(const ck_node *n); /* so many tokens ask an attention, the others are read; 0: all do both */
 ck_bound ck_attention(ck_fields *f, ck_node *n, double x);
 ck_bound ck_l2attention(ck_fields *f, ck_node *n, double x);
 bool ck_table_fits(const ck_node *n); /* posattention.c */

@@ -14,6 +14,7 @@
 static double forward(ck *c, const ck_node *n, ck_mat *x)
 {
     const bool inside = ck_longest(*x) <= n->in, mixed = ck_is(n, "mix");
+    if (ck_is(n, "parts") || ck_is(n, "ask")) ck_not_run(c, n, x);
     const double keep = fabs(n->k[0]), mix = fabs(n->k[1]);
     const ck_mat in = mixed ? ck_stack(c, x, (const double[]){ 1 }, 1) : *x;
     double rho = 0;

@@ -8,7 +8,7 @@
 
 #include "check/ck.h"
 
-enum { GELU, GELU_TANH, RELU, SILU, TANH, ABS };
+enum { GELU, GELU_TANH, RELU, SILU, TANH, ELU, ABS };
 
 ck_mat ck_affine(ck *c, ck_mat x, double factor, ck_mat w, ck_mat b)
 {
@@ -32,7 +32,7 @@ void ck_weigh(ck_mat *x, double factor, ck_mat g, ck_mat b)
 
 ck_range ck_slopes(double curve)
 {
-    static const double hi[] = { 1.1289041451851548, 1.1289930686587718, 1, 1.0998393201288670, 1, 1 };
+    static const double hi[] = { 1.1289041451851548, 1.1289930686587718, 1, 1.0998393201288670, 1, 1, 1 };
     const double h = hi[(int)curve], up = h == 1 ? 1 : nextafter(h, 2);   /* the true maxima to 17 digits */
     return curve == ABS ? (ck_range){ -1, 1 } : (ck_range){ 1 - up, up }; /* f'(-z) = 1 - f'(z); exact */
 }
@@ -44,6 +44,7 @@ static double value(int curve, double x)
     if (curve == GELU) return 0.5 * x * (1 + erf(x * 0.70710678118654752440));
     if (curve == GELU_TANH) return 0.5 * x * (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
     if (curve == SILU) return x / (1 + exp(-x));
+    if (curve == ELU && x < 0) return expm1(x);
     return curve == TANH ? tanh(x) : x > 0 ? x : curve == ABS ? -x : 0;
 }
 

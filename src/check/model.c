@@ -38,12 +38,12 @@ static ck_mat tensor(ck *c, const char *name)
 /* A constant of the kind that its name begins with (ck.h); a curve is its place in this list. */
 static double constant(ck_fields *f, const char *name)
 {
-    static const char *const curves[] = { "gelu", "gelu_tanh", "relu", "silu", "tanh", "abs" };
+    static const char *const curves[] = { "gelu", "gelu_tanh", "relu", "silu", "tanh", "elu", "abs" };
     const char *key = name + (*name == '#' || *name == '?' || *name == '~' || *name == '+');
     const cJSON *found = ck_take(f, key);
     if (*name == '+' && !found) return 0;
     const double v = cJSON_GetNumberValue(found);
-    for (int i = 0; i < 6 && strcmp(key, "curve") == 0 && cJSON_IsString(found); i++)
+    for (int i = 0; i < 7 && strcmp(key, "curve") == 0 && cJSON_IsString(found); i++)
         if (strcmp(found->valuestring, curves[i]) == 0) return i;
     if (!(fabs(v) < 0x1p100) || strcmp(key, "curve") == 0 || (*name == '?' && v != 0 && v != 1) ||
         ((*name == '#' || *name == '+') && !(v >= 1 && v < 0x1p31 && v == floor(v))) ||
@@ -89,9 +89,36 @@ static int64_t leave(ck *c, const ck_node *n, int64_t d)
     if (ck_is(n, "prefix")) c->tokens++;
     if (ck_is(n, "concat")) d *= c->tokens;
     if (ck_is(n, "pool") || ck_is(n, "concat")) c->tokens = 1;
+    if (ck_is(n, "halve")) c->tokens = (c->tokens + 1) / 2;
+    if (ck_is(n, "tokens")) c->tokens = (int64_t)n->k[1];
+    if (ck_is(n, "neighbours")) d += 2 * (int64_t)n->k[0];
+    if (ck_queries(n)) c->tokens = ck_queries(n);
     if (!ck_is(n, "pixels")) return d;
     c->tokens = (int64_t)(n->k[0] / n->k[2] * (n->k[1] / n->k[3]));
     return d / c->tokens;
+}
+
+/* The parts of a node; those of parts get the tokens before and from k[0] on. */
+static int64_t build(ck *c, const cJSON *json, ck_node *up, int64_t d);
+static int64_t build_parts(ck *c, const cJSON *of, ck_node *n, int64_t d)
+{
+    const bool apart = ck_is(n, "parts"), asks = ck_is(n, "ask");
+    const int64_t first = apart || asks ? (int64_t)n->k[0] : 0;
+    int64_t count = 0, all = 0, wide = d;
+    bool fits = first <= n->tokens;
+    for (const cJSON *k = of ? of->child : NULL; k && fits; k = k->next, count++) {
+        if (apart) c->tokens = count ? n->tokens - first : first;
+        d = build(c, k, n, apart ? n->width : d);
+        fits = !apart || count == 0 || d == wide;
+        wide = d, all += c->tokens;
+    }
+    if (apart) c->tokens = all;
+    if (asks) fits = fits && c->tokens == first && d == n->width;
+    if (asks) c->tokens = n->tokens;
+    if (ck_is(n, "mix")) fits = d == n->width && c->tokens == n->tokens;
+    if (!fits || (apart && count != 2) || (asks && count != 1))
+        ck_fail(c, "%s: its parts do not fit the rule %s", n->path, n->rule->name);
+    return d;
 }
 
 /* The node that the model's tree has here, with its parts; d is the width that comes in, the answer what goes out. */
@@ -105,19 +132,16 @@ static int64_t build(ck *c, const cJSON *json, ck_node *up, int64_t d)
     const char *before = up ? up->path : "", *dot = *before && *name ? "." : "";
     if (snprintf(n->path, sizeof n->path, "%s%s%s", before, dot, name) >= (int)sizeof n->path)
         ck_fail(c, "%s: a path of more than %zu letters", n->path, sizeof n->path - 1);
-    c->out->foreign = !n->rule->name;
-    if (c->out->foreign) ck_fail(c, "%s: the checker does not know the rule %.30s", n->path, rule);
+    c->out->foreign = c->old || !n->rule->name;
+    if (!n->rule->name) ck_fail(c, "%s: the checker does not know the rule %.30s", n->path, rule);
     int64_t size['z'] = { ['1' - '0'] = 1, ['d' - '0'] = d, ['t' - '0'] = c->tokens };
     n->tokens = c->tokens, n->width = d;
     for (int i = 0; i < 8 && n->rule->constants[i]; i++) n->k[i] = constant(&f, n->rule->constants[i]);
     for (int i = 0; i < 8 && n->rule->tensors[i].name; i++) load(&f, n, i, size);
     d = leave(c, n, size['o' - '0'] ? size['o' - '0'] : d);
-    const cJSON *of = n->rule->run ? NULL : ck_take(&f, "of");
-    for (const cJSON *k = of ? of->child : NULL; k; k = k->next) d = build(c, k, n, d);
+    if (!n->rule->run) d = build_parts(c, ck_take(&f, "of"), n, d);
     ck_close(&f);
     n->end = c->nodes + c->count;
-    if (ck_is(n, "mix") && (d != n->width || c->tokens != n->tokens))
-        ck_fail(c, "%s: the parts of a mix must keep the width and the tokens", n->path);
     return d;
 }
 
@@ -152,9 +176,10 @@ void ck_model_read(ck *c)
     memmove(c->file, c->file + 8 + len, c->size); /* the weights, now aligned */
     ck_fields f = { c, "the model's tree", "taut.tree", c->tree, 0 };
     const double version = constant(&f, "#version");
-    c->out->foreign = version != 2; /* another version may say the same by other words */
+    c->old = version == 2; /* knew fewer rules: what does not fit it may be another function, but is no lie */
+    c->out->foreign = !c->old && version != 3; /* another version may say the same by other words */
     if (c->out->foreign)
-        ck_fail(c, "model file: the checker reads version 2 of taut.tree, not %.0f; save the model again", version);
+        ck_fail(c, "model file: the checker reads version 3 of taut.tree, not %.0f; save the model again", version);
     c->out->tokens = c->tokens = (int64_t)constant(&f, "#tokens");
     c->width = (int64_t)constant(&f, "#width");
     c->unit = constant(&f, "?unit") != 0;
@@ -162,11 +187,13 @@ void ck_model_read(ck *c)
     int objects = 0; /* no fewer than nodes, and one more */
     for (const char *p = tree; *p; p++) objects += *p == '{';
     c->nodes = ck_room(c, objects, sizeof *c->nodes);
-    if (c->unit ? c->embed.v != NULL : c->embed.cols != c->width)
+    c->out->series = !c->unit && !c->embed.v;
+    if (c->unit ? c->embed.v != NULL : c->embed.v && c->embed.cols != c->width)
         ck_fail(c, "model file: its inputs do not fit its embedding");
     build(c, ck_take(&f, "root"), NULL, c->width);
     ck_close(&f);
     if (!root_fits(c->nodes)) ck_fail(c, "the model's tree is not one of a body, a head and perhaps a scale");
     if (c->used + 1 != cJSON_GetArraySize(c->header))
         ck_fail(c, "model file: it has tensors that its tree does not name");
+    c->out->foreign = false;
 }

@@ -5,6 +5,9 @@
  *   sequence, mix  constants multiply, regions follow each other; the triangle inequality
  *   linear         |W e| <= ||W|| |e|.  position: a shift.  channel: diag(a).  maxmin: sorting brings vectors no
  *                  further apart and keeps their lengths.  pointwise: secant slopes in [lo, hi], f(z)/z in [0, 1].
+ *                  sinusoid: a shift whose pairs are sin and cos.  neighbours: every token comes three times.  halve: the
+ *                  largest of at most three tokens, entry by entry, each token in at most two windows.  tokens: some.
+ *                  parts: two modules, each of its own tokens.  ask: x + f(x) in the first tokens.
  *                  prefix: a token that does not move.  pool: one token; or the mean of T, 1/sqrt(T) times as long as
  *                  they are together, at most.  concat: T tokens as one, as long as they are together
  *   norm layers    J = diag(g) C (I - z z^T/d) / sd, 0 <= I - z z^T/d <= I, sd >= sqrt(eps);
@@ -51,8 +54,12 @@ static ck_bound simple(ck_fields *f, ck_node *n, double x)
     if (ck_is(n, "linear") || ck_is(n, "centernorm")) shift = ck_claim(f, "bias", ck_length(n->w[1]));
     if (ck_is(n, "position")) shift = ck_claim(f, "longest", ck_longest(n->w[0]));
     if (ck_is(n, "prefix")) x = fmax(x, ck_claim(f, "longest", ck_length(n->w[0])));
+    if (ck_is(n, "sinusoid")) shift = sqrt((double)((n->width + 1) / 2));
+    if (ck_is(n, "neighbours")) lip = sqrt(3);
+    if (ck_is(n, "halve")) lip = sqrt(fmin(3, (double)n->tokens));
     if (ck_is(n, "concat")) lip = root;
     grow = lip;
+    if (ck_is(n, "halve") && f->c->out->flat) lip = n->tokens < 3 ? 1 : sqrt(2);
     if (ck_is(n, "pointwise")) lip *= ck_slopes(n->k[0]).hi;
     if (ck_is(n, "concat") && f->c->out->flat) lip = 1;
     if (ck_is(n, "pool") && n->k[0] != 0 && f->c->out->flat) lip = ck_over(1, ck_below(root));
@@ -250,31 +257,37 @@ static void run_pool(ck *c, const ck_node *n, ck_mat *x)
     *x = y;
 }
 
-/* The parts in order. */
+/* The parts in order, or side by side. */
 static ck_bound sequence(ck_fields *f, ck_node *n, double x)
 {
     const cJSON *of = ck_take(f, "of"), *json = cJSON_IsArray(of) ? of->child : NULL;
-    ck_bound all = { 1, x };
+    const bool apart = ck_is(n, "parts");
+    ck_bound all = { apart ? 0 : 1, apart ? 0 : x };
     for (ck_node *k = n + 1; k < n->end; k = k->end, json = json->next) {
         if (!json) ck_fail(f->c, "%s (%s): its part %s is missing", n->path, f->part, k->path);
-        ck_confirm(f->c, k, json, all.out);
-        n->defect = (n->defect > 0 ? k->lip * n->defect : 0) + k->defect;
-        all = (ck_bound){ all.lip * k->lip, k->out };
+        ck_confirm(f->c, k, json, apart ? x : all.out);
+        n->defect = apart ? ck_hypot(n->defect, k->defect) : (n->defect > 0 ? k->lip * n->defect : 0) + k->defect;
+        all = apart ? (ck_bound){ fmax(all.lip, k->lip), fmax(all.out, k->out) }
+                    : (ck_bound){ all.lip * k->lip, k->out };
     }
     if (json) ck_fail(f->c, "%s (%s): it has more parts than the model", n->path, f->part);
     return all;
 }
 
-/* keep x + mix f(x), unless the only part has answered for that already. */
+/* keep x + mix f(x), of ask x + f(x), unless the only part has answered for that already. */
 static ck_bound mix(ck_fields *f, ck_node *n, double x)
 {
-    const double keep = fabs(n->k[0]), by = fabs(n->k[1]);
+    const bool asks = ck_is(n, "ask");
+    const double keep = asks ? 1 : fabs(n->k[0]), by = asks ? 1 : fabs(n->k[1]);
     const ck_bound b = sequence(f, n, x);
     n->defect *= by;
     return n[1].mixed ? b : (ck_bound){ keep + by * b.lip, keep * x + by * b.out };
 }
 
 static bool pairs(const ck_node *n) { return n->k[0] == 2 && n->width % 2 == 0; }
+
+static bool near_fits(const ck_node *n) { return n->k[0] <= (double)n->width; }
+static bool some_fit(const ck_node *n) { return n->k[0] + n->k[1] <= (double)n->tokens; }
 
 static bool image_fits(const ck_node *n)
 {
@@ -291,6 +304,12 @@ static bool image_fits(const ck_node *n)
 const ck_rule ck_rules[] = {
     { "sequence", sequence, NULL, NULL, { 0 }, { { 0 } } },
     { "mix", mix, NULL, NULL, { "keep", "mix" }, { { 0 } } },
+    { "parts", sequence, NULL, NULL, { "#first" }, { { 0 } } },
+    { "ask", mix, NULL, NULL, { "#first" }, { { 0 } } },
+    { "tokens", simple, ck_not_run, some_fit, { "+first", "#count" }, { { 0 } } },
+    { "neighbours", simple, ck_not_run, near_fits, { "#cols" }, { { 0 } } },
+    { "halve", simple, ck_not_run, NULL, { 0 }, { { 0 } } },
+    { "sinusoid", simple, ck_not_run, NULL, { 0 }, { { 0 } } },
     { "linear", simple, run_simple, NULL, { "?tied" }, { { "weight", "od" }, { "?bias", "o" } } },
     { "position", simple, run_simple, NULL, { 0 }, { { "weight", "td" } } },
     { "scale", simple, run_simple, NULL, { "factor" }, { { 0 } } },
@@ -304,7 +323,7 @@ const ck_rule ck_rules[] = {
     { "potential", potential, run_potential, NULL, { "curve" },
       { { "weight", "hd" }, { "?bias", "h" }, { "scale", "1" } } },
     { "sll", potential, run_potential, NULL, { "curve" }, { { "weight", "hd" }, { "?bias", "h" }, { "log_q", "h" } } },
-    { "attention", ck_attention, ck_attend, ck_heads_fit, { HEADS }, { WEIGHTS, BIASES } },
+    { "attention", ck_attention, ck_attend, ck_heads_fit, { HEADS, "+queries" }, { WEIGHTS, BIASES } },
     { "cosattention", ck_attention, ck_attend, ck_heads_fit, { HEADS, "eps", "?values" }, { WEIGHTS, BIASES } },
     { "l2attention", ck_l2attention, ck_attend, ck_heads_fit, { "#heads", "?tied" },
       { { "q.weight", "dd" }, { "v.weight", "dd" }, { "o.weight", "dd" } } },

@@ -89,6 +89,13 @@ static void ask_parts(const taut_module *m, taut_point at, taut_tour *tour)
 
 static void ask_params(taut_module *m, taut_visitor *v) { taut_visit_child(v, "", ((ask *)m)->f); }
 
+static void ask_describe(const taut_module *m, taut_ledger *l)
+{
+    const ask *s = (const ask *)m;
+    ledger_exact(l, "first", (double)s->first);
+    taut_describe(s->f, "", l);
+}
+
 static void ask_free(taut_module *m)
 {
     taut_module_free(((ask *)m)->f);
@@ -104,6 +111,7 @@ static const taut_module_ops ask_ops = {
     .bound = ask_bound,
     .params = ask_params,
     .parts = ask_parts,
+    .describe = ask_describe,
     .free = ask_free,
 };
 

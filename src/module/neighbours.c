@@ -74,6 +74,11 @@ static taut_bound neighbours_bound(const taut_module *m, taut_region in)
     return (taut_bound){ root, region_after(in, up_mul(root, in.size), UP_ZERO) };
 }
 
+static void neighbours_describe(const taut_module *m, taut_ledger *l)
+{
+    ledger_exact(l, "cols", (double)((const neighbours *)m)->cols);
+}
+
 static const taut_module_ops neighbours_ops = {
     .kind = "neighbours",
     .plan = neighbours_plan,
@@ -82,6 +87,7 @@ static const taut_module_ops neighbours_ops = {
     .vjp = neighbours_vjp,
     .bound = neighbours_bound,
     .params = leaf_no_params,
+    .describe = neighbours_describe,
     .free = leaf_free,
 };
 

@@ -146,6 +146,13 @@ static void parts_parts(const taut_module *m, taut_point at, taut_tour *tour)
 
 static void parts_params(taut_module *m, taut_visitor *v) { taut_children_params(&((parts *)m)->of, v); }
 
+static void parts_describe(const taut_module *m, taut_ledger *l)
+{
+    const parts *s = (const parts *)m;
+    ledger_exact(l, "first", (double)s->first);
+    for (int i = 0; i < 2; i++) taut_describe(s->of.module[i], s->of.name[i], l);
+}
+
 static void parts_free(taut_module *m)
 {
     taut_children_free(&((parts *)m)->of);
@@ -161,6 +168,7 @@ static const taut_module_ops parts_ops = {
     .bound = parts_bound,
     .params = parts_params,
     .parts = parts_parts,
+    .describe = parts_describe,
     .free = parts_free,
 };
 

@@ -49,6 +49,13 @@ static taut_bound tokens_bound(const taut_module *m, taut_region in)
     return (taut_bound){ { 1 }, region_after(in, in.size, UP_ZERO) };
 }
 
+static void tokens_describe(const taut_module *m, taut_ledger *l)
+{
+    const tokens *s = (const tokens *)m;
+    if (s->first) ledger_exact(l, "first", (double)s->first);
+    ledger_exact(l, "count", (double)s->count);
+}
+
 static const taut_module_ops tokens_ops = {
     .kind = "tokens",
     .plan = tokens_plan,
@@ -57,6 +64,7 @@ static const taut_module_ops tokens_ops = {
     .vjp = tokens_vjp,
     .bound = tokens_bound,
     .params = leaf_no_params,
+    .describe = tokens_describe,
     .free = leaf_free,
 };
 
