@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/sha256.h"
 
 enum { NAME = 256 };
 
@@ -114,6 +115,29 @@ static void settings(taut_page *p, const char *folder)
     free(text);
 }
 
+/* Whether an answer names a model, by its SHA-256, that is not the one in the folder: what is proved of another file is
+ * nothing about this one.  Where there is no model to compare with, what there is is shown. */
+static bool of_another(const cJSON *answer, const char *folder)
+{
+    char path[4096], hex[65];
+    uint64_t bytes;
+    const cJSON *model = cJSON_GetObjectItemCaseSensitive(answer, "model");
+    const char *named = cJSON_GetStringValue(cJSON_IsObject(model) ? cJSON_GetObjectItemCaseSensitive(model, "sha256")
+                                                                   : model);
+    if (!named || strlen(named) != 64 || !taut_file_exists(in_folder(path, folder, "model.safetensors"))) return false;
+    return taut_sha256_file(hex, &bytes, path) || strcmp(hex, named) != 0;
+}
+
+/* An answer about the folder's own model; NULL and *other: it is about another one. */
+static cJSON *own_json(const char *folder, const char *name, bool *broken, bool *other)
+{
+    cJSON *answer = taut_report_json(folder, name, broken);
+    *other = of_another(answer, folder);
+    if (!*other) return answer;
+    cJSON_Delete(answer);
+    return NULL;
+}
+
 /* The files of a run, each with what draws it, in the order of the page. */
 static const struct {
     const char *file;
@@ -170,9 +194,9 @@ static void show_cards(taut_page *p, const cJSON *summary, cJSON *const *part)
 void taut_report_run(taut_page *p, const char *folder)
 {
     char run[NAME];
-    bool broken = false, damaged[PARTS] = { false };
+    bool broken = false, damaged[PARTS] = { false }, other[PARTS];
     cJSON *part[PARTS], *summary = taut_report_json(folder, "summary.json", &broken);
-    for (int i = 0; i < PARTS; i++) part[i] = taut_report_json(folder, parts[i].file, &damaged[i]);
+    for (int i = 0; i < PARTS; i++) part[i] = own_json(folder, parts[i].file, &damaged[i], &other[i]);
     taut_page_section(p, base_name(run, folder));
     show_cards(p, summary, part);
     if (!summary)
@@ -180,6 +204,8 @@ void taut_report_run(taut_page *p, const char *folder)
     for (int i = 0; i < PARTS; i++) {
         if (part[i]) parts[i].draw(p, part[i], run);
         if (damaged[i]) taut_page_say(p, "%s is damaged.", parts[i].file);
+        if (other[i])
+            taut_page_say(p, "%s is about another model than model.safetensors, and is not shown.", parts[i].file);
         cJSON_Delete(part[i]);
     }
     taut_report_curves(p, folder, run);
@@ -197,8 +223,8 @@ static void frontier(taut_page *p, int runs, char *const *folder, const char *ke
     char name[64], (*word)[NAME] = taut_calloc((size_t)runs, sizeof *word);
     int count = 0;
     for (int i = 0; x && y && label && word && i < runs; i++) {
-        bool broken = false;
-        cJSON *cert = taut_report_json(folder[i], "certificate.json", &broken);
+        bool broken = false, other;
+        cJSON *cert = own_json(folder[i], "certificate.json", &broken, &other);
         cJSON *summary = taut_report_json(folder[i], "summary.json", &broken);
         x[count] = taut_report_raised(taut_report_number(cert, "lip"));
         y[count] = unit * taut_report_number(summary, key);

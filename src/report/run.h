@@ -1,5 +1,5 @@
 /* What a run's folder can tell, on a page.  Every file is optional and is read as it is: an unfinished run shows what there
- * is, a file that cannot be read is named.
+ * is, a file that cannot be read is named, and one that is about another model than the folder's is named and not shown.
  *
  *     summary.json, log.jsonl, recipe.ini     from taut train
  *     certificate.json                        taut certify RUN --out RUN/certificate.json

@@ -32,6 +32,19 @@ mkdir "$tmp/bad" && echo '{"steps":' >"$tmp/bad/summary.json" && echo '[]' >"$tm
 check "a damaged file is named" grep -q 'summary.json is damaged' "$tmp/bad.html"
 check "and the other" grep -q 'certificate.json is damaged' "$tmp/bad.html"
 check "and the sound run is there" grep -q 'b-waterfall' "$tmp/bad.html"
+# a model that has changed since it was certified: the old constant is no bound of it
+cp -r "$tmp/a&b" "$tmp/stale"
+# shellcheck disable=SC2086
+"$TAUT" train $small --set train.eval_every=2 --out "$tmp/stale" --overwrite --seed 9 >/dev/null 2>&1
+"$TAUT" certify "$tmp/a&b" --n-ex 2 --json >"$tmp/stale/certify.json" 2>/dev/null
+cp "$tmp/a&b/certificate.json" "$tmp/stale"
+"$TAUT" report "$tmp/stale" "$tmp/a&b" --out "$tmp/stale.html" >/dev/null 2>&1
+for file in certificate.json certify.json; do
+    check "a stale $file is named" grep -q "<p>$file is about another model" "$tmp/stale.html"
+done
+check "and not shown" [ "$(grep -c 'id="stale-waterfall"' "$tmp/stale.html")$(grep -c 'id="a_b-waterfall"' "$tmp/stale.html")" = 01 ]
+check "nor in the frontier" [ "$(grep -c 'id="frontier' "$tmp/stale.html")" = 0 ]
+
 mkdir -p "$tmp/one/it's \"<i>" "$tmp/two"
 cp "$tmp/a&b/log.jsonl" "$tmp/one/it's \"<i>" && cp -r "$tmp/one/it's \"<i>" "$tmp/two"
 "$TAUT" report "$tmp/one/it's \"<i>/" "$tmp/two/it's \"<i>" --out "$tmp/twins.html" --svg "$tmp/twins" --json >"$tmp/o" 2>"$tmp/e"
