@@ -141,6 +141,7 @@ static int run(const cli_args *a)
     (void)cli_kernels(a);
     if (strcmp(norm, "tokens") != 0 && strcmp(norm, "flat") != 0)
         return cli_refuse(a, "--norm is tokens or flat, not %s", norm);
+    if (cli_flag(a, "--local") && !wanted) return cli_refuse(a, "--local is about examples: say how many with --n-ex");
     char *path = cli_model_path(a->operand[0]);
     if (!path) return cli_refuse(a, "out of memory");
     if (out && same_file(path, out)) {

@@ -73,6 +73,7 @@ static void print_model(const taut_model *m, const char *path, const char *token
     printf("  largest token (l2):  %s\n  flat (l2):           %s\n",
            up_text(tokens, taut_model_bound(m, TAUT_NORM_TOKENS).lip),
            up_text(flat, taut_model_bound(m, TAUT_NORM_FLAT).lip));
+    if (m->spec.ahead) printf("  that is for rows of any length: taut certify knows how long those of its data are\n");
 }
 
 static int about_taut(const cli_args *a)

@@ -21,6 +21,8 @@ check "around examples" says "$run" --n-ex 3 --radius 0.001 --local
 pattern="around each example, moved by up to 0:"
 check "radius 0" says "$run" --n-ex 2 --radius 0 --local
 check "radius 0, confirmed" confirmed "$run" --n-ex 2 --radius 0
+pattern=examples
+check "around no examples" refused "$run" --local
 pattern="radius"
 for r in -1 nan inf 1e400 x; do check "radius $r" refused "$run" --n-ex 2 --radius $r --local; done
 check "a huge radius" confirmed "$run" --n-ex 2 --radius 1e300

@@ -70,6 +70,7 @@ check "softmax has no constant for them" grep -q "no finite constant for rows of
 check "clusters" "$TAUT" certify "$tmp/run-clustered"
 cp "$tmp/check.log" "$tmp/certify.txt"
 check "say why they have none" grep -q "no finite constant: a key that changes its cluster" "$tmp/certify.txt"
+check "info says what it is about" sh -c '"$TAUT" info "$1" --bound | grep -q "rows of any length"' - "$run-cap"
 refuse "rows below 0" "rows" "$TAUT" certify "$run-cap" --rows -1
 refuse "rows that are no number" "rows" "$TAUT" certify "$run-cap" --rows many
 refuse "examples of a forecaster" "is a forecaster" "$TAUT" certify "$run-cap" --n-ex 2
