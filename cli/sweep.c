@@ -167,6 +167,16 @@ static int run_all(sweep *s, int jobs)
     return failed ? EXIT_BAD : EXIT_DONE;
 }
 
+/* Whether there is a certificate of the model as it is now. */
+static bool certified(const char *folder)
+{
+    bool broken = false, other;
+    cJSON *cert = taut_report_own(folder, "certificate.json", &broken, &other);
+    const bool there = cert != NULL;
+    cJSON_Delete(cert);
+    return there;
+}
+
 static int certify_all(sweep *s)
 {
     char folder[LEN * 8], cert[LEN * 9];
@@ -175,7 +185,7 @@ static int certify_all(sweep *s)
         snprintf(cert, sizeof cert, "%s/certificate.json", folder);
         const char *word[] = { "taut", "certify", folder, "--out", cert, "--json", NULL };
         bool well = false;
-        if (!finished(folder) || taut_file_exists(cert)) continue;
+        if (!finished(folder) || certified(folder)) continue;
         s->child[i] = start(word, folder);
         if (!s->child[i] || reap(s, &well) < 0 || !well) return cli_refuse(s->args, "%s: cannot be certified", folder);
     }
@@ -249,9 +259,9 @@ static int tell(const sweep *s)
     int code = EXIT_DONE;
     if (!folder || !list) return cli_refuse(s->args, "out of memory");
     for (int i = 0; i < s->runs; i++) {
-        bool broken = false;
+        bool broken = false, other;
         folder_of(s, i, list[i] = folder[i]);
-        cJSON *one = cJSON_CreateObject(), *cert = taut_report_json(folder[i], "certificate.json", &broken);
+        cJSON *one = cJSON_CreateObject(), *cert = taut_report_own(folder[i], "certificate.json", &broken, &other);
         cJSON *summary = taut_report_json(folder[i], "summary.json", &broken);
         cJSON_AddStringToObject(one, "run", folder[i]);
         loss[i] = taut_report_number(summary, "val_loss");

@@ -128,8 +128,7 @@ static bool of_another(const cJSON *answer, const char *folder)
     return taut_sha256_file(hex, &bytes, path) || strcmp(hex, named) != 0;
 }
 
-/* An answer about the folder's own model; NULL and *other: it is about another one. */
-static cJSON *own_json(const char *folder, const char *name, bool *broken, bool *other)
+cJSON *taut_report_own(const char *folder, const char *name, bool *broken, bool *other)
 {
     cJSON *answer = taut_report_json(folder, name, broken);
     *other = of_another(answer, folder);
@@ -196,7 +195,7 @@ void taut_report_run(taut_page *p, const char *folder)
     char run[NAME];
     bool broken = false, damaged[PARTS] = { false }, other[PARTS];
     cJSON *part[PARTS], *summary = taut_report_json(folder, "summary.json", &broken);
-    for (int i = 0; i < PARTS; i++) part[i] = own_json(folder, parts[i].file, &damaged[i], &other[i]);
+    for (int i = 0; i < PARTS; i++) part[i] = taut_report_own(folder, parts[i].file, &damaged[i], &other[i]);
     taut_page_section(p, base_name(run, folder));
     show_cards(p, summary, part);
     if (!summary)
@@ -224,7 +223,7 @@ static void frontier(taut_page *p, int runs, char *const *folder, const char *ke
     int count = 0;
     for (int i = 0; x && y && label && word && i < runs; i++) {
         bool broken = false, other;
-        cJSON *cert = own_json(folder[i], "certificate.json", &broken, &other);
+        cJSON *cert = taut_report_own(folder[i], "certificate.json", &broken, &other);
         cJSON *summary = taut_report_json(folder[i], "summary.json", &broken);
         x[count] = taut_report_raised(taut_report_number(cert, "lip"));
         y[count] = unit * taut_report_number(summary, key);

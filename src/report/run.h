@@ -19,6 +19,8 @@ void taut_report_frontier(taut_page *, int runs, char *const *folder); /* loss a
 
 /* The object in FOLDER/NAME; NULL if the file is not there, or is no JSON object (then *broken is set). */
 cJSON *taut_report_json(const char *folder, const char *name, bool *broken);
+/* The same of an answer about the folder's own model; NULL and *other: it is about another one. */
+cJSON *taut_report_own(const char *folder, const char *name, bool *broken, bool *other);
 double taut_report_number(const cJSON *object,
                           const char *name); /* NaN if there is none; the string "inf" is infinity */
 

@@ -24,6 +24,11 @@ rm "$one/summary.json" "$one/certificate.json"
 sweep
 check "what was begun is resumed" [ -s "$one/summary.json" ]
 check "and certified" [ -s "$one/certificate.json" ]
+"$TAUT" train "$one/recipe.ini" --out "$one" --resume --set train.steps=6 >/dev/null 2>&1
+"$TAUT" check "$one/certificate.json" "$one" >/dev/null 2>&1
+check "trained on by hand: the old certificate is of another file" [ $? = 2 ]
+sweep
+check "what was trained on is certified again" "$TAUT" check "$one/certificate.json" "$one"
 sweep --grid train.optimiser=adamw,nonsense
 rc=$?
 check "a run that cannot be is named" [ $rc = 1 ]
