@@ -27,6 +27,7 @@ static taut_status tell(cJSON *o, const taut_evaluation *e, const forecast_noise
     }
     cJSON_AddNumberToObject(o, "mse", e->loss);
     cJSON_AddNumberToObject(o, "mae", e->mae);
+    if (n->noise > 0) cJSON_AddStringToObject(o, "model", n->model);
     if (n->noise > 0) cJSON_AddNumberToObject(o, "noise", n->noise);
     if (n->noise > 0) cJSON_AddNumberToObject(o, "reach", n->reach);
     if (n->noise > 0) cJSON_AddItemToObject(o, "moves", up_json(n->moves));

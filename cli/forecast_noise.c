@@ -1,6 +1,7 @@
 #include "forecast_noise.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "bound/norm.h"
@@ -34,6 +35,7 @@ taut_status forecast_noise_prove(forecast_noise *n, const char *model, const tau
     free(path);
     if (s) return s;
     n->reach = reach.v;
+    memcpy(n->model, c.sha, sizeof n->model);
     n->moves = up_mul(c.lip, c.room);
     /* two computed forecasts, and noise added to rows: each sum is off by half a unit in the last place */
     n->slack = up_add(up_ldexp(c.round, 1), up_mul(c.lip, up_mul((taut_up){ 0x1p-53 }, c.reach)));

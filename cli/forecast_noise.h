@@ -5,11 +5,12 @@
 #include "data/source.h"
 
 typedef struct {
-    double noise;  /* how far each row may move, l2 over its numbers; 0: nobody asked */
-    double reach;  /* no row of a window is longer */
-    taut_up moves; /* then no row of a forecast moves by more; +inf: nothing is known */
-    double found;  /* and one was seen to move so far, as computed */
-    taut_up slack; /* how much of `found` may be rounding */
+    double noise;   /* how far each row may move, l2 over its numbers; 0: nobody asked */
+    double reach;   /* no row of a window is longer */
+    taut_up moves;  /* then no row of a forecast moves by more; +inf: nothing is known */
+    double found;   /* and one was seen to move so far, as computed */
+    taut_up slack;  /* how much of `found` may be rounding */
+    char model[65]; /* SHA-256 of the file that this is about */
 } forecast_noise;
 
 /* The longest row of all windows of the splits `from` to `to`. */

@@ -38,8 +38,12 @@ cp -r "$tmp/a&b" "$tmp/stale"
 "$TAUT" train $small --set train.eval_every=2 --out "$tmp/stale" --overwrite --seed 9 >/dev/null 2>&1
 "$TAUT" certify "$tmp/a&b" --n-ex 2 --json >"$tmp/stale/certify.json" 2>/dev/null
 cp "$tmp/a&b/certificate.json" "$tmp/stale"
+waves="recipes/forecast-waves-lip.ini --set data.length=1500 --set train.steps=2 --set train.eval_every=0"
+# shellcheck disable=SC2086
+"$TAUT" train $waves --out "$tmp/waves" >/dev/null 2>&1
+"$TAUT" eval "$tmp/waves" --noise 0.01 --windows 1 --json >"$tmp/stale/forecast.json" 2>/dev/null
 "$TAUT" report "$tmp/stale" "$tmp/a&b" --out "$tmp/stale.html" >/dev/null 2>&1
-for file in certificate.json certify.json; do
+for file in certificate.json certify.json forecast.json; do
     check "a stale $file is named" grep -q "<p>$file is about another model" "$tmp/stale.html"
 done
 check "and not shown" [ "$(grep -c 'id="stale-waterfall"' "$tmp/stale.html")$(grep -c 'id="a_b-waterfall"' "$tmp/stale.html")" = 01 ]
