@@ -14,7 +14,7 @@ static const struct {
 } figures[] = {
     { "enforced-table1", "7 min", "NanoGPT's architectures: bound, loss and activations with and without constraints",
       paper_enforced_table1 },
-    { "enforced-fig2", "4 min", "loss against the proved bound, every weight constraint with AdamW and Muon",
+    { "enforced-fig2", "4 min", "loss against the proved bound, nine weight constraints with AdamW and Muon",
       paper_enforced_fig2 },
     { "enforced-fig3", "3 min", "a constrained and a free CIFAR-10 MLP under l2 attacks", paper_enforced_fig3 },
     { "enforced-fig4", "4 min", "CIFAR-10 MLP: accuracy against the proved bound, the paper's constraints",
