@@ -101,6 +101,7 @@ static taut_status check_penalty(const taut_recipe *r)
 
 taut_status taut_recipe_read(taut_recipe *r, taut_config *cfg)
 {
+    *r = (taut_recipe){ 0 };
     const taut_status defaults = taut_recipe_defaults(cfg);
     if (defaults) return defaults;
     taut_data_spec_read(&r->data, cfg);
