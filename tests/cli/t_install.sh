@@ -40,6 +40,7 @@ version=$(sed -n 's/^#define TAUT_VERSION *"\(.*\)"/\1/p' include/taut.h)
 check "pkg-config knows the version" [ "$(flags --modversion)" = "$version" ]
 san=
 nm "$root/lib/libtaut.a" 2>/dev/null | grep -q __asan_init && san=-fsanitize=address,undefined
+nm "$root/lib/libtaut.a" 2>/dev/null | grep -q __gcov_init && san=--coverage
 
 # shellcheck disable=SC2046 # flags are words
 check "shared: compiles" compile -std=c11 -Wall -Wextra -Wpedantic -Werror $san -o "$tmp/shared" "$tmp/five.c" \
