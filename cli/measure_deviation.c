@@ -147,13 +147,11 @@ static void print(const table *t)
         "fast and audit are proved for every query, as is the trivial bound; deviation is the truth, in long double\n");
     if (plash)
         printf("corrected: the PLASH paper's certificate with every constant right, eta = %g, which fails with "
-               "probability "
-               "delta; printed is no bound\n",
+               "probability delta; printed is no bound\n",
                eta);
     if (none)
         printf("no paper's certificate: model.plash_sizes below what the sketch reads leave no deterministic "
-               "reference, or "
-               "the mixer is too large\n");
+               "reference, or the mixer is too large\n");
 }
 
 int measure_deviation(const cli_args *a, cli_model *m)

@@ -23,7 +23,7 @@ static taut_series_spec series_spec(const taut_data_spec *d)
 /* A series says how many columns and time features its rows have. */
 static taut_status series_defaults(taut_config *cfg)
 {
-    taut_data_spec d = { 0 };
+    taut_data_spec d;
     taut_series *series = NULL;
     char line[2][96];
     taut_status s = give(cfg, "data.source=waves");

@@ -17,6 +17,7 @@ static void read_augment(taut_augment *a, taut_config *cfg)
 void taut_data_spec_read(taut_data_spec *s, taut_config *cfg)
 {
     static const char *const tokens[] = { "chars", "bytes" };
+    *s = (taut_data_spec){ 0 };
     s->source = taut_config_text(cfg, "data.source", "brackets");
     s->tokens = tokens[taut_config_choice(cfg, "data.tokens", "chars|bytes", 0)];
     s->val_fraction = taut_config_real(cfg, "data.val_fraction", 0.1, 1e-6, 1);

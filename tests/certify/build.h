@@ -11,8 +11,8 @@ static inline void must(taut_status s)
     exit(1);
 }
 
-/* A ref model of this [model] section, every weight 0; its stored recipe has every key, as taut train writes it. */
-static inline taut_model *blank_model(const char *text, int64_t classes, bool grads)
+/* A model of this [model] section, every weight 0; its stored recipe has every key, as taut train writes it. */
+static inline taut_model *blank_model_on(const char *text, int64_t classes, const char *kernels, bool grads)
 {
     taut_config *cfg = NULL;
     taut_model_spec spec;
@@ -22,9 +22,14 @@ static inline taut_model *blank_model(const char *text, int64_t classes, bool gr
     must(taut_config_problem(cfg));
     char *full = taut_config_print(cfg);
     taut_config_free(cfg);
-    must(taut_model_create(&m, &spec, classes, full, "bytes", taut_kernels_find("ref")));
+    must(taut_model_create(&m, &spec, classes, full, "bytes", taut_kernels_find(kernels)));
     must(taut_model_bind(m, grads));
     free(full);
     return m;
+}
+
+static inline taut_model *blank_model(const char *text, int64_t classes, bool grads)
+{
+    return blank_model_on(text, classes, "ref", grads);
 }
 #endif
