@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/float32.h"
 #include "base/rng.h"
 #include "base/status.h"
 #include "bench.h"
@@ -148,7 +149,7 @@ static double residual(const layer *l)
     cpu->get(x, l->x.data, len);
     cpu->get(y, l->y.data, len);
     for (int64_t i = 0; i < WIDTH * WIDTH; i++)
-        w[i] = (double)(float)(taut_rng_normal(7, (uint64_t)i) / sqrt((double)WIDTH));
+        w[i] = taut_float32(taut_rng_normal(7, (uint64_t)i) / sqrt((double)WIDTH));
     taut_real *max = (taut_real *)rows, *sum = (taut_real *)(rows + HEADS * t),
               *col = (taut_real *)(rows + 2 * HEADS * t);
     ref->gemm((taut_real *)v, (taut_real *)y, (taut_real *)w, t, WIDTH, WIDTH, false, true, 1, 0);

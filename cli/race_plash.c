@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/float32.h"
 #include "base/rng.h"
 #include "base/status.h"
 #include "bench.h"
@@ -149,7 +150,7 @@ static bool run_certificate(scene *s)
         taut_real *const x[] = { s->q, s->key, s->v, s->o };
         taut_table t[4];
         for (int i = 0; i < 4; i++) t[i] = (taut_table){ taut_at(s->k, x[i], h * dh), s->k->elem, RACE_WIDTH };
-        const taut_deviation c = { n,    n,    dh,   dh,   s->p->groups,       (double)(float)(1 / sqrt((double)dh)),
+        const taut_deviation c = { n,    n,    dh,   dh,   s->p->groups,       taut_float32(1 / sqrt((double)dh)),
                                    t[0], t[1], t[2], t[3], s->cluster + h * n, false,
                                    false };
         taut_deviation_sum sum = { 0 };

@@ -2,6 +2,7 @@
  * features.  A computed difference is within 2 round of the real one.  So the prediction stands while r <=
  * min_j (f_p - f_j - 2 round) / (|scale| |w_p - w_j| B),   and r <= room, where the proof holds; strictly
  * inside, so that no tie is reached.  A tie, a NaN or an infinity anywhere leaves radius 0: unknown. */
+#include "base/float32.h"
 #include "certify/example.h"
 
 #include <math.h>
@@ -26,7 +27,7 @@ static taut_up up_row_distance(const taut_param *w, int64_t p, int64_t j)
 taut_lo taut_margin_radius(const taut_certificate *c, const double *logits, int64_t classes, int64_t p)
 {
     const taut_param *w = taut_linear_weight(c->model->head);
-    const taut_up scale = up_exact((double)(float)c->model->spec.logit_scale), twice = up_mul((taut_up){ 2 }, c->round);
+    const taut_up scale = up_exact(taut_float32(c->model->spec.logit_scale)), twice = up_mul((taut_up){ 2 }, c->round);
     taut_lo least = lo_exact(c->room.v);
     for (int64_t j = 0; j < classes; j++) {
         if (j == p) continue;

@@ -6,6 +6,7 @@
  * since the Jacobian of a softmax mean is sum p dv + Cov(dS, v), |Cov| <= max|dS| max|v|, and LayerNorm has the
  * constant ||g||/sqrt(m) where the variance + eps is at least m.  Computed in double; norms are proved, and the
  * answer is raised by 1e-9. */
+#include "base/float32.h"
 #include "certify/mixer.h"
 
 #include <math.h>
@@ -85,7 +86,7 @@ static void apply(const taut_mixer_layer *l, double *y, const steps *s)
     const taut_kernels *k = taut_kernels_find("ref");
     const int64_t m = l->groups, d = l->width, dh = d / l->heads;
     const taut_attn attn = {
-        .n = 1, .heads = l->heads, .tq = m, .tk = m, .dh = dh, .scale = (double)(float)(1 / sqrt((double)dh))
+        .n = 1, .heads = l->heads, .tq = m, .tk = m, .dh = dh, .scale = taut_float32(1 / sqrt((double)dh))
     };
     affine(s->q, y, l->wq, NULL, m, d, d);
     affine(s->k, y, l->wk, NULL, m, d, d);
@@ -125,7 +126,7 @@ double taut_mixer_ball(const taut_mixer_layer *l, double *centre, double r)
 {
     const steps s = steps_new(l);
     const int64_t m = l->groups, d = l->width, dh = d / l->heads;
-    const double root = 1 / (double)(float)(1 / sqrt((double)dh)); /* as the module rounds it */
+    const double root = 1 / taut_float32(1 / sqrt((double)dh)); /* as the module rounds it */
     double sum = 0;
     apply(l, centre, &s);
     for (int64_t h = 0; h < l->heads; h++) {

@@ -5,6 +5,7 @@
  *              (certify/mixer.c), then eps_II = sqrt(Nq) r (|q| s ||W_K|| |V_det| + ||W_V||)
  * where r0 = ||W_out|| sqrt(sum over k of beta_k^2 C_k^2 tau_g^-2k), W_out the W_k side by side,
  * with eps_I = sqrt(Nq) (max|q| s rho_K max|v| + rho_V) and clusters by the largest k.p, as the paper has them. */
+#include "base/float32.h"
 #include "certify/plash.h"
 
 #include <math.h>
@@ -83,7 +84,6 @@ static double apart(const double *x, const double *y, int64_t rows, int64_t dh, 
     return sqrt(sum);
 }
 
-static double as_float(double x) { return (double)(float)x; }
 
 /* The hard routing of every head: w->c (heads, nk). */
 static void choose(const taut_plash_head *s, const work *w, const double *k)
@@ -107,9 +107,9 @@ static void choose(const taut_plash_head *s, const work *w, const double *k)
 static void run_reference(const taut_plash_head *s, const work *w, const double *q, const double *k, const double *v)
 {
     const int64_t d = s->spec.width, m = s->spec.groups;
-    const taut_group g = { 1, s->spec.heads, s->nq, s->nk, m, d / s->spec.heads, as_float(1 / s->spec.tau), NULL };
+    const taut_group g = { 1, s->spec.heads, s->nq, s->nk, m, d / s->spec.heads, taut_float32(1 / s->spec.tau), NULL };
     taut_group readout = g;
-    readout.scale = as_float(s->spec.scale);
+    readout.scale = taut_float32(s->spec.scale);
     run_core(s, s->fixed, w->det, q, k, v, w);
     s->k->route((taut_real *)w->kt, (taut_real *)w->vt, (const taut_real *)k, (const taut_real *)v,
                 (const taut_real *)s->prototypes, &g);
@@ -163,7 +163,7 @@ static void papers(taut_plash_paper *r, const taut_plash_head *s, const work *w,
                    const double *v)
 {
     const int64_t d = s->spec.width, m = s->spec.groups, dh = d / s->spec.heads;
-    const double root = sqrt((double)s->nq), scale = fabs(as_float(s->spec.scale));
+    const double root = sqrt((double)s->nq), scale = fabs(taut_float32(s->spec.scale));
     run_front(s, s->front, w->enh, w);
     run_front(s, s->front_fixed, w->enh_det, w);
     double slope = 1, ball = sketch_radius(s, false);
@@ -203,7 +203,7 @@ taut_status taut_plash_judge(taut_plash_verdict *r, const taut_plash_head *s, co
                              const double *v)
 {
     const int64_t d = s->spec.width, nq = s->nq;
-    const double scale = as_float(s->spec.scale);
+    const double scale = taut_float32(s->spec.scale);
     const taut_attn exact = { .n = 1, .heads = 1, .tq = nq, .tk = s->nk, .dh = d, .scale = scale };
     work w = { 0 };
     taut_deviation_sum sum = { 0 };

@@ -1,5 +1,6 @@
 /* A PLASH to be judged: its weights in double, by name, the same module with the deterministic reference in the place of the
  * sketch, and both without their mixer.  Weights are drawn (the paper's figure 4), or those of a trained module. */
+#include "base/float32.h"
 #include "certify/plash_head.h"
 
 #include <math.h>
@@ -117,7 +118,7 @@ static void find_layer(taut_plash_head *s, int i)
                 { "mlp.in.weight", &l->w1 }, { "mlp.in.bias", &l->b1 },   { "mlp.out.weight", &l->w2 },
                 { "mlp.out.bias", &l->b2 },  { "norm2.weight", &l->g2 },  { "norm2.bias", &l->be2 } };
     for (size_t j = 0; j < sizeof all / sizeof *all; j++) *all[j].to = find(s, prefix, all[j].name);
-    l->groups = p->groups, l->width = p->width, l->hidden = p->hidden, l->eps = (double)(float)p->norm_eps;
+    l->groups = p->groups, l->width = p->width, l->hidden = p->hidden, l->eps = taut_float32(p->norm_eps);
     l->heads = p->mixer_heads ? p->mixer_heads : p->heads;
     taut_mixer_norms(l);
 }

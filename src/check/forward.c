@@ -6,6 +6,7 @@
  *   divide    z/sd moves by at most err over the smallest sd on the way; |z/sd| <= sqrt(over) */
 #include <fenv.h>
 
+#include "base/float32.h"
 #include "check/ck.h"
 
 enum { GELU, GELU_TANH, RELU, SILU, TANH, ELU, ABS };
@@ -86,7 +87,7 @@ double ck_root(double n)
 {
     fesetround(FE_TONEAREST);
     const volatile double root = sqrt(n), one = 1 / root;
-    const volatile float rounded = (float)one;
+    const volatile double rounded = taut_float32(one);
     fesetround(FE_UPWARD);
-    return (double)rounded;
+    return rounded;
 }

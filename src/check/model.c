@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/float32.h"
 #include "base/sha256.h"
 #include "check/ck.h"
 
@@ -47,7 +48,7 @@ static double constant(ck_fields *f, const char *name)
         if (strcmp(found->valuestring, curves[i]) == 0) return i;
     if (!(fabs(v) < 0x1p100) || strcmp(key, "curve") == 0 || (*name == '?' && v != 0 && v != 1) ||
         ((*name == '#' || *name == '+') && !(v >= 1 && v < 0x1p31 && v == floor(v))) ||
-        (name == key && v != (double)(float)v))
+        (name == key && v != taut_float32(v)))
         ck_fail(f->c, "%s (%s): %s is missing or not known", f->path, f->part, key);
     return v;
 }

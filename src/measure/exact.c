@@ -1,3 +1,4 @@
+#include "base/float32.h"
 #include "measure/exact.h"
 
 #include <stdio.h>
@@ -91,7 +92,7 @@ static taut_status read_norm(taut_exact *e, const taut_capture *c, int layer)
     char path[64];
     if (s->norm == TAUT_NORM_NONE) return TAUT_OK;
     e->centre = s->norm == TAUT_NORM_LAYER, e->before = s->place == TAUT_PLACE_PRE;
-    e->eps = (double)(float)s->norm_eps;
+    e->eps = taut_float32(s->norm_eps);
     e->norm = e->centre ? taut_layernorm(s->width, s->norm_eps) : taut_rmsnorm(s->width, s->norm_eps);
     if (!e->norm) return taut_no_memory("a layer in double");
     found f = { .count = 0 };
@@ -136,8 +137,8 @@ taut_status taut_exact_create(taut_exact *e, const taut_capture *c, int layer, t
     const bool whole = map != TAUT_MAP_BARE && map != TAUT_MAP_ATTENTION;
     if (whole && (s->channel || s->norm == TAUT_NORM_CENTER))
         return taut_fail(TAUT_BAD_CONFIG, "this map has channel factors or a CenterNorm in it");
-    e->keep = s->convex ? (double)(float)(1 - taut_spec_alpha(s)) : 1,
-    e->mix = s->convex ? (double)(float)taut_spec_alpha(s) : 1;
+    e->keep = s->convex ? taut_float32(1 - taut_spec_alpha(s)) : 1,
+    e->mix = s->convex ? taut_float32(taut_spec_alpha(s)) : 1;
     e->attention = taut_attention(taut_attention_look(from).spec);
     taut_status status = e->attention && copy_weights(e->attention, from, c->m->k)
                              ? TAUT_OK

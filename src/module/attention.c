@@ -11,6 +11,7 @@
  * Bound  joint matrices over all heads, bound/attention.c (global: every token within the region's size)
  * Trace  q, k, v, o, the rows' log-sum-exp; in cross-attention also the input split in two.
  * run->lengths masks keys in self-attention; in cross-attention it is not read. */
+#include "base/float32.h"
 #include "bound/local.h"
 #include "bound/rounding.h"
 #include "module/qkv.h"
@@ -195,8 +196,8 @@ taut_module *taut_attention(const taut_attention_spec *spec)
     *s = (attention){ { &attention_ops },
                       *spec,
                       qkv_of(d, spec->queries, spec->bias, spec->out, spec->init, spec->gain, spec->out_gain) };
-    s->spec.scale = as_float(spec->scale);
-    s->spec.out = as_float(spec->out);
+    s->spec.scale = taut_float32(spec->scale);
+    s->spec.out = taut_float32(spec->out);
     return &s->base;
 }
 

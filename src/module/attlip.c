@@ -13,6 +13,7 @@
  * Strict   on the ref kernels: the residual is proved (bound/attlip.c), and an example above tol becomes NaN. */
 #include <math.h>
 
+#include "base/float32.h"
 #include "bound/rounding.h"
 #include "module/attlip.h"
 
@@ -44,7 +45,7 @@ static prox prox_of(const attlip *s, taut_run *run, taut_point at, attlip_kept *
                .shape = at.x.shape,
                .heads = a->heads,
                .dh = a->head_width,
-               .scale = as_float(1 / sqrt((double)a->head_width)),
+               .scale = taut_float32(1 / sqrt((double)a->head_width)),
                .eta = eta_of(s, run->k),
                .near = a->near,
                .rope_base = a->rope_base,
@@ -370,9 +371,9 @@ taut_module *taut_attlip(const taut_attlip_spec *spec)
     attlip *s = taut_calloc(1, sizeof *s);
     if (!s) return NULL;
     *s = (attlip){ .base = { &attlip_ops }, .spec = *spec };
-    s->spec.eta = as_float(spec->eta);
-    s->spec.tol = as_float(spec->tol);
-    s->spec.near = as_float(spec->near);
+    s->spec.eta = taut_float32(spec->eta);
+    s->spec.tol = taut_float32(spec->tol);
+    s->spec.near = taut_float32(spec->near);
     s->weight = (taut_param){ .name = "weight",
                               .rows = spec->heads * spec->head_width,
                               .cols = spec->width,

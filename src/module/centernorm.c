@@ -4,6 +4,7 @@
  * vjp    gx = r C (g * gy);  gg += sum gy * (r C x);  gb += sum gy
  * Bound  Lip = r ||diag(g) C|| in both norms, finite whatever the input;  |y| <= Lip |x| + |b|.
  * Trace  r C x.   d = 1 has no CenterNorm. */
+#include "base/float32.h"
 #include "bound/norm.h"
 #include "bound/normlayer.h"
 #include "bound/rounding.h"
@@ -100,6 +101,6 @@ taut_module *taut_centernorm(int64_t d)
     s->base.ops = &centernorm_ops;
     s->gain = (taut_param){ .name = "weight", .rows = 1, .cols = d, .role = TAUT_VECTOR, .init = TAUT_INIT_ONE };
     s->bias = (taut_param){ .name = "bias", .rows = 1, .cols = d, .role = TAUT_VECTOR };
-    s->ratio = as_float((double)d / (double)(d - 1));
+    s->ratio = taut_float32((double)d / (double)(d - 1));
     return &s->base;
 }

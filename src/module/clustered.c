@@ -8,6 +8,7 @@
  * Bound     Lip +inf: where a key changes its cluster, y jumps.  Region: o is an average of values.
  * Trace     q, k, v, o, the clusters and their means.
  * run->lengths masks keys in self-attention; in cross-attention it is not read. */
+#include "base/float32.h"
 #include "bound/norm.h"
 #include "module/qkv.h"
 
@@ -196,6 +197,6 @@ taut_module *taut_clustered(const taut_clustered_spec *spec)
                       *spec,
                       qkv_of(spec->width, spec->queries, spec->bias, spec->out, spec->init, spec->gain,
                              spec->out_gain) };
-    s->spec.scale = as_float(spec->scale);
+    s->spec.scale = taut_float32(spec->scale);
     return &s->base;
 }

@@ -9,6 +9,7 @@
  * Trace  sqrt(dh) n(q), sqrt(dh) n(k), v or sqrt(dh) n(v), o, each row's log-sum-exp, the slopes' factors.
  * The normalise kernel divides by the root mean square: it gives sqrt(dh) n(z), and the factors 1/dh of the
  * logits and 1/sqrt(dh) of the values go where tau and out are multiplied anyway. */
+#include "base/float32.h"
 #include "bound/cosine.h"
 #include "module/qkv.h"
 
@@ -180,8 +181,8 @@ taut_module *taut_cosattention(const taut_cosattention_spec *spec)
     *s = (cosattention){ { &cosattention_ops },
                          *spec,
                          qkv_of(d, 0, spec->bias, spec->out, spec->init, spec->gain, spec->out_gain) };
-    s->spec.tau = as_float(spec->tau);
-    s->spec.eps = as_float(spec->eps);
+    s->spec.tau = taut_float32(spec->tau);
+    s->spec.eps = taut_float32(spec->eps);
     s->spec.out = s->qkv.out;
     if (spec->values) s->qkv.out /= sqrt((double)(d / spec->heads));
     return &s->base;

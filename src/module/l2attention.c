@@ -9,6 +9,7 @@
  * The kernel's heads are dh + 1 wide: a last entry makes distances of products (kernels/lift.c). */
 #include <math.h>
 
+#include "base/float32.h"
 #include "bound/l2attention.h"
 #include "module/leaf.h"
 
@@ -39,7 +40,7 @@ static kept kept_at(const l2attention *s, const taut_run *run, taut_point at)
     t.lse = taut_take(&at.trace, t.rows * t.heads);
     t.mixed = taut_take(&at.trace, t.rows * t.width);
     t.attn = (taut_attn){ .n = x.n, .heads = t.heads, .tq = x.t, .tk = x.t, .dh = t.dh + 1, .lengths = run->lengths };
-    t.attn.scale = as_float(2 / root_of(s));
+    t.attn.scale = taut_float32(2 / root_of(s));
     return t;
 }
 

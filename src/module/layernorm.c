@@ -6,6 +6,7 @@
  * Bound  Lip = ||diag(g) C|| / sqrt(eps), attained at constant tokens; +inf when eps = 0.
  *        |y| <= ||diag(g) C|| min(sqrt(d), X / sqrt(X^2/d + eps)) + |b| for |x| <= X.
  * Trace  z and the row's 1/sqrt(var + eps). */
+#include "base/float32.h"
 #include "bound/normlayer.h"
 #include "bound/rounding.h"
 #include "module/leaf.h"
@@ -133,7 +134,7 @@ static taut_module *create(int64_t d, double eps, bool centre)
     s->gain = (taut_param){ .name = "weight", .rows = 1, .cols = d, .role = TAUT_VECTOR, .init = TAUT_INIT_ONE };
     s->bias = (taut_param){ .name = "bias", .rows = 1, .cols = d, .role = TAUT_VECTOR };
     s->centre = centre;
-    s->eps = as_float(eps);
+    s->eps = taut_float32(eps);
     return &s->base;
 }
 

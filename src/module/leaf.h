@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/float32.h"
 #include "module/module.h"
 
 /* A leaf without weights, and one whose whole memory is its own struct. */
@@ -21,7 +22,4 @@ static inline taut_region region_after(taut_region in, taut_up size, taut_up rou
     in.round = taut_round_of(in, round);
     return in;
 }
-
-/* A constant that float kernels and double bounds read as the same number. */
-static inline double as_float(double x) { return (double)(float)x; }
 #endif

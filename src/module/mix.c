@@ -3,6 +3,7 @@
  * Bound  what f knows of the mix (an MLP knows a joint bound), else the triangle inequality:
  *        Lip(y) <= |keep| + |mix| Lip(f)  and  |y| <= |keep| |x| + |mix| |f(x)|.
  * keep and mix are floats, so kernel and bound speak of the same numbers. */
+#include "base/float32.h"
 #include "module/leaf.h"
 
 typedef struct {
@@ -98,6 +99,6 @@ taut_module *taut_mix(taut_module *f, double keep, double mix)
         taut_module_free(f);
         return NULL;
     }
-    *s = (residual){ { &mix_ops }, f, as_float(keep), as_float(mix) };
+    *s = (residual){ { &mix_ops }, f, taut_float32(keep), taut_float32(mix) };
     return &s->base;
 }

@@ -4,6 +4,7 @@
  * vjp    ga = W_out^T gy,  gh = c f'(h) * ga,  gx = W_in^T gh;  weights and biases as in linear.c
  * Bound  joint over both layers, and over the residual around it when there is one: bound/mlp.c
  * Trace  h and c f(h). */
+#include "base/float32.h"
 #include "bound/mlp.h"
 #include "bound/norm.h"
 #include "bound/rounding.h"
@@ -188,7 +189,7 @@ taut_module *taut_mlp(const taut_mlp_spec *spec)
     mlp *s = taut_calloc(1, sizeof *s);
     if (!s) return NULL;
     const taut_init out_init = spec->out_gain == 0 ? TAUT_INIT_ZERO : spec->init;
-    *s = (mlp){ .base = { &mlp_ops }, .bias = spec->bias, .curve = spec->curve, .factor = as_float(spec->factor) };
+    *s = (mlp){ .base = { &mlp_ops }, .bias = spec->bias, .curve = spec->curve, .factor = taut_float32(spec->factor) };
     s->w_in = (taut_param){
         .name = "in.weight", .rows = spec->hidden, .cols = spec->width, .init = spec->init, .gain = spec->gain
     };

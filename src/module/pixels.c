@@ -6,6 +6,7 @@
  * Bound  Lip = max |scale_c|: in flat a permutation is an isometry; in tokens no patch moves further than the image.
  *        |y_t| <= Lip |x| + |shift of a patch|.  If the pixels were in [0, 1] before they were moved by m (region.unit),
  *        also |y_t| <= sqrt(sum over the patch of max(|shift_c|, |scale_c + shift_c|)^2) + Lip m. */
+#include "base/float32.h"
 #include "bound/rounding.h"
 #include "module/leaf.h"
 
@@ -106,8 +107,8 @@ taut_module *taut_pixels_module(const taut_pixels_spec *spec)
                                .ph = spec->patch ? spec->patch : spec->height,
                                .pw = spec->patch ? spec->patch : spec->width };
     for (int64_t c = 0; c < spec->channels; c++) {
-        s->pixels.scale[c] = as_float(1 / spec->std[c]);
-        s->pixels.shift[c] = as_float(-spec->mean[c] / spec->std[c]);
+        s->pixels.scale[c] = taut_float32(1 / spec->std[c]);
+        s->pixels.shift[c] = taut_float32(-spec->mean[c] / spec->std[c]);
     }
     return &s->base;
 }

@@ -10,6 +10,7 @@
  * Trace     q, k, v, o, lse; of the representatives [kt, vt], z, kg, vg; stage II's own.
  * run->lengths masks keys in self-attention; in cross-attention it is not read.  Causal masks do not exist:
  * every representative holds all keys. */
+#include "base/float32.h"
 #include "bound/plash.h"
 #include "bound/centres.h"
 #include "bound/norm.h"
@@ -338,8 +339,8 @@ taut_module *taut_plash(const taut_plash_spec *spec)
     if (!s) return NULL;
     s->base.ops = &plash_ops;
     s->spec = *spec;
-    s->route = as_float(1 / spec->tau);
-    s->spec.scale = as_float(spec->scale);
+    s->route = taut_float32(1 / spec->tau);
+    s->spec.scale = taut_float32(spec->scale);
     s->qkv = qkv_of(d, spec->queries, spec->bias, spec->out, spec->init, spec->gain, spec->out_gain);
     qkv_name(&s->qkv, role[spec->pair]);
     s->prototypes = (taut_param){ .name = "prototypes",

@@ -3,6 +3,7 @@
  * jvp = vjp   ty = c f'(x) tx   (ReLU and |x|: f'(0) = 0)
  * Bound       Lip = |c| max |f'|, proved in bound/curve.c;  |y| <= |c| |x|, since |f(x)| <= |x| for all of them.
  * c is a float, so kernel and bound speak of the same number. */
+#include "base/float32.h"
 #include "bound/rounding.h"
 #include "module/curves.h"
 #include "module/leaf.h"
@@ -108,6 +109,6 @@ taut_module *taut_pointwise(taut_curve curve, double factor)
 {
     pointwise *s = taut_calloc(1, sizeof *s);
     if (!s) return NULL;
-    *s = (pointwise){ { &pointwise_ops }, curve, as_float(factor) };
+    *s = (pointwise){ { &pointwise_ops }, curve, taut_float32(factor) };
     return &s->base;
 }

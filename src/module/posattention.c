@@ -10,6 +10,7 @@
  * run->lengths: a token beyond its example's length is read as 0.  One p serves all examples, so rows are not rescaled. */
 #include <math.h>
 
+#include "base/float32.h"
 #include "bound/posattention.h"
 #include "module/leaf.h"
 
@@ -206,7 +207,7 @@ taut_module *taut_posattention(const taut_posattention_spec *spec)
                                                  : TAUT_INIT_NEAR,
                              .gain = (double)(torus ? spec->row : zero) };
     for (int64_t h = 0; h < spec->heads; h++)
-        s->gain[h] = torus ? 1 : as_float(1 / sqrt(1 + (double)taut_offset(h, spec->far, spec->context)));
+        s->gain[h] = torus ? 1 : taut_float32(1 / sqrt(1 + (double)taut_offset(h, spec->far, spec->context)));
     return &s->base;
 }
 

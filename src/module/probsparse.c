@@ -8,6 +8,7 @@
  * jvp, vjp  who looks counts as a constant
  * Bound     Lip +inf: where another query begins to look, y jumps.  Region: a head's o_i is an average of values, or a sum.
  * Trace     q, k, v, o, who looks.  It does not know of run->lengths. */
+#include "base/float32.h"
 #include "base/rng.h"
 #include "bound/norm.h"
 #include "module/qkv.h"
@@ -131,6 +132,6 @@ taut_module *taut_probsparse(const taut_probsparse_spec *spec)
     *s = (probsparse){ { &probsparse_ops },
                        *spec,
                        qkv_of(spec->width, 0, spec->bias, spec->out, spec->init, spec->gain, spec->out_gain) };
-    s->spec.scale = as_float(spec->scale);
+    s->spec.scale = taut_float32(spec->scale);
     return &s->base;
 }

@@ -3,6 +3,7 @@
  * With `queries` = m the first m tokens ask and the others are read.  Bare: y = o, and the weights are somebody else's. */
 #ifndef TAUT_MODULE_QKV_H
 #define TAUT_MODULE_QKV_H
+#include "base/float32.h"
 #include "module/leaf.h"
 
 typedef struct {
@@ -36,7 +37,7 @@ static inline taut_qkv qkv_of(int64_t width, int64_t queries, bool bias, double 
                        queries,
                        bias,
                        false,
-                       as_float(out),
+                       taut_float32(out),
                        qkv_affine("q.weight", "q.bias", width, init, gain),
                        qkv_affine("k.weight", "k.bias", width, init, gain),
                        qkv_affine("v.weight", "v.bias", width, init, gain),

@@ -1,4 +1,5 @@
 /* Scale:  y = c x  (the logit scale).   Lip = |c| in both norms, attained everywhere. */
+#include "base/float32.h"
 #include "bound/rounding.h"
 #include "module/leaf.h"
 
@@ -52,6 +53,6 @@ taut_module *taut_scale(double factor)
 {
     scale *s = taut_calloc(1, sizeof *s);
     if (!s) return NULL;
-    *s = (scale){ { &scale_ops }, as_float(factor) };
+    *s = (scale){ { &scale_ops }, taut_float32(factor) };
     return &s->base;
 }

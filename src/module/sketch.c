@@ -12,6 +12,7 @@
  * Trace  g, and z_k of every degree. */
 #include <stdio.h>
 
+#include "base/float32.h"
 #include "base/hash.h"
 #include "base/rng.h"
 #include "bound/norm.h"
@@ -220,8 +221,8 @@ taut_module *taut_sketch(const taut_sketch_spec *spec)
     if (!whole) return NULL;
     s->base.ops = &sketch_ops;
     s->spec = *spec;
-    s->spec.floor = as_float(spec->floor);
-    s->spec.tau = as_float(spec->tau);
+    s->spec.floor = taut_float32(spec->floor);
+    s->spec.tau = taut_float32(spec->tau);
     s->beta = (taut_param){
         .name = "beta", .rows = 1, .cols = spec->degrees, .role = TAUT_VECTOR, .init = TAUT_INIT_ONE
     };

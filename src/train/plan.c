@@ -6,6 +6,7 @@
  * sqrt(H) stays because heads may look at different tokens.  The constant wants x where it is taken, so both
  * recursions run together.  Every number rounds up; keep, mix, scale, out and factor are the floats that the model
  * is built with. */
+#include "base/float32.h"
 #include "train/plan.h"
 
 #include <math.h>
@@ -17,7 +18,7 @@
 
 static double alpha_of(const taut_budget *b) { return b->alpha > 0 ? b->alpha : 0.5 / (double)b->depth; }
 
-static taut_up up_float(double x) { return up_exact(as_float(x)); }
+static taut_up up_float(double x) { return up_exact(taut_float32(x)); }
 
 /* keep v + mix gain v */
 static taut_up up_residual(const taut_budget *b, taut_up v, taut_up gain)

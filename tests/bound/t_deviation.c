@@ -1,6 +1,7 @@
 /* The bound on the deviation from softmax attention, against the truth in long double: adversarial rows of every
  * kind, a case known to all digits, and that it is tight.  36,000 of them and more that
  * climb, at TAUT_EFFORT=1. */
+#include "base/float32.h"
 #include "bound/deviation.h"
 #include "harness.h"
 
@@ -64,7 +65,7 @@ static taut_deviation ask(const scene *s, taut_deviation_mode mode, bool first)
 
 static void round_all(double *x, float *f, int64_t n)
 {
-    for (int64_t i = 0; i < n; i++) x[i] = f[i] = (float)x[i];
+    for (int64_t i = 0; i < n; i++) x[i] = taut_float32(x[i]), f[i] = (float)x[i];
 }
 
 enum {

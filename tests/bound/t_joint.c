@@ -1,5 +1,6 @@
 /* Joint norms against a witness evaluated in Arb from the factors themselves.  Factors that cancel are the
  * point: there the thin form loses everything to rounding, and must say so. */
+#include "base/float32.h"
 #include "bound/joint.h"
 
 #include "base/alloc.h"
@@ -89,12 +90,12 @@ static void make(blocks *b, int kind)
     for (int64_t h = 0; h < b->heads; h++) {
         b->c[h] = rng_int(0, 3) ? pow(10, rng_pm()) : rng_int(0, 1);
         const double size = kind == 2 ? pow(10, 6 * rng_pm()) : kind == 3 ? 1e-170 : 1;
-        for (int64_t i = 0; i < b->n * b->k; i++) b->x[h][i] = (float)rng_pm();
-        for (int64_t i = 0; i < b->k * b->m; i++) b->y[h][i] = size * (float)rng_pm();
+        for (int64_t i = 0; i < b->n * b->k; i++) b->x[h][i] = taut_float32(rng_pm());
+        for (int64_t i = 0; i < b->k * b->m; i++) b->y[h][i] = size * taut_float32(rng_pm());
         for (int64_t l = 1; kind == 1 && l < b->k; l += 2) { /* pairs of columns and rows that almost cancel */
             for (int64_t i = 0; i < b->n; i++) b->x[h][i * b->k + l] = -b->x[h][i * b->k + l - 1];
             for (int64_t j = 0; j < b->m; j++) {
-                const float y = (float)b->y[h][(l - 1) * b->m + j];
+                const float y = taut_float32(b->y[h][(l - 1) * b->m + j]);
                 b->y[h][l * b->m + j] = rng_int(0, 1) ? y : nextafterf(y, 2);
             }
         }

@@ -1,6 +1,7 @@
 /* Balls against exact arithmetic: every operation is repeated in Arb on a true matrix that lies somewhere in
  * the ball, and the result must lie in the ball that came out.  Cancelling float factors included: there
  * the computed product's norm is below the true one, and only the ball's error saves the bound. */
+#include "base/float32.h"
 #include "bound/matrix.h"
 
 #include "base/alloc.h"
@@ -48,7 +49,7 @@ static double any_entry(int kind)
 {
     switch (kind) {
     case 0:
-        return (float)rng_pm();
+        return taut_float32(rng_pm());
     case 1:
         return rng_pm() * pow(10, 20 * rng_pm());
     case 2:
@@ -56,7 +57,7 @@ static double any_entry(int kind)
     case 3:
         return (double)rng_int(-3, 3);
     default:
-        return (float)(1000 + rng_pm()); /* cancels against kind 4 of the other sign */
+        return taut_float32(1000 + rng_pm()); /* cancels against kind 4 of the other sign */
     }
 }
 
@@ -150,8 +151,8 @@ static void check_cancelling(void)
     const int64_t k = 6;
     double b[6], c[6];
     for (int64_t i = 0; i < k; i += 2) {
-        b[i] = (float)(1e4 * rng_pm()), c[i] = (float)(1e4 * rng_pm());
-        b[i + 1] = (float)-b[i], c[i + 1] = nextafterf((float)c[i], (float)(2 * c[i]));
+        b[i] = taut_float32(1e4 * rng_pm()), c[i] = taut_float32(1e4 * rng_pm());
+        b[i + 1] = taut_float32(-b[i]), c[i + 1] = nextafterf(taut_float32(c[i]), taut_float32(2 * c[i]));
     }
     arb_t sum, x, y;
     arb_init(sum), arb_init(x), arb_init(y);

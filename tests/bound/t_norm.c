@@ -1,6 +1,7 @@
 /* up_norm and up_norm_gram against rigorous lower bounds (oracle.h): never below, and close.  The families
  * are those that break naive certificates: graded, subnormal, huge, cancelling, rank one, repeated columns,
  * and a matrix built so that Lanczos starts blind to its largest singular value. */
+#include "base/float32.h"
 #include "bound/norm.h"
 
 #include <float.h>
@@ -20,7 +21,7 @@ static double entry(int family, int64_t i, int64_t j, int64_t rows, const double
 {
     switch (family) {
     case 0:
-        return (float)gauss();
+        return taut_float32(gauss());
     case 1:
         return gauss() * pow(10, 30 * rng_pm()); /* wild */
     case 2:
@@ -28,7 +29,7 @@ static double entry(int family, int64_t i, int64_t j, int64_t rows, const double
     case 3:
         return (double)rng_int(-9, 9) * DBL_TRUE_MIN; /* subnormal double */
     case 4:
-        return (float)(rng_pm() * 3.4e38);
+        return taut_float32(rng_pm() * 3.4e38);
     case 5:
         return __builtin_popcountll((uint64_t)(i & j)) % 2 ? -1 : 1; /* Hadamard */
     case 6:
@@ -53,7 +54,7 @@ static double entry(int family, int64_t i, int64_t j, int64_t rows, const double
 static void make(double *w, int family, int64_t rows, int64_t cols)
 {
     double a[64], b[64];
-    for (int k = 0; k < 64; k++) a[k] = (float)gauss(), b[k] = (float)gauss();
+    for (int k = 0; k < 64; k++) a[k] = taut_float32(gauss()), b[k] = taut_float32(gauss());
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < cols; j++) w[i * cols + j] = entry(family, i, j, rows, a, b);
 }
@@ -75,7 +76,7 @@ static void check_frobenius(const double *w, int64_t len)
 /* Long columns of one number: the sums' roundings all go one way, and the norm is known exactly. */
 static void check_long(int64_t rows)
 {
-    double *w = doubles(3 * rows), c = (float)(0.5 + rng_unit());
+    double *w = doubles(3 * rows), c = taut_float32(0.5 + rng_unit());
     arb_t norm, t;
     arb_init(norm), arb_init(t);
     for (int64_t i = 0; i < 3 * rows; i++) w[i] = i % 3 == 2 ? 0 : c;
@@ -134,7 +135,7 @@ static void check_lossy(void)
     for (int64_t len = 1; len < 130; len++) check_frobenius(w, len);
     double *c = doubles(300 * 300);
     for (case_no = 0; case_no < 6; case_no++) {
-        const double x = (float)(0.5 + rng_unit());
+        const double x = taut_float32(0.5 + rng_unit());
         for (int i = 0; i < 300 * 300; i++) c[i] = x;
         CHECK_LE(300 * x, up_norm(c, 300, 300).v, "a constant matrix");
         CHECK_LE(300 * x, up_norm_gram(c, 300, 300).v, "a constant matrix");
@@ -180,7 +181,7 @@ static void check_memory(void)
 static void check_large(int64_t rows, int64_t cols)
 {
     double *w = doubles(rows * cols);
-    for (int64_t i = 0; i < rows * cols; i++) w[i] = (float)(0.02 * gauss());
+    for (int64_t i = 0; i < rows * cols; i++) w[i] = taut_float32(0.02 * gauss());
     const double est = est_norm(w, rows, cols), up = up_norm(w, rows, cols).v;
     CHECK_LE(est * (1 - 1e-12), up, "a large matrix");
     CHECK_LE(up, est * (1 + 1e-6), "is bounded to 1e-6");

@@ -1,5 +1,6 @@
 /* Norm layers: ||diag(g) C|| against a witness evaluated in Arb; the Lipschitz constants against secants of
  * the layer itself, ascended from random pairs, evaluated in long double; a vector worked out by hand. */
+#include "base/float32.h"
 #include "bound/normlayer.h"
 
 #include <float.h>
@@ -109,7 +110,7 @@ static void check_one(void)
     const int kind = (int)rng_int(0, 4);
     for (int64_t i = 0; i < d; i++) {
         x[i] = kind == 4 ? 3.0 : y_scale * rng_pm() + (kind == 3 ? 100 : 0);
-        g[i] = kind == 1 ? pow(10, 3 * rng_pm()) : kind == 2 ? (double)rng_int(-2, 2) : (float)rng_pm();
+        g[i] = kind == 1 ? pow(10, 3 * rng_pm()) : kind == 2 ? (double)rng_int(-2, 2) : taut_float32(rng_pm());
         b[i] = rng_pm();
     }
     const double eps = pow(10, -8 * rng_unit()), r = y_scale * pow(10, 1 - 3 * rng_unit());

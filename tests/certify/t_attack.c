@@ -4,6 +4,7 @@
  * the bound excludes: neither taut_model_bound's nor that of a certificate of the stored file.  The ascent: for
  * unit u and v the gradient in x of <v, J(x) u> is the derivative of J(x)^T v along u, and the gradient in a
  * weight is that of the weight's gradient of <v, f(x)> along u: two vjps each. */
+#include "base/float32.h"
 #include "certify/certify.h"
 
 #include "build.h"
@@ -49,7 +50,7 @@ static void random_matrix(double *w, int64_t rows, int64_t cols, int kind, doubl
         if (kind == 1)
             w[i] = (i / cols == i % cols) - 2 * a * u[i % cols] / uu - 2 * v[i / cols] * b / vv +
                    4 * uv * a * b / (uu * vv);
-        w[i] = (double)(float)(size * w[i]);
+        w[i] = taut_float32(size * w[i]);
     }
 }
 
@@ -77,8 +78,8 @@ static void random_weights(taut_model *m)
             random_matrix(w, p->rows, p->cols, kind == 4 ? (int)rng_int(0, 3) : kind, size);
         else
             for (int64_t j = 0; j < p->cols; j++)
-                w[j] = (double)(float)((p->init == TAUT_INIT_ONE) + shift * gauss() * (j % 2 ? 1 : size));
-        if (p->above) *w = (float)(0.5 + 2 * size * size); /* a layer divides by it */
+                w[j] = taut_float32((p->init == TAUT_INIT_ONE) + shift * gauss() * (j % 2 ? 1 : size));
+        if (p->above) *w = taut_float32(0.5 + 2 * size * size); /* a layer divides by it */
     }
     if (simple) silence(m, (int)rng_int(0, 2));
 }
@@ -271,7 +272,7 @@ static void step_weights(taut_model *m, double step)
         if (!(slope > 0) || !(size > 0)) continue;
         for (int64_t j = 0; j < len; j++) w[j] += step * size * g[j] / slope;
         const double now = norm(w, len);
-        for (int64_t j = 0; j < len; j++) w[j] = (double)(float)(w[j] * size / now);
+        for (int64_t j = 0; j < len; j++) w[j] = taut_float32(w[j] * size / now);
     }
 }
 

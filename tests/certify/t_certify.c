@@ -1,6 +1,7 @@
 /* The certificate of a stored model: well-formed JSON that reads back to the bit; every stated number at least the true
  * one and close to it, found here by plain power iteration; every rule's arithmetic as docs/certificate.md has it; the
  * waterfall's product is the constant.  Corners are in t_corners.c. */
+#include "base/float32.h"
 #include "certify/certify.h"
 
 #include <sys/stat.h>
@@ -25,7 +26,7 @@ static taut_model *model_of(const char *text, double size)
         const taut_param *p = m->weight[i].param;
         const double scale = p->role == TAUT_VECTOR ? 0.5 : size / sqrt((double)p->cols);
         for (int64_t j = 0; j < p->rows * p->cols; j++)
-            ((double *)p->value)[j] = (float)((p->init == TAUT_INIT_ONE) + scale * rng_pm());
+            ((double *)p->value)[j] = taut_float32((p->init == TAUT_INIT_ONE) + scale * rng_pm());
     }
     return m;
 }
@@ -106,7 +107,7 @@ static void check_mlp(const cJSON *node, const char *path, double keep, double m
     const taut_param *in = param(path, "in.weight"), *out = param(path, "out.weight");
     const cJSON *units = cJSON_GetObjectItem(node, "units");
     const int64_t d = in->cols, h = in->rows;
-    const double c = mix * (double)(float)model->spec.activation_factor;
+    const double c = mix * taut_float32(model->spec.activation_factor);
     const taut_slopes s = model->spec.activation == TAUT_GELU ? slopes_gelu() : slopes_relu();
     double a[256], b[256], sum[256];
     for (int half = 0; half < 2; half++) {
@@ -185,8 +186,8 @@ static void walk(const cJSON *node, const char *path, double keep, double mix)
         return;
     }
     const double a = taut_spec_alpha(&model->spec);
-    if (strcmp(rule, "mix") == 0) keep = model->spec.convex ? (double)(float)(1 - a) : 1;
-    if (strcmp(rule, "mix") == 0) mix = model->spec.convex ? (double)(float)a : 1;
+    if (strcmp(rule, "mix") == 0) keep = model->spec.convex ? taut_float32(1 - a) : 1;
+    if (strcmp(rule, "mix") == 0) mix = model->spec.convex ? taut_float32(a) : 1;
     cJSON_ArrayForEach(child, cJSON_GetObjectItem(node, "of"))
     {
         walk(child, here, keep, mix);

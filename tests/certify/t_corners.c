@@ -3,6 +3,7 @@
  * answer or one line, never a wrong bound. */
 #include "base/alloc.h"
 #include "build.h"
+#include "base/float32.h"
 #include "certify/certify.h"
 #include "laws.h"
 #include "report/waterfall.h"
@@ -21,7 +22,7 @@ static taut_model *model_of(const char *text, double size)
     for (int i = 0; i < m->weights; i++) {
         const taut_param *p = m->weight[i].param;
         for (int64_t j = 0; j < p->rows * p->cols; j++)
-            ((double *)p->value)[j] = (float)(size * ((p->init == TAUT_INIT_ONE) + rng_pm()));
+            ((double *)p->value)[j] = taut_float32(size * ((p->init == TAUT_INIT_ONE) + rng_pm()));
     }
     return m;
 }

@@ -1,6 +1,7 @@
 /* Constants around an example, attacked: slopes by power iteration (flat) and by steepest ascent (tokens) at points of the
  * ball never exceed the local constant, which never exceeds the global one; no step of gradient descent on a margin inside
  * the local radius changes the prediction.  And the corners: radius 0, a huge one, a weight that is not finite. */
+#include "base/float32.h"
 #include "certify/build.h"
 #include "certify/local.h"
 #include "temp.h"
@@ -138,7 +139,7 @@ int main(void)
         snprintf(text, sizeof text, "[model]\nwidth = 8\ndepth = 2\nheads = 2\ncontext = 5\nmlp = 6\n%s",
                  kinds[case_no % 8]);
         taut_model *m = blank_model(text, TOKENS, false);
-        for (int64_t i = 0; i < m->slab; i++) ((double *)m->values)[i] = (double)(float)(0.6 * rng_pm());
+        for (int64_t i = 0; i < m->slab; i++) ((double *)m->values)[i] = taut_float32(0.6 * rng_pm());
         if (!finite) ((double *)m->values)[m->weight[m->weights / 2].offset] = case_no % 40 == 39 ? NAN : INFINITY;
         must(taut_model_save(m, path));
         taut_model_free(m);

@@ -2,6 +2,7 @@
  * other class, changes no prediction; on linear models the radius is the exact distance to the flip, so that any factor
  * too large is seen at once; and ties, NaN, infinity, one class and equal rows are never certified. */
 #include "build.h"
+#include "base/float32.h"
 #include "certify/example.h"
 #include "laws.h"
 #include "taut.h"
@@ -212,7 +213,7 @@ static double flip_distance(const taut_certificate *c, const double *logits, int
         }
         if (j != p)
             least = fmin(least,
-                         (logits[p] - logits[j]) / ((double)(float)c->model->spec.logit_scale * sqrt(sum) * body));
+                         (logits[p] - logits[j]) / (taut_float32(c->model->spec.logit_scale) * sqrt(sum) * body));
     }
     return least;
 }

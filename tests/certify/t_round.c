@@ -1,6 +1,7 @@
 /* Rounding.  The same network written down a second time, from docs/certificate.md alone, in long double and plain
  * loops: what the ref kernels compute in double is never further from it than the certificate's `round`, and it is
  * the same function (so the oracle also checks which function a certificate is about). */
+#include "base/float32.h"
 #include "certify/certify.h"
 #include "laws.h"
 #include "model/pass.h"
@@ -34,7 +35,7 @@ static const double *weight(const char *path, const char *name)
     return w ? taut_ref_values(w->param) : NULL;
 }
 
-static real fl32(double x) { return (real)(float)x; }
+static real fl32(double x) { return (real)taut_float32(x); }
 
 /* y = W x + b; b may be absent */
 static void affine(real *y, const double *w, const double *b, const real *x, int rows, int cols)
@@ -209,7 +210,7 @@ static void random_weights(const taut_model *made, double size)
         const taut_param *p = made->weight[i].param;
         const double scale = p->role == TAUT_VECTOR ? 0.5 : size / sqrt((double)p->cols);
         for (int64_t j = 0; j < p->rows * p->cols; j++)
-            ((double *)p->value)[j] = (float)((p->init == TAUT_INIT_ONE) + scale * rng_pm() * pow(10, -rng_unit()));
+            ((double *)p->value)[j] = taut_float32((p->init == TAUT_INIT_ONE) + scale * rng_pm() * pow(10, -rng_unit()));
     }
 }
 

@@ -3,6 +3,7 @@
  * longer region has no smaller constant; a weight of NaN has none; windows of one row; and what the region leaves out may not
  * be claimed. */
 #include "build.h"
+#include "base/float32.h"
 #include "certify/certify.h"
 #include "measure/slope.h"
 #include "temp.h"
@@ -33,7 +34,7 @@ static taut_model *random_model(double size)
         rng_int(0, 1) ? "gelu" : "abs", depth, depth > 1 && rng_int(0, 1) ? "true" : "false",
         attentions[case_no % ATTENTIONS]);
     taut_model *m = blank_model(text, 0, false);
-    for (int64_t i = 0; i < m->slab; i++) ((double *)m->values)[i] = (double)(float)(size * rng_pm());
+    for (int64_t i = 0; i < m->slab; i++) ((double *)m->values)[i] = taut_float32(size * rng_pm());
     return m;
 }
 

@@ -1,6 +1,7 @@
 /* What the tests of the checker share: a random model in a file, its true certificate, and a verdict. */
 #ifndef CASE_H
 #define CASE_H
+#include "base/float32.h"
 #include "check/check.h"
 #include "check/make.h"
 
@@ -112,10 +113,10 @@ static inline taut_model *random_model(double size, const char *more)
     char *printed = taut_config_print(cfg);
     if (!s) s = taut_model_create(&m, &spec, TOKENS, printed, "bytes", taut_kernels_find("ref"));
     if (!s) s = taut_model_bind(m, false);
-    for (int64_t i = 0; !s && i < m->slab; i++) ((double *)m->values)[i] = as_f32(size * rng_pm());
+    for (int64_t i = 0; !s && i < m->slab; i++) ((double *)m->values)[i] = taut_float32(size * rng_pm());
     for (int i = 0; !s && i < m->weights; i++) /* mostly a layer that could have been trained */
         if (strstr(m->weight[i].path, "mlp.scale") && rng_int(0, 3))
-            ((double *)m->values)[m->weight[i].offset] = as_f32(2 + rng_unit());
+            ((double *)m->values)[m->weight[i].offset] = taut_float32(2 + rng_unit());
     if (!s) s = taut_model_save(m, model_path);
     if (s) fprintf(stderr, "%s\n", taut_last_error()), abort();
     free(printed);
@@ -142,7 +143,7 @@ static inline void add_example(const maker *g, cJSON *cert, double body_lip, dou
         double apart = 0;
         for (int64_t i = 0; i < d; i++) apart += pow(w[p * d + i] - w[j * d + i], 2);
         if (j != p) margin = fmin(margin, last[p] - last[j]);
-        const double moves = as_f32(g->s->logit_scale) * sqrt(apart); /* half the defect here, half where x' is */
+        const double moves = taut_float32(g->s->logit_scale) * sqrt(apart); /* half the defect here, half where x' is */
         if (j != p) radius = fmin(radius, (last[p] - last[j] - moves * defect) / (moves * body_lip));
     }
     radius = radius > 1e-5 ? radius * (1 - 1e-6) : 0;
@@ -158,7 +159,7 @@ static inline cJSON *certificate(const taut_model *m, bool flat, double room)
     const taut_model_spec *s = &m->spec;
     const double a = taut_spec_alpha(s);
     maker g = {
-        m, s, flat, s->context, s->convex ? as_f32(1 - a) : 1, s->convex ? as_f32(a) : 1, as_f32(s->attention_scale)
+        m, s, flat, s->context, s->convex ? taut_float32(1 - a) : 1, s->convex ? taut_float32(a) : 1, taut_float32(s->attention_scale)
     };
     cJSON *cert = cJSON_CreateObject();
     cJSON_AddStringToObject(cert, "format", "taut-certificate");
@@ -176,7 +177,7 @@ static inline cJSON *certificate(const taut_model *m, bool flat, double room)
     const double body = chain;
     const double *w = weight_of(&g, s->tied ? "embed" : "head", "weight");
     make_linear(&g, parts, "head", "head", w, TOKENS, s->width, &x, &chain);
-    const double c = as_f32(s->logit_scale);
+    const double c = taut_float32(s->logit_scale);
     if (s->logit_scale != 1) finish(node(parts, "scale", "logits"), c, c * x, &x, &chain);
     finish(proof, chain, x, &x, &root);
     put(cert, "lip", lip * root);

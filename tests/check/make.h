@@ -1,6 +1,7 @@
 /* True certificates of small models, made without the prover and without the checker: see make_parts.h. */
 #ifndef MAKE_H
 #define MAKE_H
+#include "base/float32.h"
 #include "check/make_parts.h"
 
 static inline void make_norm(const maker *g, cJSON *of, const char *path, const char *name, double *x, double *chain)
@@ -12,10 +13,10 @@ static inline void make_norm(const maker *g, cJSON *of, const char *path, const 
     double *m = MAT(d, d), bias = b ? norm(b, d) : 0;
     for (int64_t i = 0; i < d; i++)
         for (int64_t j = 0; j < d; j++) m[i * d + j] = w[i] * ((i == j) - (rms ? 0 : 1 / (double)d));
-    const double n = put(o, "norm", spectral(m, d, d)), eps = as_f32(g->s->norm_eps);
+    const double n = put(o, "norm", spectral(m, d, d)), eps = taut_float32(g->s->norm_eps);
     free(m);
     if (center) {
-        const double r = as_f32((double)d / (double)(d - 1));
+        const double r = taut_float32((double)d / (double)(d - 1));
         bias = put(o, "bias", bias);
         finish(o, r * n, r * n * *x + bias, x, chain);
         return;
@@ -103,7 +104,7 @@ static inline void make_family(const maker *g, cJSON *parts, bool ones, double X
 static inline void make_attention(const maker *g, cJSON *of, const char *path, double *x, double *chain)
 {
     const int64_t d = g->s->width;
-    const double X = *x, c = as_f32(g->s->attention_out), *wo = weight_of(g, path, "o.weight");
+    const double X = *x, c = taut_float32(g->s->attention_out), *wo = weight_of(g, path, "o.weight");
     const double *bv = weight_of(g, path, "v.bias"), *bo = weight_of(g, path, "o.bias");
     head_set s = { .count = 0 };
     cJSON *o = node(of, "attention", "attn"), *parts = cJSON_AddArrayToObject(o, "of");
@@ -125,7 +126,7 @@ static inline void make_mlp(const maker *g, cJSON *of, const char *path, bool mi
     const int64_t d = g->s->width, hidden = g->s->mlp;
     const double *in = weight_of(g, path, "in.weight"), *out = weight_of(g, path, "out.weight");
     const double *bi = weight_of(g, path, "in.bias"), *bo = weight_of(g, path, "out.bias");
-    const double keep = mixed ? g->keep : 0, mix = mixed ? g->mix : 1, c = as_f32(g->s->activation_factor);
+    const double keep = mixed ? g->keep : 0, mix = mixed ? g->mix : 1, c = taut_float32(g->s->activation_factor);
     cJSON *o = node(of, "mlp", "mlp");
     if (mixed) cJSON_AddStringToObject(o, "scope", "mix");
     cJSON *units = rng_int(0, 1) ? cJSON_AddArrayToObject(o, "units") : NULL;
@@ -209,9 +210,9 @@ static inline void make_attlip(const maker *g, cJSON *of, const char *block, dou
     snprintf(path, sizeof path, "%s.attn", block);
     const double *root = weight_of(g, path, "root"), spread = sqrt((double)g->t);
     cJSON *o = node(of, "attlip", "attn");
-    const double eta = put(o, "eta", root ? *root * *root : as_f32(a->eta));
+    const double eta = put(o, "eta", root ? *root * *root : taut_float32(a->eta));
     const bool sound = a->steps == 0 && eta > 0;
-    const double defect = put(o, "defect", sound ? (a->reflected ? 4 : 2) * eta * as_f32(a->tol) : INFINITY);
+    const double defect = put(o, "defect", sound ? (a->reflected ? 4 : 2) * eta * taut_float32(a->tol) : INFINITY);
     finish(o, !sound ? INFINITY : g->flat ? 1 : spread, sound ? spread * *x + defect : INFINITY, x, chain);
     snprintf(path, sizeof path, "%s.turn", block);
     if (g->s->attlip_turn)
@@ -294,7 +295,7 @@ static inline cJSON *make_body(const maker *g, cJSON *of, double *x, double *cha
     finish(stack, blocks, *x, x, &inner);
     if (s->norm != TAUT_NORM_NONE && s->place == TAUT_PLACE_PRE) make_norm(g, parts, "norm", "norm", x, &inner);
     if (s->arch == TAUT_ARCH_ENCODER) {
-        const double c = as_f32(s->activation_factor);
+        const double c = taut_float32(s->activation_factor);
         make_linear(g, parts, "transform", "transform", weight_of(g, "transform", "weight"), s->width, s->width, x,
                     &inner);
         if (s->maxmin)

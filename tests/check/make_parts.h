@@ -4,6 +4,7 @@
 #define MAKE_PARTS_H
 #include <cjson/cJSON.h>
 
+#include "base/float32.h"
 #include "base/sha256.h"
 #include "harness.h"
 #include "model/model.h"
@@ -19,7 +20,6 @@ typedef struct {
 
 #define MAT(rows, cols) doubles((rows) * (cols))
 
-static inline double as_f32(double x) { return (double)(float)x; }
 
 static inline const double *weight_of(const maker *g, const char *path, const char *name)
 {
@@ -170,7 +170,7 @@ static inline void make_cosine_family(const maker *g, cJSON *parts, bool ones, d
                                       double root, int64_t wide, cosine_parts *least)
 {
     const bool values = g->s->cosine_values;
-    const double slope = 1 / sqrt(as_f32(g->s->cosine_eps)), far = values ? 1 : X;
+    const double slope = 1 / sqrt(taut_float32(g->s->cosine_eps)), far = values ? 1 : X;
     cJSON *o = node(parts, "family", ""), *list = cJSON_AddArrayToObject(o, "weights");
     double t[16], r[16], by[4][16], sigma = 0, value = 0, both = 0, key = 0, near = 0, grown = 0;
     for (int h = 0; h < count; h++) {
@@ -191,7 +191,7 @@ static inline void make_cosine_family(const maker *g, cJSON *parts, bool ones, d
     const double logits = fmin(g->flat ? INFINITY : sqrt(both), fmin(sqrt(A * A + query * query), near_a + query));
     const double mean = values ? slope * (g->flat ? vals : sqrt(value)) : sqrt(sigma);
     least->mean = fmin(least->mean, to * root * mean);
-    least->logits = fmin(least->logits, to * logits * as_f32(g->s->cosine_tau) * slope * far);
+    least->logits = fmin(least->logits, to * logits * taut_float32(g->s->cosine_tau) * slope * far);
     least->grown = fmin(least->grown, to * sqrt(grown) * far);
 }
 
@@ -204,7 +204,7 @@ static inline void make_cosine(const maker *g, cJSON *of, const char *path, doub
                                             { "value", "value_bias" } };
     const int64_t d = g->s->width, dh = d / g->s->heads;
     const bool values = g->s->cosine_values;
-    const double X = *x, c = as_f32(g->s->cosine_nu), eps = as_f32(g->s->cosine_eps),
+    const double X = *x, c = taut_float32(g->s->cosine_nu), eps = taut_float32(g->s->cosine_eps),
                  *wo = weight_of(g, path, "o.weight");
     const double *bv = weight_of(g, path, "v.bias"), *bo = weight_of(g, path, "o.bias");
     angle a[16];
@@ -231,7 +231,7 @@ static inline void make_cosine(const maker *g, cJSON *of, const char *path, doub
             const double z = n->norm[s] * X + put(head, names[s][1], bias ? norm(bias + h * dh, dh) : 0);
             n->reach[s] = isinf(z) ? 1 : z / sqrt(z * z + eps);
         }
-        most[count] = 2 * as_f32(g->s->cosine_tau) * n->reach[0] * n->reach[1];
+        most[count] = 2 * taut_float32(g->s->cosine_tau) * n->reach[0] * n->reach[1];
         index[count++] = h;
     }
     const double all = put(o, "count", make_count(g, most, index, count)), root = g->flat ? sqrt(all) : 1;
@@ -277,7 +277,7 @@ static inline void make_layer(const maker *g, cJSON *of, const char *path, doubl
 static inline void make_sorted(const maker *g, cJSON *of, const char *name, double *x, double *chain)
 {
     cJSON *o = node(of, "sequence", name), *parts = cJSON_AddArrayToObject(o, "of");
-    double lip = 1, c = as_f32(g->s->activation_factor);
+    double lip = 1, c = taut_float32(g->s->activation_factor);
     finish(node(parts, "maxmin", "sort"), 1, *x, x, &lip);
     finish(node(parts, "scale", "factor"), c, c * *x, x, &lip);
     finish(o, lip, *x, x, chain);
@@ -326,7 +326,7 @@ static inline void make_position(const maker *g, cJSON *of, const char *path, do
     for (int64_t h = 0; h < heads; h++) {
         cJSON *part = node(parts, "head", "");
         const double away = fmin(first || h == 0 ? (double)h : exp2((double)h), (double)(c - 1));
-        const double gain = as_f32(1 / sqrt(1 + away));
+        const double gain = taut_float32(1 / sqrt(1 + away));
         put_exact(part, "index", (double)h);
         const double n = gain * put(part, "norm", spectral(wv + h * dh * d, dh, d));
         mean += n * n;

@@ -1,6 +1,7 @@
 /* Certificates as taut certify writes them, of every architecture, those of texts and images with examples: confirmed as
  * they are; refused when any one of their numbers is lowered by a thousandth or by half (of an example: raised), when any
  * node loses its rule, and for a file of which one bit was flipped. */
+#include "base/float32.h"
 #include "base/json.h"
 #include "certify/build.h"
 #include "certify/example.h"
@@ -151,7 +152,7 @@ int main(void)
         const bool images = strstr(text, "image_height") != NULL, series = strstr(text, "forecaster") != NULL;
         taut_certificate c;
         taut_model *m = blank_model(text, images || series ? 0 : 11, false);
-        for (int64_t i = 0; i < m->slab; i++) ((double *)m->values)[i] = (double)(float)(0.6 * rng_pm());
+        for (int64_t i = 0; i < m->slab; i++) ((double *)m->values)[i] = taut_float32(0.6 * rng_pm());
         for (int i = 0; i < m->weights; i++)
             if (strstr(m->weight[i].path, "mlp.scale")) ((double *)m->values)[m->weight[i].offset] = 3;
         must(taut_model_save(m, model_path));

@@ -3,6 +3,7 @@
  * that are 1; layers of a potential all of whose weights are 0, and perceptrons and residual layers whose weights are.
  * Proximal steps of length 0, 1e-40 and 1e36, of weights whose squares are no floats, of K steps; distances that see
  * nothing, one token.  Examples of images that are none, and radii where no proximal step can be found. */
+#include "base/float32.h"
 #include "base/json.h"
 #include "certify/build.h"
 #include "certify/certify.h"
@@ -30,7 +31,7 @@ static double *weight_of(const taut_model *m, const char *path)
 static taut_model *random_of(const char *text)
 {
     taut_model *m = blank_model(text, 11, false);
-    for (int64_t i = 0; i < m->slab; i++) ((double *)m->values)[i] = (double)(float)(0.6 * rng_pm());
+    for (int64_t i = 0; i < m->slab; i++) ((double *)m->values)[i] = taut_float32(0.6 * rng_pm());
     return m;
 }
 
@@ -77,7 +78,7 @@ static void infinite_logits(void)
     for (int i = 0; i < 16; i++) {
         taut_model *m = random_of(i & 4 ? TEXT "arch = encoder\nheads = 2\nattention = position\n"
                                         : TEXT "heads = 2\nattention = position\n");
-        weight_of(m, "block.0.attn.distance.weight")[i & 8 ? 4 : 1] = (double)(float)bad[i & 3];
+        weight_of(m, "block.0.attn.distance.weight")[i & 8 ? 4 : 1] = taut_float32(bad[i & 3]);
         taut_certificate c = confirmed(m, "logits that are not finite");
         CHECK(isinf(c.lip.v) == ((i & 3) != 3), "no constant without finite logits");
         taut_certificate_free(&c);
@@ -154,7 +155,7 @@ static void prox_corners(void)
         taut_model *m = random_of(text);
         const taut_weight *w = taut_model_find(m, corner[i].path);
         for (int64_t k = 0; k < taut_weight_len(w); k++)
-            ((double *)m->values)[w->offset + k] = (double)(float)(k % 3 ? corner[i].value : -corner[i].value);
+            ((double *)m->values)[w->offset + k] = taut_float32(k % 3 ? corner[i].value : -corner[i].value);
         taut_certificate c = confirmed(m, corner[i].keys);
         CHECK(isfinite(c.lip.v) == corner[i].finite, corner[i].keys);
         taut_certificate_free(&c);
@@ -197,7 +198,7 @@ static void no_images(void)
                                            "[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,null]",
                                            "[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]" };
     taut_model *m = blank_model(prox_text, 0, false);
-    for (int64_t i = 0; i < m->slab; i++) ((double *)m->values)[i] = (double)(float)(0.5 * rng_pm());
+    for (int64_t i = 0; i < m->slab; i++) ((double *)m->values)[i] = taut_float32(0.5 * rng_pm());
     memset(weight_of(m, "head.weight"), 0, 16 * sizeof(double));
     weight_of(m, "head.bias")[0] = 1, memset(weight_of(m, "head.bias") + 1, 0, 3 * sizeof(double));
     taut_certificate c = confirmed(m, "a head that says 0");
@@ -220,7 +221,7 @@ static void no_images(void)
 static void unsolved(void)
 {
     taut_model *m = blank_model(prox_text, 0, false);
-    for (int64_t i = 0; i < m->slab; i++) ((double *)m->values)[i] = (double)(float)(0.5 * rng_pm());
+    for (int64_t i = 0; i < m->slab; i++) ((double *)m->values)[i] = taut_float32(0.5 * rng_pm());
     for (int i = 0; i < 16; i++) weight_of(m, "block.0.attn.weight")[i] *= 0x1p100;
     taut_certificate c = confirmed(m, "large weights");
     CHECK(isfinite(c.lip.v), "the constant holds for any weights");

@@ -3,6 +3,7 @@
  * around the blocks and for matrices of every kind; a computed matrix pays for its error. */
 #include <fenv.h>
 
+#include "base/float32.h"
 #include "check/ck.h"
 #include "check/make.h"
 
@@ -45,7 +46,7 @@ static void fill_kind(float *w, int64_t rows, int64_t cols, int kind)
                              : kind == 3 ? rng_pm() * pow(0.5, (double)j)                /* graded */
                              : kind == 4 ? (j < 2 ? 0.1 : rng_pm() * 1e-6)               /* two equal columns on top */
                                          : 0;
-            w[i * cols + j] = (float)(x * (double)sizes[rng_state % 3]);
+            w[i * cols + j] = taut_float32(x * (double)sizes[rng_state % 3]);
         }
 }
 

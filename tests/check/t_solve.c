@@ -4,13 +4,14 @@
  * said to be unsure, and numbers that are not finite must leave no finite error. */
 #include <fenv.h>
 
+#include "base/float32.h"
 #include "check/ck.h"
 #include "harness.h"
 
 typedef long double real;
 enum { T = 7, D = 6, HEADS = 2, DH = 2, LEN = T * D, INNER = HEADS * DH };
 
-static real scale_of(int dh) { return (real)(float)(1 / sqrt((double)dh)); }
+static real scale_of(int dh) { return (real)taut_float32(1 / sqrt((double)dh)); }
 
 /* g = f'(y) + (y - x)/eta of AttLip */
 static void slope(real *g, const real *y, const double *x, const double *w, real eta)
@@ -85,7 +86,7 @@ static void draw(double *x, double *w, int64_t weights, double weight)
 {
     const double size = exp(3 * rng_pm());
     for (int i = 0; i < LEN; i++) x[i] = size * rng_pm();
-    for (int64_t i = 0; i < weights; i++) w[i] = (double)(float)(weight * rng_pm());
+    for (int64_t i = 0; i < weights; i++) w[i] = taut_float32(weight * rng_pm());
     switch (rng_int(0, 5)) {
     case 0: /* a sink */
         for (int i = 0; i < D; i++) x[i] *= 30;

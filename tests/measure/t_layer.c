@@ -1,5 +1,6 @@
 /* A layer between found and proved, for every map and every placing of the norm: lower <= the norm of the dense derivative <=
  * upper <= ball, and no slope found in the ball is above the last. */
+#include "base/float32.h"
 #include "measure/layer.h"
 
 #include "bound/oracle.h"
@@ -85,7 +86,7 @@ static void layers(void)
         taut_model *m = blank_model(recipes[case_no], 7, false);
         must(taut_model_init(m, 3));
         for (int64_t i = 0; i < m->slab; i++)
-            ((double *)m->values)[i] = (float)(25 * ((double *)m->values)[i]); /* steep enough */
+            ((double *)m->values)[i] = taut_float32(25 * ((double *)m->values)[i]); /* steep enough */
         const int32_t ids[] = { 1, 4, 2, 2, 6, 0 };
         taut_capture *c = NULL;
         must(taut_capture_create(&c, m, 1, 6));
@@ -120,7 +121,7 @@ static void publishes(void)
     taut_head_measure first[2];
     taut_model *m = blank_model(recipes[2], 7, false);
     must(taut_model_init(m, 3));
-    for (int64_t i = 0; i < m->slab; i++) ((double *)m->values)[i] = (float)(25 * ((double *)m->values)[i]);
+    for (int64_t i = 0; i < m->slab; i++) ((double *)m->values)[i] = taut_float32(25 * ((double *)m->values)[i]);
     for (case_no = 0; case_no < 4; case_no++) {
         taut_capture *c = NULL;
         taut_layer_measure l;

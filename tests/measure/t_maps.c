@@ -1,4 +1,5 @@
 /* Attention maps against what attention answers: with W_V and W_O the identity a head's output is its map times its input. */
+#include "base/float32.h"
 #include "measure/maps.h"
 
 #include "certify/build.h"
@@ -32,7 +33,7 @@ static void make_plain(taut_model *m)
             for (int64_t r = 0; r < p->rows * p->cols; r++) v[r] = r / p->cols == r % p->cols;
         else if (strstr(m->weight[i].path, "attn.q") || strstr(m->weight[i].path, "attn.k") ||
                  strstr(m->weight[i].path, "distance"))
-            for (int64_t r = 0; r < p->rows * p->cols; r++) v[r] = (float)(2 * rng_pm());
+            for (int64_t r = 0; r < p->rows * p->cols; r++) v[r] = taut_float32(2 * rng_pm());
     }
 }
 
@@ -52,7 +53,7 @@ static void see(const taut_module *m, const char *name, int depth, taut_point at
     must(taut_probe_create(&p, m, taut_kernels_find("ref"), (const double *)at.x.data, (taut_shape){ 1, t, d }, NULL));
     for (int64_t h = 0; h < heads; h++) {
         const bool torus = position && taut_posattention_look(m).spec->row > 0;
-        const double gain = position && !torus ? (double)(float)(1 / sqrt(1 + (double)taut_offset(h, w->layer > 0, 64)))
+        const double gain = position && !torus ? taut_float32(1 / sqrt(1 + (double)taut_offset(h, w->layer > 0, 64)))
                                                : 1;
         for (int64_t i = 0; i < t; i++) {
             const double *row = w->maps->weight + ((w->layer * heads + h) * t + i) * t;

@@ -1,5 +1,6 @@
 /* The sandwich at an input, on layers of all kinds: found by Lanczos <= the norm of the dense derivative <= proved; how
  * many steps Lanczos and power iteration take; batches, limits and bad input. */
+#include "base/float32.h"
 #include "measure/slope.h"
 
 #include "bound/local.h"
@@ -49,8 +50,8 @@ static taut_local_bound proved(const law *l, const taut_attention_spec *a, int32
                                        .bq = a->bias ? w[1] : NULL,
                                        .bk = a->bias ? w[3] : NULL,
                                        .bv = a->bias ? w[5] : NULL,
-                                       .scale = (double)(float)a->scale,
-                                       .out = (double)(float)a->out,
+                                       .scale = taut_float32(a->scale),
+                                       .out = taut_float32(a->out),
                                        .rope_base = a->rope_base,
                                        .rope = a->rope,
                                        .causal = a->causal,

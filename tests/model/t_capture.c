@@ -1,6 +1,7 @@
 /* What is captured is what the model computes: layers' inputs from formulas written out here, maps against each other and
  * against the model itself, for norms before and behind, plain, convex and channel residuals, and both kernels. */
 #include "laws.h"
+#include "base/float32.h"
 #include "model/capture.h"
 #include "model/pass.h"
 
@@ -119,7 +120,7 @@ static void plain_layernorm(double *y, const double *x, double eps)
         double mean = 0, var = 0;
         for (int i = 0; i < D; i++) mean += x[t * D + i] / D;
         for (int i = 0; i < D; i++) var += (x[t * D + i] - mean) * (x[t * D + i] - mean) / D;
-        for (int i = 0; i < D; i++) y[t * D + i] = (x[t * D + i] - mean) / sqrt(var + (double)(float)eps);
+        for (int i = 0; i < D; i++) y[t * D + i] = (x[t * D + i] - mean) / sqrt(var + taut_float32(eps));
     }
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "harness.h"
+#include "base/float32.h"
 #include "model/model.h"
 #include "model/safetensors.h"
 #include "temp.h"
@@ -47,7 +48,7 @@ static void round_trip(const char *text, const char *kernels)
     double *a = doubles(m->slab), *b = doubles(m->slab);
     m->k->get(a, m->values, m->slab);
     m->k->get(b, back->values, m->slab);
-    for (int64_t i = 0; i < m->slab; i++) differ += (float)a[i] != b[i];
+    for (int64_t i = 0; i < m->slab; i++) differ += taut_float32(a[i]) != b[i];
     CHECK(differ == 0, "every weight, as a float");
     must(taut_model_save(back, again));
     char *first = temp_get(path, &len), *second = temp_get(again, &len2);

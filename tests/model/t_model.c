@@ -1,5 +1,6 @@
 /* A model's weights: named once, laid out without overlap, found again; first weights that repeat and have
  * the spread that was asked for. */
+#include "base/float32.h"
 #include "model/model.h"
 
 #include "base/alloc.h"
@@ -106,7 +107,7 @@ static void reproducible(const char *recipe)
     f->k->get(rounded, f->values, f->slab);
     for (int64_t i = 0; i < a->slab; i++) {
         other += ((double *)a->values)[i] != ((double *)c->values)[i];
-        differ += rounded[i] != (float)((double *)a->values)[i];
+        differ += rounded[i] != taut_float32(((double *)a->values)[i]);
     }
     CHECK(other > taut_model_size(a) / 4, "another seed, other weights");
     CHECK(differ == 0, "cpu starts from the same weights, rounded");

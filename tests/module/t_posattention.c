@@ -1,5 +1,6 @@
 /* Attention by position: laws, causal and not, with padding; column sums that no column of q beats; a witness that
  * attains the bound in tokens, and one in flat; rounding against long double; weights that are not finite. */
+#include "base/float32.h"
 #include "bound/posattention.h"
 #include "laws.h"
 
@@ -69,7 +70,7 @@ static double witness_heads(void)
     law l;
     law_begin(&l, taut_posattention(&(taut_posattention_spec){ .width = 2, .heads = 2, .context = T, .causal = true }),
               (taut_shape){ 1, T, 2 }, NULL);
-    const double g = (double)(float)(1 / sqrt(2.0)), v[] = { 1, 0, 1, 0 }, o[] = { 1, g, 0, 0 };
+    const double g = taut_float32(1 / sqrt(2.0)), v[] = { 1, 0, 1, 0 }, o[] = { 1, g, 0, 0 };
     memcpy(named(&l, "v.weight")->value, v, sizeof v), memcpy(named(&l, "o.weight")->value, o, sizeof o);
     double *w = (double *)named(&l, "distance.weight")->value;
     for (int c = 0; c < 2 * T; c++) w[c] = c == 0 || c == T + 1 ? 0 : -60; /* head 0 looks here, head 1 one back */
@@ -192,7 +193,7 @@ static double rounding(void)
         long double o[6] = { 0 }, square = 0;
         for (int64_t h = 0; h < s.heads; h++) {
             const double *w = taut_ref_values(table) + h * table->cols + zero + i;
-            const long double g = (float)(1 / sqrt(1 + (double)taut_offset(h, s.far, s.context)));
+            const long double g = taut_float32(1 / sqrt(1 + (double)taut_offset(h, s.far, s.context)));
             for (int64_t j = 0; j < (s.causal ? i + 1 : in.t); j++) {
                 long double z = 0;
                 for (int64_t k = 0; k < (s.causal ? i + 1 : in.t); k++) z += expl((long double)w[-k] - w[-j]);

@@ -1,5 +1,6 @@
 /* Rounding of potential, sll and cosattention: the same layers in long double, from their pages' formulas.  What the
  * ref kernels compute is never further away than `round`, for weights of every size. */
+#include "base/float32.h"
 #include "residual_layer.h"
 
 typedef long double real;
@@ -86,7 +87,7 @@ static void unit(real *z, const double *w, const double *b, const double *x, int
 static void attend(real *y, const law *l, const taut_cosattention_spec *s, int64_t i, int64_t h)
 {
     const int64_t d = s->width, dh = d / s->heads, at = h * dh;
-    const double *w[8], eps = (float)s->eps, tau = (float)s->tau, out = (float)s->out;
+    const double *w[8], eps = taut_float32(s->eps), tau = taut_float32(s->tau), out = taut_float32(s->out);
     real q[8], k[8], v[8], o[8] = { 0 }, sum = 0;
     for (int p = 0; p < 8; p++) w[p] = taut_ref_values(l->seen[p]);
     unit(q, w[0] + at * d, w[1] + at, l->x + i * d, d, dh, true, eps);

@@ -1,5 +1,6 @@
 /* Every constraint against an exact SVD: what it promises to do to the singular values, on tall, wide and square
  * matrices, in double and in float; and that none leaves a norm above its cap by more than it says. */
+#include "base/float32.h"
 #include "train/constrain/hold.h"
 
 #include "harness.h"
@@ -224,7 +225,7 @@ static void idle(void)
     run(run_stiefel, w, 8, 20, (setting){ k, 1, 0, 16 });
     CHECK(norm(w, 160) == 0, "stiefel");
     random_matrix(w, 20, 8, 0.1, 0.9);
-    for (int i = 0; i < 160; i++) before[i] = w[i] = (double)(float)w[i];
+    for (int i = 0; i < 160; i++) before[i] = w[i] = taut_float32(w[i]);
     run(run_normalise, w, 20, 8, (setting){ k, 1, 0, 16 });
     CHECK(memcmp(w, before, 160 * sizeof *w) == 0, "normalise leaves a small matrix alone");
     run(taut_softcap, w, 20, 8, (setting){ k, 1, 1, 16 });
@@ -343,13 +344,13 @@ static void rescale(void)
         const int64_t rows = rng_int(1, 40), cols = rng_int(1, 40);
         const double limit = case_no % 7 == 6 ? ldexp(1, -120) : exp(8 * rng_pm());
         for (int64_t i = 0; i < rows; i++)
-            for (int64_t j = 0; j < cols; j++) w[i * cols + j] = as_float32(hard_entry(case_no % 9, i, j));
+            for (int64_t j = 0; j < cols; j++) w[i * cols + j] = taut_float32(hard_entry(case_no % 9, i, j));
         const taut_up before = up_norm(w, rows, cols), after = up_rescale(w, rows, cols, limit);
         const taut_up again = up_norm(w, rows, cols);
         CHECK_LE(again.v, limit, "the certified norm is at most the limit");
         CHECK_LE(again.v, after.v, "and as it says");
         if (before.v > limit && limit > 1e-20) CHECK_LE(limit * (1 - 1e-5), again.v, "without waste");
-        for (int64_t i = 0; i < rows * cols; i++) CHECK(w[i] == as_float32(w[i]), "all floats");
+        for (int64_t i = 0; i < rows * cols; i++) CHECK(w[i] == taut_float32(w[i]), "all floats");
     }
     w[3] = NAN;
     CHECK(up_rescale(w, 5, 5, 1).v == INFINITY && isnan(w[3]), "a NaN is not hidden");
@@ -361,7 +362,7 @@ static void rows_capped(const char *kernels)
     static double w[ROWS * COLS], before[ROWS * COLS];
     const taut_kernels *k = taut_kernels_find(kernels);
     taut_real *x = k->alloc(ROWS * COLS), *work = k->alloc(ROWS * (COLS + 1));
-    for (int i = 0; i < ROWS * COLS; i++) w[i] = before[i] = as_float32(rng_pm() * (i / COLS) * 0.01);
+    for (int i = 0; i < ROWS * COLS; i++) w[i] = before[i] = taut_float32(rng_pm() * (i / COLS) * 0.01);
     k->put(x, w, ROWS * COLS);
     taut_cap_rows(k, x, ROWS, COLS, 0.7, (taut_span){ work, ROWS * (COLS + 1), k->elem });
     k->get(w, x, ROWS * COLS);

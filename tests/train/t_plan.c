@@ -1,5 +1,6 @@
 /* Plans: the published table of caps to four digits (T8), and that a network whose matrices sit at their caps, in
  * the worst shapes we know, is proved to be under the planned constant from its actual weights. */
+#include "base/float32.h"
 #include "train/plan.h"
 
 #include "small.h"
@@ -109,7 +110,7 @@ static void set_matrix(taut_model *m, const taut_param *p, double cap, bool rand
     const double limit = cap * sqrt((double)p->rows / (double)p->cols);
     double *w = doubles(p->rows * p->cols);
     m->k->get(w, p->value, p->rows * p->cols);
-    for (int64_t i = 0; i < p->rows * p->cols; i++) w[i] = as_float32(100 * limit * (random ? rng_pm() : w[i]));
+    for (int64_t i = 0; i < p->rows * p->cols; i++) w[i] = taut_float32(100 * limit * (random ? rng_pm() : w[i]));
     CHECK_LE(up_rescale(w, p->rows, p->cols, limit).v, limit, "at its cap");
     m->k->put(p->value, w, p->rows * p->cols);
     free(w);

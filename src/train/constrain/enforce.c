@@ -10,6 +10,7 @@
  *
  * Proofs run on one thread here.  With more, OpenBLAS sums in another order, the constant changes in its last
  * digits, and so would the factor: the weights of a run would depend on the number of threads. */
+#include "base/float32.h"
 #include "train/constrain/enforce.h"
 
 #include <math.h>
@@ -81,7 +82,7 @@ static taut_up try_factor(taut_enforcer *e, choice chosen, double c)
     for (int i = 0; i < e->twin->weights; i++) {
         const taut_weight *w = &e->twin->weight[i];
         if (!chosen(e->twin, w)) continue;
-        for (int64_t j = w->offset, end = j + taut_weight_len(w); j < end; j++) slab(e)[j] = as_float32(c * e->kept[j]);
+        for (int64_t j = w->offset, end = j + taut_weight_len(w); j < end; j++) slab(e)[j] = taut_float32(c * e->kept[j]);
     }
     return prove(e);
 }
@@ -92,7 +93,7 @@ static void raise_scales(taut_enforcer *e)
     taut_scale_raise(e->twin, e->raise, true);
     for (int i = 0; i < e->twin->weights; i++) {
         const taut_weight *w = &e->twin->weight[i];
-        if (w->param->above) slab(e)[w->offset] = as_float32(slab(e)[w->offset]);
+        if (w->param->above) slab(e)[w->offset] = taut_float32(slab(e)[w->offset]);
     }
 }
 
@@ -160,7 +161,7 @@ static bool read_weights(taut_enforcer *e, const taut_model *m)
     TAUT_CHECK(e->twin->slab == m->slab, "enforce: the twin of another model");
     m->k->get(e->kept, m->values, m->slab);
     for (int64_t i = 0; i < m->slab; i++) {
-        e->kept[i] = as_float32(e->kept[i]);
+        e->kept[i] = taut_float32(e->kept[i]);
         if (!isfinite(e->kept[i])) return false;
     }
     return true;

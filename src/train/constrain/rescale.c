@@ -3,6 +3,7 @@
  *     W' = fl32(c W)  has  ||W'|| <= c (||W|| + 2^-24 F) <= limit,  the last factor covering the roundings in c.
  * The certified norm of W' may still lie a little above its norm: it is asked for, and where it is above the limit,
  * the limit is lowered by that excess. */
+#include "base/float32.h"
 #include "train/constrain/rescale.h"
 
 #include <math.h>
@@ -17,7 +18,7 @@ taut_up up_rescale(double *w, int64_t rows, int64_t cols, double limit)
     for (int i = 0; i < 8 && norm.v > limit && norm.v < INFINITY && goal >= least.v; i++) {
         const taut_up lost = up_mul((taut_up){ 0x1p-24 }, up_norm_frobenius(w, len));
         const double c = goal / up_add(norm, lost).v * (1 - 0x1p-50);
-        for (int64_t j = 0; j < len; j++) w[j] = as_float32(c * w[j]);
+        for (int64_t j = 0; j < len; j++) w[j] = taut_float32(c * w[j]);
         norm = up_norm(w, rows, cols);
         if (norm.v > limit) goal = limit * (limit / norm.v);
     }

@@ -1,9 +1,8 @@
 /* The proved rescale: a matrix of floats whose certified norm is at most a limit. */
 #ifndef TAUT_TRAIN_CONSTRAIN_RESCALE_H
 #define TAUT_TRAIN_CONSTRAIN_RESCALE_H
+#include "base/float32.h"
 #include "bound/norm.h"
-
-static inline double as_float32(double x) { return (double)(float)x; }
 
 /* w (floats held as doubles) is multiplied by some c <= 1 and rounded to floats until up_norm(w) <= limit, in
  * l2. Returns that norm; +inf, and w is not changed, when w is not finite.  A limit in the range where floats
