@@ -87,8 +87,8 @@ static void softmaxes(const taut_distance *a, double size)
     rows_are_probabilities(&p, a);
     pair_sync(&p);
     mixes(a, &p);
-    SAME_BITS(gw, (memcpy(gw.d, before.d, (size_t)table * 8), memcpy(gw.f, before.f, (size_t)table * 4),
-                   ref->distance_softmax_vjp(R(&gw), R(&gp), R(&p), a), cpu->distance_softmax_vjp(gw.f, gp.f, p.f, a)));
+    SAME_BITS(gw, (pair_restore(&gw, &before), ref->distance_softmax_vjp(R(&gw), R(&gp), R(&p), a),
+                   cpu->distance_softmax_vjp(gw.f, gp.f, p.f, a)));
     for (int64_t c = 0; c < table; c++) /* |gp| <= 1 and its mean too; a column gets at most 3 a query */
         tol[c] = UNIT * fabs(gw.d[c]) + 0x1p-40 * (fabs(before.d[c]) + 6 * (double)a->t);
     pair_near(&gw, tol, 0, 0, "softmax_vjp");

@@ -21,8 +21,7 @@ static void compare(int64_t n, double spread, double eps)
     SAME_BITS(r, (ref->dominance(R(&r), R(&g), R(&l), n, eps), cpu->dominance(r.f, g.f, l.f, n, eps)));
     pair_near(&r, NULL, 0x1p-150, 2 * UNIT, "dominance");
     pair_sync(&r);
-    SAME_BITS(gg, (memcpy(gl.d, before.d, (size_t)n * 8), memcpy(gl.f, before.f, (size_t)n * 4),
-                   ref->dominance_vjp(R(&gg), R(&gl), R(&gr), R(&r), R(&g), R(&l), n),
+    SAME_BITS(gg, (pair_restore(&gl, &before), ref->dominance_vjp(R(&gg), R(&gl), R(&gr), R(&r), R(&g), R(&l), n),
                    cpu->dominance_vjp(gg.f, gl.f, gr.f, r.f, g.f, l.f, n)));
     pair_near(&gg, NULL, 0x1p-150, 2 * UNIT, "dominance_vjp: G");
     for (int64_t k = 0; k < n; k++) {

@@ -18,7 +18,7 @@ static void compare(taut_group g)
                    cpu->route_jvp(kt.f, vt.f, tk.f, tv.f, k.f, v.f, p.f, &g)));
     pair_near(&kt, NULL, f * t * (1 + 2 * g.scale * dh), 0, "route_jvp: keys");
     pair_near(&vt, NULL, f * t * (1 + 2 * g.scale * dh), 0, "route_jvp: values");
-    SAME_BITS(gp, (memcpy(gp.d, before.d, (size_t)gp.len * 8), memcpy(gp.f, before.f, (size_t)gp.len * 4),
+    SAME_BITS(gp, (pair_restore(&gp, &before),
                    ref->route_vjp(R(&gk), R(&gv), R(&gp), R(&gkt), R(&gvt), R(&k), R(&v), R(&p), &g),
                    cpu->route_vjp(gk.f, gv.f, gp.f, gkt.f, gvt.f, k.f, v.f, p.f, &g)));
     pair_near(&gk, NULL, f * (1 + 4 * dh * g.scale), 0, "route_vjp: keys");
