@@ -19,7 +19,7 @@ ARCH     := $(shell $(CC) -dumpmachine | cut -d- -f1)
 WARN     := -Wall -Wextra -Wpedantic $(if $(STRICT),-Werror)
 CFLAGS   ?= -O3 -g
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -fPIC -fopenmp -fno-math-errno -fno-trapping-math -ffp-contract=off \
-             -fvisibility=default $(WARN) -Iinclude -Isrc $(DEP_CFLAGS) $(CFLAGS)
+             -fvisibility=default $(WARN) -Iinclude -Isrc $(DEP_CFLAGS) $(CFLAGS) $(OWN_CFLAGS)
 ifdef SAN
 CFLAGS   := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 endif
@@ -39,14 +39,14 @@ SRC      := $(filter-out src/kernels/cpu/%,$(wildcard src/*/*.c src/*/*/*.c))
 CPU_SRC  := $(wildcard src/kernels/cpu/*.c)
 OBJ      := $(SRC:%.c=$(BUILD)/%.o) \
             $(foreach v,$(VARIANTS),$(CPU_SRC:src/kernels/cpu/%.c=$(BUILD)/src/kernels/cpu/$v/%.o))
-CLI_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(wildcard cli/*.c))
+PROGRAM  := $(patsubst %.c,$(BUILD)/%.o,$(wildcard cli/*.c papers/*.c papers/*/*.c bench/*.c))
 TESTS    := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/*/t_*.c))
 SCRIPTS  := $(wildcard tests/*/t_*.sh)
 
 .PHONY: all check coverage demo demo-text demo-forecast fuzz lint bench install clean deps format
 all: $(BUILD)/taut $(BUILD)/libtaut.so $(BUILD)/taut.pc
 
-$(BUILD)/taut: $(CLI_OBJ) $(BUILD)/libtaut.a
+$(BUILD)/taut: $(PROGRAM) $(BUILD)/libtaut.a
 	@echo "  link  $@"
 	@$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
 $(BUILD)/libtaut.a: $(OBJ)
@@ -62,7 +62,9 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  cc    $<"
 	@$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
-$(BUILD)/src/check/%.o: CFLAGS += -frounding-math
+# What single folders need; a variable of its own, since CFLAGS on make's command line would win over additions here.
+$(BUILD)/src/check/%.o $(BUILD)/tests/check/%.o: OWN_CFLAGS = -frounding-math
+$(BUILD)/papers/%.o $(BUILD)/bench/%.o: OWN_CFLAGS = -I.
 define variant
 $(BUILD)/src/kernels/cpu/$1/%.o: src/kernels/cpu/%.c
 	@mkdir -p $$(@D)

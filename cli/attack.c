@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "bench.h"
 
 static taut_status begin(attack_scene *s)
 {
@@ -79,13 +78,13 @@ static taut_status attack(attack_scene *s)
         s->watch.slack = attack_slack(s);
     }
     status = look(s);
-    const double start = bench_now();
+    const double start = cli_now();
     s->target.forwards = s->target.backwards = 0;
     if (!status)
         status = taut_campaign_run(&s->c, &s->target, s->x, s->z, s->label,
                                    cli_int(s->args, "--batch-size", 256, 1, 100000), seen, s);
     cli_bar_end();
-    s->seconds = bench_now() - start;
+    s->seconds = cli_now() - start;
     for (int e = 0; !status && e < s->c.eps.count; e++)
         for (int p = 0; p < s->c.profiles; p++) {
             int64_t broken[TAUT_PROFILE_ATTACKS] = { 0 };

@@ -47,6 +47,11 @@ int64_t cli_int(const cli_args *, const char *name, int64_t def, int64_t lo, int
 double cli_real(const cli_args *, const char *name, double def, double lo, double hi);
 const taut_kernels *cli_kernels(const cli_args *); /* --kernels, --threads; exits on a bad name */
 
+/* timing.c: monotonic seconds; the p-quantile of x, which is sorted */
+double cli_now(void);
+double cli_quantile(double *x, int n, double p);
+static inline double cli_median(double *x, int n) { return cli_quantile(x, n, 0.5); }
+
 /* print.c */
 int cli_fail(const cli_args *); /* the library's last error on stderr; EXIT_BAD */
 int cli_refuse(const cli_args *, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -7,7 +7,6 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "bench.h"
 #include "bound/print.h"
 #include "certify/certify.h"
 #include "measure.h"
@@ -67,7 +66,7 @@ static taut_status summarise(spread *s, const char *path)
         s->mean += value[e] / (double)s->n;
         s->residual = fmax(s->residual, s->slope[e].residual);
     }
-    for (int i = 0; i < QUANTILES; i++) s->at[i] = bench_quantile(value, (int)s->n, quantiles[i]);
+    for (int i = 0; i < QUANTILES; i++) s->at[i] = cli_quantile(value, (int)s->n, quantiles[i]);
     free(value);
     const taut_status status = taut_certify(&c, path, TAUT_NORM_FLAT, 0);
     if (status) return status;

@@ -8,6 +8,9 @@
 #ifdef __FAST_MATH__
 #error "the checker counts roundings: no fast-math"
 #endif
+#if defined __GNUC__ && !defined __clang__ && !defined __ROUNDING_MATH__
+#error "the checker changes the rounding mode: -frounding-math"
+#endif
 
 #define CK_U 0x1p-52 /* |fl(x) - x| <= CK_U |x| */
 

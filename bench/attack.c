@@ -1,0 +1,123 @@
+/* Attacks on a small ViT (32 x 32 x 3, patches of 8, width 48, 3 blocks, 3 heads) beside the same in PyTorch, where python3
+ * has it, in turns in the same run and with the same threads: PGD with 40 steps, and AutoAttack standard, both Linf.
+ *
+ * The radius is too small for a success, so that every step of every attack is made by both; the figures are images a
+ * second.  (Where attacks succeed, taut drops the example at once and is faster by another factor.) */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "attack/campaign.h"
+#include "attack/network.h"
+#include "base/alloc.h"
+#include "base/config.h"
+#include "base/rng.h"
+#include "bench/bench.h"
+#include "bench/peer.h"
+
+static const char recipe[] = "[model]\narch = vit\nimage_height = 32\nimage_width = 32\nimage_channels = 3\npatch = "
+                             "8\nclasses = 10\nwidth = 48\n"
+                             "depth = 3\nheads = 3\nmlp = 96\npool = mean\npixel_mean = 0.5\npixel_std = 0.25\n";
+
+enum { ROUNDS = 5, PGD_IMAGES = 64, AA_ROUNDS = 1, AA_IMAGES = 32 };
+
+typedef struct {
+    taut_model *m;
+    taut_target t;
+    double *x, *z;
+    int32_t *label;
+    char path[64];
+} scene;
+
+static taut_status make(scene *s)
+{
+    taut_config *cfg = NULL;
+    taut_model_spec spec;
+    char *printed = NULL;
+    taut_status status = taut_config_parse(&cfg, recipe, "bench");
+    if (!status) status = taut_model_spec_read(&spec, cfg);
+    if (!status && !(printed = taut_config_print(cfg))) status = taut_no_memory("the recipe");
+    if (!status) status = taut_model_create(&s->m, &spec, 0, printed, "", taut_kernels_find("cpu"));
+    if (!status) status = taut_model_bind(s->m, false);
+    if (!status) status = taut_model_init(s->m, 1);
+    if (!status) status = taut_model_save(s->m, s->path);
+    if (!status) status = taut_network_open(&s->t, s->m);
+    free(printed);
+    taut_config_free(cfg);
+    if (status) return status;
+    s->x = taut_malloc((size_t)(PGD_IMAGES * s->t.dim) * sizeof *s->x);
+    s->z = taut_malloc((size_t)(PGD_IMAGES * s->t.classes) * sizeof *s->z);
+    s->label = taut_malloc(PGD_IMAGES * sizeof *s->label);
+    if (!s->x || !s->z || !s->label) return taut_no_memory("images");
+    for (int64_t i = 0; i < PGD_IMAGES * s->t.dim; i++) s->x[i] = taut_rng_unit(1, (uint64_t)i);
+    taut_target_logits(&s->t, s->z, s->x, NULL, NULL, PGD_IMAGES);
+    for (int64_t e = 0; e < PGD_IMAGES; e++) s->label[e] = taut_argmax(s->z + e * s->t.classes, s->t.classes);
+    return TAUT_OK;
+}
+
+static double ours(scene *s, const char *attack, int64_t images)
+{
+    taut_campaign c;
+    const double start = cli_now();
+    if (taut_campaign_open(&c, attack, TAUT_BALL_LINF, "1e-7", true, (taut_profile_options){ 0 }, 1, images))
+        return NAN;
+    const taut_status status = taut_campaign_run(&c, &s->t, s->x, s->z, s->label, images, NULL, NULL);
+    const bool all = !status &&
+                     taut_campaign_worst(&c, 0) == images; /* else steps were saved, and it is no comparison */
+    taut_campaign_close(&c);
+    return all ? cli_now() - start : NAN;
+}
+
+static void compare(cJSON *o, scene *s, bench_peer *p, const char *name, const char *attack, const char *ask,
+                    int rounds, int images)
+{
+    double us[ROUNDS], them[ROUNDS];
+    char key[48], line[32];
+    snprintf(line, sizeof line, "%s %d", ask, images);
+    for (int i = 0; i < rounds; i++) {
+        us[i] = ours(s, attack, images);
+        them[i] = p ? bench_peer_ask(p, line) : NAN;
+    }
+    const double mine = cli_median(us, rounds), other = cli_median(them, rounds);
+    snprintf(key, sizeof key, "%s_images_per_s", name);
+    cJSON_AddNumberToObject(o, key, images / mine);
+    if (!p) return;
+    snprintf(key, sizeof key, "%s_torch_images_per_s", name);
+    cJSON_AddNumberToObject(o, key, images / other);
+    snprintf(key, sizeof key, "%s_ratio", name);
+    cJSON_AddNumberToObject(o, key, other / mine);
+}
+
+cJSON *bench_attack(void)
+{
+    scene s = { .path = "" };
+    bench_peer p = { 0 };
+    cJSON *o = NULL;
+    char folder[] = "/tmp/taut_bench_XXXXXX";
+    if (!mkdtemp(folder)) {
+        taut_fail(TAUT_BAD_FILE, "no temporary folder could be made");
+        return NULL;
+    }
+    snprintf(s.path, sizeof s.path, "%s/model.safetensors", folder);
+    if (!make(&s)) {
+        char threads[16];
+        snprintf(threads, sizeof threads, "%d", taut_threads());
+        const bool torch = bench_peer_start(&p, "bench/attack_torch.py",
+                                            (const char *const[]){ threads, s.path, NULL });
+        o = cJSON_CreateObject();
+        cJSON_AddNumberToObject(o, "threads", taut_threads());
+        cJSON_AddNumberToObject(o, "weights", (double)taut_model_size(s.m));
+        ours(&s, "pgd", PGD_IMAGES); /* warm up */
+        if (torch) bench_peer_ask(&p, "pgd 64");
+        compare(o, &s, torch ? &p : NULL, "pgd40", "pgd", "pgd", ROUNDS, PGD_IMAGES);
+        compare(o, &s, torch ? &p : NULL, "autoattack", "aa-standard", "aa", AA_ROUNDS, AA_IMAGES);
+    }
+    bench_peer_stop(&p);
+    taut_network_close(&s.t);
+    taut_model_free(s.m);
+    free(s.x), free(s.z), free(s.label);
+    remove(s.path), remove(folder);
+    return o;
+}

@@ -1,0 +1,44 @@
+/* The figures we claim, with peers beside us in the same run. */
+#include "bench/bench.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/nearest.h"
+#include "cli/cli.h"
+
+static const struct {
+    const char *name;
+    cJSON *(*measure)(void);
+} figures[] = {
+    { "train", bench_train },   { "attention", bench_attention }, { "certify", bench_certify },
+    { "plash", bench_plash },   { "measure", bench_measure },     { "attack", bench_attack },
+    { "attlip", bench_attlip },
+};
+enum { FIGURES = sizeof figures / sizeof *figures };
+
+static int run(const cli_args *a)
+{
+    const char *names[FIGURES], *name = a->operand[0];
+    (void)cli_kernels(a);
+    for (int i = 0; i < FIGURES; i++) {
+        names[i] = figures[i].name;
+        if (strcmp(name, figures[i].name) != 0) continue;
+        cJSON *result = figures[i].measure();
+        return result ? cli_json(result) : cli_fail(a);
+    }
+    const char *near = taut_nearest(name, names, FIGURES);
+    return cli_refuse(a, "no figure is called %s (train, attention, certify, plash, measure, attack, attlip)%s%s%s",
+                      name, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
+const cli_command cli_bench = {
+    "bench",
+    "train|attention|certify|plash|measure|attack|attlip",
+    "measures speed, peers beside us in the same run",
+    "taut bench train --json",
+    1,
+    1,
+    NULL,
+    run,
+};

@@ -1,0 +1,25 @@
+/* One function per figure: it measures and describes, NULL with a last error when it could not. */
+#ifndef TAUT_BENCH_BENCH_H
+#define TAUT_BENCH_BENCH_H
+#include <cjson/cJSON.h>
+
+#include "base/status.h"
+#include "cli/cli.h"
+
+cJSON *bench_train(void);
+cJSON *bench_attention(void);
+cJSON *bench_certify(void);
+cJSON *bench_attlip(void);
+cJSON *bench_plash(void);
+cJSON *bench_measure(void);
+cJSON *bench_attack(void);
+
+/* Parts of two figures: they add their fields. */
+taut_status bench_enforce(cJSON *); /* enforce_share: Muon and soft cap, of a step; in train */
+taut_status bench_norm(cJSON *);    /* a certified norm beside LAPACK's SVD; in certify */
+
+/* tools.c: a line of /proc/self/status in bytes, "VmHWM" being the peak since the mark; setting the mark answers what is
+ * resident now, NaN where the kernel does not let us. */
+double bench_memory(const char *what);
+double bench_memory_mark(void);
+#endif

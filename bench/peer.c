@@ -1,0 +1,42 @@
+#include "bench/peer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+bool bench_peer_start(bench_peer *p, const char *script, const char *const *args)
+{
+    int down[2], up[2];
+    char line[64] = "";
+    const char *all[9] = { "python3", script }, *python = getenv("TAUT_PYTHON");
+    for (int i = 0; i < 6 && args[i]; i++) all[2 + i] = args[i];
+    *p = (bench_peer){ 0, NULL, NULL };
+    if (access(script, R_OK) || pipe(down) || pipe(up)) return false;
+    p->pid = fork();
+    if (p->pid == 0) {
+        dup2(down[0], 0), dup2(up[1], 1);
+        close(down[1]), close(up[0]);
+        execvp(python ? python : "python3", (char *const *)all);
+        _exit(127);
+    }
+    close(down[0]), close(up[1]);
+    p->to = fdopen(down[1], "w"), p->from = fdopen(up[0], "r");
+    return p->pid > 0 && fgets(line, sizeof line, p->from) && strncmp(line, "ready", 5) == 0;
+}
+
+double bench_peer_ask(bench_peer *p, const char *line)
+{
+    double seconds = NAN;
+    fprintf(p->to, "%s\n", line);
+    fflush(p->to);
+    return fscanf(p->from, "%lf", &seconds) == 1 ? seconds : NAN;
+}
+
+void bench_peer_stop(bench_peer *p)
+{
+    if (p->pid <= 0) return;
+    fclose(p->to), fclose(p->from);
+    waitpid(p->pid, NULL, 0);
+}

@@ -1,0 +1,24 @@
+/* How long something took, and the quantiles of many such numbers. */
+#include <stdlib.h>
+#include <time.h>
+
+#include "cli.h"
+
+double cli_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double cli_quantile(double *x, int n, double p)
+{
+    qsort(x, (size_t)n, sizeof *x, by_value);
+    return x[(int)(p * (n - 1) + 0.5)];
+}

@@ -1,0 +1,38 @@
+/* Image networks for figures: trained once into a folder, opened with some test images, attacked, measured. */
+#ifndef TAUT_PAPERS_NET_H
+#define TAUT_PAPERS_NET_H
+#include "attack/campaign.h"
+#include "attack/network.h"
+#include "cli/model.h"
+#include "papers/paper.h"
+
+typedef struct {
+    cli_model m;
+    taut_source *data;
+    taut_target target;
+    int64_t n;
+    double *x, *z; /* (n, pixels), (n, classes) */
+    int32_t *label;
+} paper_net;
+
+/* Trains recipe and overrides ("section.key=value") into run, unless a run with the very same settings is finished there.  What
+ * is there with others, of another scale say, is overwritten. */
+taut_status paper_net_train(const paper_options *, const char *run, const char *recipe, const char *const *overrides,
+                            int count) TAUT_MUST_USE;
+taut_status paper_net_open(paper_net *, const char *run, int64_t n) TAUT_MUST_USE; /* the first n test images */
+void paper_net_close(paper_net *);                                                 /* fine after a failed open */
+
+double paper_net_clean(const paper_net *); /* accuracy on its images */
+/* The share that stands against each profile of a list ("fgsm,pgd") at one radius. */
+taut_status paper_net_attack(double *left, paper_net *, const char *attacks, taut_ball_kind, const char *eps,
+                             taut_profile_options) TAUT_MUST_USE;
+/* JaSMin's protocol, Linf, in per cent: clean, FGSM at 2/255 and 4/255, PGD with 4 steps at both, ta-10 at 2/255 (brief: Square
+ * has 100 queries). */
+taut_status paper_net_protocol(double v[6], paper_net *, bool brief) TAUT_MUST_USE;
+/* The largest singular value of the derivative, pixels to logits, at the first `count` images: attained, by Lanczos. */
+taut_status paper_net_slopes(double *slope, paper_net *, int64_t count) TAUT_MUST_USE;
+/* A number of a finished run's summary; NaN: not finished, or it has none of that name. */
+double paper_summary(const char *run, const char *key);
+/* Its proved constant in RMS units; +inf: none. */
+taut_status paper_net_bound(double *bound, const char *run, taut_norm) TAUT_MUST_USE;
+#endif

@@ -1,0 +1,137 @@
+/* The papers' tables and figures as commands. */
+#include "papers/paper.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/nearest.h"
+#include "cli/cli.h"
+
+static const struct {
+    const char *id, *small, *what;
+    cJSON *(*make)(const paper_options *);
+} figures[] = {
+    { "enforced-table1", "7 min", "NanoGPT's architectures: bound, loss and activations with and without constraints",
+      paper_enforced_table1 },
+    { "enforced-fig2", "4 min", "loss against the proved bound, nine weight constraints with AdamW and Muon",
+      paper_enforced_fig2 },
+    { "enforced-fig3", "3 min", "a constrained and a free CIFAR-10 MLP under l2 attacks", paper_enforced_fig3 },
+    { "enforced-fig4", "4 min", "CIFAR-10 MLP: accuracy against the proved bound, the paper's constraints",
+      paper_enforced_fig4 },
+    { "jasmin-table1", "7 min", "ViTs with JaSMin and Specformer under attack, three seeds", paper_jasmin_table1 },
+    { "jasmin-table2", "2 min", "ViTs with the penalties and weights of the paper's CIFAR-10 table, beside its figures",
+      paper_jasmin_table2 },
+    { "jasmin-fig3", "1 s", "the bound g_1 over the softmax Jacobian's norm", paper_jasmin_fig3 },
+    { "jasmin-fig4", "2 min", "the slope of a whole ViT over test images, with and without penalties",
+      paper_jasmin_fig4 },
+    { "jasmin-fig6", "1 min", "bounds of every head of a ViT, without and with JaSMin", paper_jasmin_fig6 },
+    { "plash-fig4", "1 min",
+      "how often PLASH's deviation is certified: the paper's certificate as printed, mended, and ours",
+      paper_plash_fig4 },
+    { "plash-deviation", "1 s", "the bound on the deviation beside the truth, where clusters approximate attention",
+      paper_plash_deviation },
+    { "plash-table1", "5 min", "forecasting with softmax, ProbSparse and PLASH attention on ETT and weather",
+      paper_plash_table1 },
+    { "plash-table2", "3 min", "latency of PLASH attention beside exact attention", paper_plash_table2 },
+    { "plash-fig3", "2 min", "peak memory of PLASH attention beside exact attention", paper_plash_fig3 },
+    { "attlip-fig1", "80 s", "what every proximal solver spends to reach a residual", paper_attlip_fig1 },
+    { "attlip-table1", "1 min", "constants of AttLip and l2 attention against the length, proved and measured",
+      paper_attlip_table1 },
+    { "attlip-table2", "2 min",
+      "masked-language models: perplexity, proved constant and their product for every attention",
+      paper_attlip_table2 },
+    { "castin-fig1", "2 min", "slopes of attention against the length, on text and on steep inputs",
+      paper_castin_fig1 },
+    { "castin-fig2", "12 s", "the factor that decides up to which length sqrt(n) is attained", paper_castin_fig2 },
+    { "castin-fig3", "1 s", "slopes that grow like the square of the radius", paper_castin_fig3 },
+    { "bounds-table", "7 s", "published bounds of one head, ours and the truth", paper_bounds_table },
+};
+enum { FIGURES = sizeof figures / sizeof *figures };
+
+static int list(const cli_args *a)
+{
+    cJSON *all = cJSON_CreateObject(), *each = cJSON_AddArrayToObject(all, "figures");
+    const bool json = cli_flag(a, "--json");
+    if (!json) printf("%-16s %-9s %s\n", "ID", "small", "what");
+    for (int i = 0; i < FIGURES; i++) {
+        cJSON *one = cJSON_CreateObject();
+        cJSON_AddItemToArray(each, one);
+        cJSON_AddStringToObject(one, "id", figures[i].id);
+        cJSON_AddStringToObject(one, "what", figures[i].what);
+        cJSON_AddStringToObject(one, "small", figures[i].small);
+        if (!json) printf("%-16s %-9s %s\n", figures[i].id, figures[i].small, figures[i].what);
+    }
+    if (json) return cli_json(all);
+    cJSON_Delete(all);
+    printf("\nsmall: about how long --scale small takes on two cores\n");
+    return EXIT_DONE;
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* One figure: what came out, and the command, time and threads that it took. */
+static int make(const cli_args *a, int which, const char *scale)
+{
+    char folder[64], command[128];
+    int kept = 0;
+    const bool tiny = strcmp(scale, "tiny") == 0;
+    const char *data = cli_text(a, "--data", NULL);
+    const double start = now();
+    snprintf(folder, sizeof folder, "runs/%s-%s", figures[which].id, scale);
+    snprintf(command, sizeof command, "taut paper %s --scale %s%s%.64s", figures[which].id, scale,
+             data ? " --data " : "", data ? data : "");
+    cJSON *o = figures[which].make(&(paper_options){ .small = tiny || strcmp(scale, "small") == 0,
+                                                     .tiny = tiny,
+                                                     .out = cli_text(a, "--out", folder),
+                                                     .data = data,
+                                                     .kept = &kept });
+    cli_bar_end();
+    if (!o) return cli_fail(a);
+    if (!cli_flag(a, "--json")) paper_print(o);
+    cJSON_AddStringToObject(o, "command", command);
+    cJSON_AddNumberToObject(o, "seconds", now() - start);
+    cJSON_AddNumberToObject(o, "threads", taut_threads());
+    cJSON_AddNumberToObject(o, "runs_kept", kept);
+    if (cli_flag(a, "--json")) return cli_json(o);
+    cJSON_Delete(o);
+    printf("command    %s: %.1f s, %d threads", command, now() - start, taut_threads());
+    if (kept) printf(", %d runs were there already", kept);
+    putchar('\n');
+    return EXIT_DONE;
+}
+
+static int run(const cli_args *a)
+{
+    const char *names[FIGURES], *scale = cli_text(a, "--scale", "small"), *id = a->operands ? a->operand[0] : NULL;
+    (void)cli_kernels(a);
+    if (cli_flag(a, "--list")) return list(a);
+    if (!id) return cli_refuse(a, "which figure?  taut paper --list names them");
+    if (strcmp(scale, "tiny") != 0 && strcmp(scale, "small") != 0 && strcmp(scale, "full") != 0)
+        return cli_refuse(a, "--scale is tiny, small or full, not %s", scale);
+    for (int i = 0; i < FIGURES; i++) {
+        names[i] = figures[i].id;
+        if (strcmp(id, figures[i].id) == 0) return make(a, i, scale);
+    }
+    const char *near = taut_nearest(id, names, FIGURES);
+    return cli_refuse(a, "no figure is called %s%s%s%s (taut paper --list)", id, near ? "; did you mean " : "",
+                      near ? near : "", near ? "?" : "");
+}
+
+static const cli_option options[] = {
+    { "--list", NULL, "name the figures" },
+    { "--scale", "S", "small (minutes on two cores, the default), full, or tiny (seconds: does it run?)" },
+    { "--out", "DIR", "folder for the runs; finished ones with the same settings are kept" },
+    { "--data", "TEXT", "another text" },
+    { NULL, NULL, NULL },
+};
+
+const cli_command cli_paper = {
+    "paper", "ID", "reproduces a table or figure of a paper", "taut paper enforced-fig2 --scale small", 0, 1,
+    options, run,
+};
