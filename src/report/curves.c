@@ -131,8 +131,8 @@ void taut_report_curves(taut_page *p, const char *folder, const char *run)
              "accuracy, %", accuracy);
         draw(p, list, count, run, "The constant while training",
              any(list, count, "bound")
-                 ? "The proved constant of each saved file, the target it may not exceed, and the largest slope seen "
-                   "between two validation examples."
+                 ? "The proved constant of what each checkpoint saved (with patience: of each candidate for the saved "
+                   "model), the target it may not exceed, and the largest slope seen between two validation examples."
                  : "The largest slope seen between two validation examples: the constant is at least that.  Without a "
                    "target nothing is proved while training.",
              "Lipschitz constant", bound);

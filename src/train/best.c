@@ -21,10 +21,26 @@ bool taut_best_over(const taut_trainer *t)
     return patience > 0 && t->clock.waited >= patience;
 }
 
-void taut_best_show(taut_trainer *t, bool back)
+taut_status taut_best_try(taut_trainer *t)
 {
     taut_model *m = t->model;
-    if (!t->optimiser->best || t->clock.best_step == 0) return;
-    if (!back) copy(m, m->grads, m->values);
-    copy(m, m->values, back ? m->grads : t->optimiser->best);
+    bool shrunk;
+    if (!t->optimiser->best) return TAUT_OK;
+    copy(m, m->grads, m->values);
+    const taut_status s = t->enforcer ? taut_enforcer_run(t->enforcer, m, &shrunk) : TAUT_OK;
+    if (!s && t->enforcer) m->k->put(m->values, (const double *)t->enforcer->twin->values, m->slab);
+    return s;
+}
+
+void taut_best_show(taut_trainer *t)
+{
+    taut_model *m = t->model;
+    if (!t->optimiser->best) return;
+    copy(m, m->grads, m->values);
+    if (t->clock.best_step > 0) copy(m, m->values, t->optimiser->best);
+}
+
+void taut_best_back(taut_trainer *t)
+{
+    if (t->optimiser->best) copy(t->model, t->model->values, t->model->grads);
 }

@@ -20,6 +20,7 @@ typedef struct {
     int64_t saved;  /* step of the last checkpoint; -1: none */
     double started; /* monotonic seconds, minus what earlier sittings took */
     int lock;       /* on the folder; -1: none */
+    taut_up proved; /* the constant of model.safetensors, in the recipe's norm and units; under a target only */
 } run;
 
 static double now(void)
@@ -39,9 +40,10 @@ static char *in_run(const run *r, char path[4096], const char *file)
 static taut_status save_model(run *r)
 {
     char path[4096];
-    taut_best_show(&r->trainer, false);
+    taut_best_show(&r->trainer);
     const taut_status s = taut_trainer_save(&r->trainer, in_run(r, path, "model.safetensors"));
-    taut_best_show(&r->trainer, true);
+    taut_best_back(&r->trainer);
+    if (r->trainer.enforcer) r->proved = r->trainer.enforcer->proved;
     return s;
 }
 
@@ -95,13 +97,18 @@ static taut_status begin(run *r)
     return s;
 }
 
-static taut_status log_bound(run *r)
+/* The constant that was just proved, on a line about the same weights. */
+static void add_bound(cJSON *line, const taut_trainer *t)
 {
-    const taut_trainer *t = &r->trainer;
-    cJSON *line = cJSON_CreateObject();
-    cJSON_AddNumberToObject(line, "step", (double)t->clock.step);
     cJSON_AddNumberToObject(line, "bound", t->enforcer->proved.v);
     cJSON_AddNumberToObject(line, "target", t->recipe.constrain.target);
+}
+
+static taut_status log_bound(run *r)
+{
+    cJSON *line = cJSON_CreateObject();
+    cJSON_AddNumberToObject(line, "step", (double)r->trainer.clock.step);
+    add_bound(line, &r->trainer);
     return taut_log_line(r->log, line);
 }
 
@@ -120,7 +127,8 @@ static taut_status checkpoint(run *r)
      * resumed then ends like one that was not.  The model file is at or under its target in either case. */
     const bool due = t->clock.step % t->recipe.train.checkpoint_every == 0 || t->clock.step == t->recipe.train.steps;
     taut_status s = due ? taut_trainer_enforce(t) : TAUT_OK;
-    if (!s && due && t->enforcer) s = log_bound(r); /* before the state: what a torn log lost is written again */
+    /* before the state: what a torn log lost is written again; with patience the evaluations tell what may be saved */
+    if (!s && due && t->enforcer && !t->optimiser->best) s = log_bound(r);
     if (!s) s = taut_state_save(&t->clock, t->optimiser, in_run(r, path, "state.safetensors"));
     if (!s && !due) s = taut_trainer_enforce(t);
     if (!s) s = save_model(r);
@@ -145,10 +153,15 @@ static taut_status log_evaluation(run *r)
     taut_trainer *t = &r->trainer;
     const taut_train_spec *spec = &t->recipe.train;
     const int64_t windows = spec->patience ? 0 : spec->eval_batches * spec->batch;
-    const taut_evaluation e = taut_evaluate(t->pass, &t->batch, TAUT_VALID, windows, spec->batch);
-    taut_best_see(t, e.loss);
+    taut_evaluation e;
     taut_glance seen;
-    const taut_status s = taut_glance_at(&seen, t->pass, &t->batch, TAUT_VALID, &t->recipe.constrain);
+    taut_status s = taut_best_try(t);
+    if (!s) {
+        e = taut_evaluate(t->pass, &t->batch, TAUT_VALID, windows, spec->batch);
+        taut_best_see(t, e.loss);
+        s = taut_glance_at(&seen, t->pass, &t->batch, TAUT_VALID, &t->recipe.constrain);
+    }
+    taut_best_back(t);
     if (s) return s;
     cJSON *line = cJSON_CreateObject();
     cJSON_AddNumberToObject(line, "step", (double)t->clock.step);
@@ -160,6 +173,7 @@ static taut_status log_evaluation(run *r)
     cJSON_AddNumberToObject(line, "windows", (double)e.windows);
     cJSON_AddNumberToObject(line, "activation", seen.activation);
     cJSON_AddNumberToObject(line, "slope", seen.slope);
+    if (t->optimiser->best && t->enforcer) add_bound(line, t);
     return taut_log_line(r->log, line);
 }
 
@@ -220,7 +234,9 @@ static taut_status finish(run *r, taut_train_summary *out)
     taut_trainer *t = &r->trainer;
     const taut_clock *c = &t->clock;
     const double seconds = now() - r->started;
-    taut_best_show(t, false);
+    taut_best_show(t);
+    if (t->enforcer) /* the twin is what was written last: model.safetensors */
+        t->model->k->put(t->model->values, (const double *)t->enforcer->twin->values, t->model->slab);
     const taut_evaluation e = taut_evaluate(t->pass, &t->batch, TAUT_VALID, 0, t->recipe.train.batch);
     taut_evaluation test = { .loss = NAN, .mae = NAN };
     if (t->source->task.reals) test = taut_evaluate(t->pass, &t->batch, TAUT_TEST, 0, t->recipe.train.batch);

@@ -28,9 +28,9 @@ static void counts(void)
     CHECK(taut_best_over(&t), "three that were not better");
     double *last = values_of(t.model);
     const size_t size = (size_t)t.model->slab * sizeof(double);
-    taut_best_show(&t, false);
+    taut_best_show(&t);
     CHECK(memcmp(t.model->values, kept, size) == 0, "the weights of step 5");
-    taut_best_show(&t, true);
+    taut_best_back(&t);
     CHECK(memcmp(t.model->values, last, size) == 0, "and back");
     free(kept), free(last);
     trainer_end(&t, cfg);
