@@ -30,6 +30,7 @@ static double furthest(const taut_campaign *c, int eps)
 static void print_radius(const attack_scene *s, int eps)
 {
     const taut_campaign *c = &s->c;
+    char radius[32];
     printf("%s, eps = %s; the largest perturbation %.6g\n", taut_ball_name(c->kind), c->eps.text[eps],
            furthest(c, eps));
     for (int p = 0; p < c->profiles; p++) {
@@ -41,8 +42,8 @@ static void print_radius(const attack_scene *s, int eps)
     }
     if (c->profiles > 1) printf("  %-16s %6.2f %%\n", "worst case", percent(s, taut_campaign_worst(c, eps)));
     if (s->radius)
-        printf("  %-16s %6.2f %%   (l2 radius above %.6g)\n", "certified", percent(s, attack_certified(s, eps)),
-               attack_l2(s, eps));
+        printf("  %-16s %6.2f %%   (l2 radius above %s)\n", "certified", percent(s, attack_certified(s, eps)),
+               taut_number_down(radius, attack_l2(s, eps)));
 }
 
 void attack_print(const attack_scene *s)

@@ -71,12 +71,12 @@ static void print_falls(const taut_certificate *c)
 
 static void print_vacuity(const taut_certificate *c, const certify_sample *s)
 {
-    char lip[32];
+    char lip[32], radius[32];
     printf("how empty is it?  pairs of inputs move the logits by up to %.3g a unit, the bound allows %s", s->pair,
            up_text(lip, c->lip));
     if (s->pair > 0 && isfinite(c->lip.v)) printf(" (%.3g times as much)", c->lip.v / s->pair);
-    printf(";\n  the median margin is %.3g, the median certified radius %.3g, the longest input %.3g\n",
-           median_margin(s), median_radius(s), taut_model_reach(c->model).v);
+    printf(";\n  the median margin is %.3g, the median certified radius %s, the longest input %.3g\n", median_margin(s),
+           taut_number_down(radius, median_radius(s)), taut_model_reach(c->model).v);
 }
 
 /* What the first node that has no constant says of it; NULL: it says nothing. */
@@ -120,11 +120,11 @@ static void print_units(const taut_certificate *c)
 /* What holds near each example. */
 static void print_local(const taut_certificate *c, const certify_sample *s)
 {
-    char lip[32], all[32];
-    printf("around each example, moved by up to %g: %s-Lipschitz in the median (everywhere: %s), median certified "
-           "radius %.3g\n",
-           c->room.v, up_text(lip, (taut_up){ median_of(s, local_lip) }), up_text(all, c->lip),
-           median_of(s, local_radius));
+    char room[32], lip[32], all[32], radius[32];
+    printf("around each example, moved by up to %s: %s-Lipschitz in the median (everywhere: %s), median certified "
+           "radius %s\n",
+           taut_number_down(room, c->room.v), up_text(lip, (taut_up){ median_of(s, local_lip) }), up_text(all, c->lip),
+           taut_number_down(radius, median_of(s, local_radius)));
 }
 
 /* The constant of a map from the series itself: the rows that the decoder knows stand twice in an input. */
@@ -136,7 +136,7 @@ static taut_up up_series(const taut_certificate *c)
 
 void certify_print(const taut_certificate *c, const certify_sample *s, const double *radii, int count, bool units)
 {
-    char lip[32], rms[32], reach[32], defect[32];
+    char lip[32], rms[32], reach[32], room[32], defect[32];
     const bool series = c->model->spec.arch == TAUT_ARCH_FORECASTER;
     print_falls(c);
     printf("proved: %s-Lipschitz from %s, norm %s, l2 (%s in RMS units)\n", up_text(lip, c->lip),
@@ -144,8 +144,9 @@ void certify_print(const taut_certificate *c, const certify_sample *s, const dou
            : series             ? "rows to forecasts"
                                 : "pixels to logits",
            c->norm == TAUT_NORM_FLAT ? "flat" : "tokens", up_text(rms, up_model_rms(c->model, c->norm, c->lip)));
-    printf("  for %lld tokens, each within %s of the origin", (long long)c->tokens, up_text(reach, c->reach));
-    if (c->room.v > 0) printf(": inputs moved by up to %g (--radius 0: none is)", c->room.v);
+    printf("  for %lld tokens, each within %s of the origin", (long long)c->tokens,
+           taut_number_down(reach, c->reach.v));
+    if (c->room.v > 0) printf(": inputs moved by up to %s (--radius 0: none is)", taut_number_down(room, c->room.v));
     printf("\n");
     if (c->defect.v > 0 && isfinite(c->lip.v))
         printf("  of the exact network; one whose proximal steps reach their tolerance adds %s to a pair's distance\n",
@@ -154,7 +155,7 @@ void certify_print(const taut_certificate *c, const certify_sample *s, const dou
         printf("  that is for rows (values and time features, standardised) up to %s long, as in --rows, or as its "
                "data has "
                "them\n",
-               up_text(reach, c->rows));
+               taut_number_down(reach, c->rows.v));
     if (series && up_series(c).v > c->lip.v)
         printf("  %s-Lipschitz from the series: the rows that the decoder knows stand twice in an input\n",
                up_text(lip, up_series(c)));
@@ -167,9 +168,9 @@ void certify_print(const taut_certificate *c, const certify_sample *s, const dou
                (long long)s->count, s->why);
     if (s->local) print_local(c, s);
     for (int i = 0; i < (c->room.v > 0 ? count : 1); i++)
-        printf("%s %-10g %6.2f %%  of %lld examples\n",
-               radii[i] == 0 ? "accuracy, nothing moved  " : "certified, moved less than", radii[i],
-               100 * certified_accuracy(s, radii[i]), (long long)s->count);
+        printf("%s %-10s %6.2f %%  of %lld examples\n",
+               radii[i] == 0 ? "accuracy, nothing moved  " : "certified, moved less than",
+               taut_number_down(room, radii[i]), 100 * certified_accuracy(s, radii[i]), (long long)s->count);
 }
 
 int certify_print_json(const taut_certificate *c, const certify_sample *s, const double *radii, int count)

@@ -40,7 +40,7 @@ static int print(const cli_args *a, const taut_checked *r)
     printf("confirmed: %s-Lipschitz from %s, norm %s, l2\n", up_text(lip, (taut_up){ r->lip }),
            r->series ? "rows to forecasts" : "inputs to logits", r->flat ? "flat" : "tokens");
     printf("  for %lld tokens, each within %s of the origin; %lld numbers of the proof", (long long)r->tokens,
-           up_text(reach, (taut_up){ r->reach }), (long long)r->numbers);
+           taut_number_down(reach, r->reach), (long long)r->numbers);
     if (r->examples)
         printf(", %lld examples, %lld with a certified radius", (long long)r->examples, (long long)r->certified);
     printf("%s\n", isinf(r->lip) ? "; an infinite constant promises nothing" : "");

@@ -69,7 +69,7 @@ static void print_model(const taut_model *m, const char *path, const char *token
     if (!bound) return;
     char reach[32], tokens[32], flat[32];
     printf("proved Lipschitz constant, input to logits, for %lld tokens within %s of the origin:\n", (long long)m->in.t,
-           up_text(reach, taut_model_reach(m)));
+           taut_number_down(reach, taut_model_reach(m).v));
     printf("  largest token (l2):  %s\n  flat (l2):           %s\n",
            up_text(tokens, taut_model_bound(m, TAUT_NORM_TOKENS).lip),
            up_text(flat, taut_model_bound(m, TAUT_NORM_FLAT).lip));

@@ -128,7 +128,7 @@ static void print(const table *t)
     bool plash = false, none = false;
     printf("distance from softmax attention on the same queries, keys and values, over %lld examples (Frobenius)\n",
            (long long)t->examples);
-    printf("%-24s %4s %9s %10s %12s %12s %12s %9s   %11s %11s %7s %11s\n", "layer", "head", "keys/M", "|Y_soft|",
+    printf("%-24s %4s %9s %10s %12s %12s %12s %9s   %11s %11s %11s %11s\n", "layer", "head", "keys/M", "|Y_soft|",
            "deviation", "fast", "audit", "over", "trivial", "corrected", "delta", "printed");
     for (int r = 0; r < t->rows; r++) {
         const taut_stray *s = &t->row[r];
@@ -138,7 +138,8 @@ static void print(const table *t)
                s->truth, up_text(text[0], s->fast), up_text(text[1], s->audit), 100 * (s->audit.v / s->truth - 1),
                up_text(text[2], s->hull));
         if (s->papers)
-            printf(" %11.4g %7.3g %11.4g", whole(s, s->paper.mended), s->paper.delta, whole(s, s->paper.printed));
+            printf(" %11s %11s %11.4g", taut_number_up(text[0], whole(s, s->paper.mended)),
+                   taut_number_up(text[1], s->paper.delta), whole(s, s->paper.printed));
         printf("\n");
         plash = plash || s->papers;
         none = none || (s->plash && !s->papers);

@@ -15,14 +15,16 @@ static void print_about(const measure_about *a)
            map_formula[a->map]);
 }
 
-/* A number, or - where there is none. */
-static const char *or_dash(char dst[32], const char *format, double v)
+/* A slope that was found is one from below: never printed above what it is.  - where there is none. */
+static const char *lower_text(char dst[32], double v) { return isfinite(v) ? taut_number_down(dst, v) : "-"; }
+
+/* How many times as large as the lower side the upper one is. */
+static const char *gap_text(char dst[32], double upper, double lower)
 {
-    snprintf(dst, 32, isfinite(v) ? format : "-", v);
+    if (!(lower > 0) || !isfinite(upper)) return "-";
+    snprintf(dst, 32, "%.3g", upper / lower);
     return dst;
 }
-
-static double gap_of(double upper, double lower) { return lower > 0 ? upper / lower : NAN; }
 
 /* ||W_O|| sqrt(sum_h L_h^2) without ||W_O||: for the bare map. */
 static double together(const taut_layer_measure *m, int formula)
@@ -71,11 +73,11 @@ static void print_heat(const taut_layer_measure *m, int count)
 
 static void print_heads(const taut_layer_measure *m)
 {
-    char lower[32], gap[32];
+    char lower[32], upper[32], gap[32];
     printf("heads of layer %d, bare:      lower       upper       gap\n", m->layer);
     for (int64_t h = 0; m->head && h < m->heads; h++)
-        printf("  %3lld                 %11s %11.6g %9s\n", (long long)h, or_dash(lower, "%.6g", m->head[h].lower),
-               m->head[h].upper, or_dash(gap, "%.3g", gap_of(m->head[h].upper, m->head[h].lower)));
+        printf("  %3lld                 %11s %11s %9s\n", (long long)h, lower_text(lower, m->head[h].lower),
+               taut_number_up(upper, m->head[h].upper), gap_text(gap, m->head[h].upper, m->head[h].lower));
     for (int i = 0; m->head && i < TAUT_PUBLISHED; i++) {
         double most = 0;
         for (int64_t h = 0; h < m->heads; h++) most = fmax(most, m->head[h].published[i].value);
@@ -97,10 +99,10 @@ void measure_print_layers(const measure_about *about, const taut_layer_measure *
     for (int l = 0; l < count; l++) {
         const bool stopped = m[l].slope.residual > about->tolerance;
         early |= stopped;
-        printf("%5d %7lld %7.4g %11.6g%s  %8.1e %11s %7s", m[l].layer, (long long)m[l].tokens, m[l].radius, m[l].lower,
-               stopped ? "*" : " ", m[l].slope.residual, up_text(up, m[l].upper),
-               or_dash(gap, "%.3g", gap_of(m[l].upper.v, m[l].lower)));
-        if (about->ball > 0) printf(" %11s %11s", or_dash(low, "%.6g", m[l].ball_lower), up_text(ball, m[l].ball));
+        printf("%5d %7lld %7.4g %11s%s  %8.1e %11s %7s", m[l].layer, (long long)m[l].tokens, m[l].radius,
+               lower_text(low, m[l].lower), stopped ? "*" : " ", m[l].slope.residual, up_text(up, m[l].upper),
+               gap_text(gap, m[l].upper.v, m[l].lower));
+        if (about->ball > 0) printf(" %11s %11s", lower_text(low, m[l].ball_lower), up_text(ball, m[l].ball));
         print_formula(&m[l], "jasmin_3");
         print_formula(&m[l], formula_named(&m[l], "castin_3_3") >= 0 &&
                                      !isnan(together(&m[l], formula_named(&m[l], "castin_3_3")))

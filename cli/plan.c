@@ -108,20 +108,29 @@ static void print_recipe(const question *q)
     if (q->position > 0) key("position", q->position);
 }
 
+/* A cap is what the proof assumes: never printed above what it is.  wide: its factor from RMS->RMS to a spectral norm. */
+static void print_cap(const char *name, double cap, double wide)
+{
+    char rms[32], spectral[32];
+    printf("#   %-10s %s (%s)\n", name, taut_number_down(rms, cap), taut_number_down(spectral, cap * wide));
+}
+
 static void print_plan(const question *q)
 {
     const taut_budget *b = &q->b;
     const taut_budget_bound n = up_budget(b, q->cap);
     const double grow = sqrt((double)q->mlp / (double)b->width), target = rms_target(q);
-    char lip[32], size[32];
-    printf("# L <= %g in %s units, by the largest token: proved %s for every network under these caps\n", q->target,
-           q->l2 ? "l2" : "RMS", up_text(lip, up_in_units(q, n.lip)));
+    char lip[32], asked[32], from[32], size[32];
+    printf("# L <= %s in %s units, by the largest token: proved %s for every network under these caps\n",
+           up_text(asked, (taut_up){ q->target }), q->l2 ? "l2" : "RMS", up_text(lip, up_in_units(q, n.lip)));
     printf("# caps (RMS->RMS; as spectral norms in brackets):\n");
-    printf("#   q k        %.6g (%.6g)\n#   v o        %.6g (%.6g)\n", b->qk * q->cap, b->qk * q->cap, q->cap, q->cap);
-    printf("#   mlp.in     %.6g (%.6g)\n#   mlp.out    %.6g (%.6g)\n", q->cap, q->cap * grow, q->cap, q->cap / grow);
-    printf("#   head       %.6g\n", b->head);
-    printf("# attention scale %.9g, output factor %.9g; tokens of RMS <= %g grow to at most %s\n", b->scale, b->out,
-           b->size, up_text(size, n.size));
+    print_cap("q k", b->qk * q->cap, 1);
+    print_cap("v o", q->cap, 1);
+    print_cap("mlp.in", q->cap, grow);
+    print_cap("mlp.out", q->cap, 1 / grow);
+    printf("#   head       %s\n", taut_number_down(size, b->head));
+    printf("# attention scale %.9g, output factor %.9g; tokens of RMS <= %s grow to at most %s\n", b->scale, b->out,
+           taut_number_down(from, b->size), up_text(size, n.size));
     printf("# printed, unsound: code of the enforced paper %.4f, its theorem D.1 %.4f\n\n",
            printed_cap(printed_by_code, b, target), printed_cap(printed_by_theorem, b, target));
     print_recipe(q);

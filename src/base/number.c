@@ -66,3 +66,30 @@ void taut_number_print(char dst[32], double value)
     }
     locale_leave(before);
 }
+
+/* printf gives every digit of a double when it is asked for as many as the longest has, 767; then the sixth is the last that is
+ * kept, and any digit behind it that is not 0 makes a difference.  Six digits survive the way through a double and back, but
+ * where doubles are subnormal: nobody needs the digits there. */
+static const char *six_digits(char dst[32], double value, bool up)
+{
+    enum { ALL = 767, KEPT = 6 };
+    const double least = 1e-300;
+    char digits[ALL + 16], shorter[32];
+    if (isnan(value) || isinf(value)) return strcpy(dst, up || value > 0 ? "inf" : "0");
+    if (!(value > 0)) return strcpy(dst, "0");
+    if (value < least) return strcpy(dst, up ? "1e-300" : "0");
+    const locale_t before = locale_enter();
+    snprintf(digits, sizeof digits, "%.*e", ALL - 1, value); /* d.ddd...e+xx */
+    char *mark = strchr(digits, 'e'), *rest = digits + KEPT + 1;
+    const int power = atoi(mark + 1) - (KEPT - 1);
+    const bool exact = strspn(rest, "0") == (size_t)(mark - rest);
+    *rest = '\0';
+    digits[1] = digits[0];
+    snprintf(shorter, sizeof shorter, "%lde%d", strtol(digits + 1, NULL, 10) + (up && !exact), power);
+    snprintf(dst, 32, "%.*g", KEPT, strtod(shorter, NULL)); /* above the largest double: inf */
+    locale_leave(before);
+    return dst;
+}
+
+const char *taut_number_up(char dst[32], double value) { return six_digits(dst, value, true); }
+const char *taut_number_down(char dst[32], double value) { return six_digits(dst, value, false); }

@@ -1,8 +1,8 @@
-/* Printing a bound never rounds it down. */
+/* A bound as text for people: six digits, never below it. */
 #ifndef TAUT_BOUND_PRINT_H
 #define TAUT_BOUND_PRINT_H
+#include "base/number.h"
 #include "bound/up.h"
 
-/* Six digits, the last rounded up: the decimal that is printed is at least the bound.  Returns text. */
-const char *up_text(char text[32], taut_up b);
+static inline const char *up_text(char text[32], taut_up b) { return taut_number_up(text, b.v); }
 #endif

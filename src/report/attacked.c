@@ -15,7 +15,7 @@ void taut_report_attacked(taut_page *p, const cJSON *a, const char *run)
     robust[0] = certified[0] = 100 * taut_report_number(a, "clean_acc");
     cJSON_ArrayForEach(at, cJSON_GetObjectItemCaseSensitive(a, "radii")) if (count <= RADII)
     {
-        eps[count] = taut_report_number(at, "eps_value");
+        eps[count] = taut_report_lowered(taut_report_number(at, "eps_value"));
         robust[count] = 100 * taut_report_number(at, "robust_acc");
         certified[count++] = 100 * taut_report_number(at, "certified_acc");
     }

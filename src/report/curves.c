@@ -44,7 +44,10 @@ static void take_line(curve *list, int *count, const cJSON *line, int lines, boo
             return;
         }
         c->step[c->count] = step;
-        c->value[c->count++] = v->valuedouble * (strcmp(v->string, "val_acc") == 0 ? 100 : 1);
+        const bool share = strcmp(v->string, "val_acc") == 0, bound = strcmp(v->string, "bound") == 0;
+        c->value[c->count++] = share   ? 100 * v->valuedouble
+                               : bound ? taut_report_raised(v->valuedouble)
+                                       : v->valuedouble;
     }
 }
 

@@ -79,7 +79,8 @@ static void take(gallery *g, const cJSON *one, int all)
 {
     char word[48], label[48];
     const int at = g->count++;
-    const double far = taut_report_number(one, "distance"), sure = taut_report_number(one, "certified");
+    const double far = taut_report_number(one, "distance"),
+                 sure = taut_report_lowered(taut_report_number(one, "certified"));
     for (int k = 0; k < KINDS; k++) {
         const int i = k * all + at;
         g->address[i] = picture(one, kind[k]);
@@ -97,7 +98,7 @@ static void take(gallery *g, const cJSON *one, int all)
     taut_cells_add(&g->cells, "%s", class_of(label, one, "label"));
     taut_cells_add(&g->cells, "%s", class_of(word, one, "became"));
     taut_cells_number(&g->cells, "%.4g", far);
-    taut_cells_number(&g->cells, "%.4g", sure);
+    taut_cells_number(&g->cells, "%.6g", sure);
 }
 
 void taut_report_gallery(taut_page *p, const cJSON *list, const char *run)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/number.h"
 #include "report/run.h"
 #include "report/waterfall.h"
 
@@ -33,7 +34,7 @@ void taut_report_certified(taut_page *p, const cJSON *c, const char *run)
     p->text.failed |= !v || !radius;
     if (!p->text.failed) cJSON_ArrayForEach(one, list)
         {
-            v[count] = (verdict){ taut_report_number(one, "radius"),
+            v[count] = (verdict){ taut_report_lowered(taut_report_number(one, "radius")),
                                   taut_report_number(one, "target") == taut_report_number(one, "predicted") };
             if (v[count].radius >= 0) left += v[count].right, count++;
         }
@@ -69,8 +70,8 @@ void taut_report_certified(taut_page *p, const cJSON *c, const char *run)
 
 static void said(taut_page *p, double lip, bool flat)
 {
-    char word[24];
-    taut_report_up(word, lip);
+    char word[32];
+    taut_number_up(word, lip);
     if (isfinite(lip))
         taut_page_say(
             p,

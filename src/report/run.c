@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/number.h"
 #include "base/sha256.h"
 
 enum { NAME = 256 };
@@ -52,24 +53,16 @@ double taut_report_number(const cJSON *object, const char *name)
     return cJSON_IsString(v) && strcmp(v->valuestring, "inf") == 0 ? INFINITY : NAN;
 }
 
-static void raise_to(char word[24], double v, int digits)
-{
-    const double unit = pow(10, -digits); /* of the last digit: this share of the number, to ten times it */
-    double more = v;
-    snprintf(word, 24, "%.*g", digits, v);
-    for (int i = 0; isfinite(v) && strtod(word, NULL) < v && i < 12; i++) {
-        more *= 1 + unit;
-        snprintf(word, 24, "%.*g", digits, more);
-    }
-}
-
-void taut_report_up(char word[24], double v) { raise_to(word, v, 6); }
-
 double taut_report_raised(double v)
 {
-    char word[24];
-    taut_report_up(word, v);
-    return strtod(word, NULL);
+    char word[32];
+    return isnan(v) ? v : strtod(taut_number_up(word, v), NULL);
+}
+
+double taut_report_lowered(double v)
+{
+    char word[32];
+    return isnan(v) ? v : strtod(taut_number_down(word, v), NULL);
 }
 
 enum { FACTS = 40, FACT_LEN = 128 };
@@ -149,7 +142,7 @@ enum { PARTS = sizeof parts / sizeof *parts, CERTIFICATE = 0, CERTIFY, ATTACK, N
 
 typedef struct {
     taut_card card[10];
-    char word[10][24];
+    char word[10][32];
     int count;
 } cards;
 
@@ -170,7 +163,7 @@ static void show_cards(taut_page *p, const cJSON *summary, cJSON *const *part)
     deal(&c, isnan(mae) ? "validation loss" : "mean squared error, validation", "%.3f",
          taut_report_number(summary, "val_loss"));
     if (!isnan(lip)) {
-        raise_to(c.word[c.count], lip, 4);
+        taut_number_up(c.word[c.count], lip);
         const char *norm = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(part[CERTIFICATE], "norm"));
         c.card[c.count] = (taut_card){ c.word[c.count], norm && strcmp(norm, "flat") == 0
                                                             ? "proved Lipschitz constant (l2)"
@@ -179,7 +172,7 @@ static void show_cards(taut_page *p, const cJSON *summary, cJSON *const *part)
     }
     deal(&c, "steepest slope found (l2)", "%.4g", taut_report_number(part[NETWORK], "max"));
     if (part[FORECAST] && !isnan(taut_report_number(part[FORECAST], "moves"))) {
-        raise_to(c.word[c.count], taut_report_number(part[FORECAST], "moves"), 4);
+        taut_number_up(c.word[c.count], taut_report_number(part[FORECAST], "moves"));
         c.card[c.count] = (taut_card){ c.word[c.count], "a forecast can move by, proved" };
         c.count++;
     }

@@ -24,9 +24,9 @@ cJSON *taut_report_own(const char *folder, const char *name, bool *broken, bool 
 double taut_report_number(const cJSON *object,
                           const char *name); /* NaN if there is none; the string "inf" is infinity */
 
-/* A number that only rounds up: what is printed as a bound must be one. */
-void taut_report_up(char word[24], double);
-double taut_report_raised(double); /* the same as a number: six digits show all of it */
+/* A number of which six digits show all: a bound is raised to it, a radius lowered (base/number.h).  NaN stays. */
+double taut_report_raised(double);
+double taut_report_lowered(double);
 
 void taut_report_curves(taut_page *, const char *folder, const char *run);     /* curves.c */
 void taut_report_certificate(taut_page *, const cJSON *cert, const char *run); /* proof.c */

@@ -1,6 +1,8 @@
 /* Numbers as people write them. */
 #include "base/number.h"
 
+#include <fenv.h>
+#include <float.h>
 #include <locale.h>
 
 #include "harness.h"
@@ -45,6 +47,46 @@ static void round_trip(void)
     }
 }
 
+/* strtod rounds as the mode says: a decimal is at or above v if and only if, read downward, it is. */
+static double read_in(int mode, const char *text)
+{
+    fesetround(mode);
+    const double v = strtod(text, NULL);
+    fesetround(FE_TONEAREST);
+    return v;
+}
+
+static void outward(void)
+{
+    static const double whole[] = { 0, 6, 0.5, 123456, 1e6, 1024, 0.015625, 3e9 };
+    char up[32], down[32], text[32];
+    for (case_no = 0; case_no < effort(20000); case_no++) {
+        const int digits = (int)rng_int(1, 17); /* short decimals too: their doubles lie on either side of them */
+        snprintf(text, sizeof text, "%.*e", digits - 1, pow(10, 299 * rng_pm()));
+        const double v = strtod(text, NULL);
+        CHECK_LE(v, read_in(FE_DOWNWARD, taut_number_up(up, v)), "up is at or above");
+        CHECK_LE(read_in(FE_UPWARD, taut_number_down(down, v)), v, "down is at or below");
+        CHECK_LE(strtod(up, NULL) - strtod(down, NULL), 1.00001e-5 * v, "they are neighbours");
+    }
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
+        snprintf(text, sizeof text, "%g", whole[i]);
+        CHECK(strcmp(taut_number_up(up, whole[i]), text) == 0 && strcmp(taut_number_down(down, whole[i]), text) == 0,
+              "a number of six digits is itself");
+    }
+    CHECK(strcmp(taut_number_up(up, 5.9999929), "6") == 0, "not 6.00001: that would look like a broken target");
+    CHECK(strcmp(taut_number_up(up, 5.000000005), "5.00001") == 0 &&
+              strcmp(taut_number_down(down, 5.000000005), "5") == 0,
+          "a bound, a region");
+    CHECK(strcmp(taut_number_up(up, INFINITY), "inf") == 0 && strcmp(taut_number_down(down, INFINITY), "inf") == 0,
+          "inf");
+    CHECK(strcmp(taut_number_up(up, NAN), "inf") == 0 && strcmp(taut_number_down(down, NAN), "0") == 0,
+          "nothing is known");
+    CHECK(strcmp(taut_number_up(up, 5e-324), "1e-300") == 0 && strcmp(taut_number_down(down, 5e-324), "0") == 0,
+          "subnormal");
+    CHECK(strcmp(taut_number_up(up, DBL_MAX), "inf") == 0 && strtod(taut_number_down(down, DBL_MAX), NULL) <= DBL_MAX,
+          "the largest");
+}
+
 int main(void)
 {
     test_begin();
@@ -53,8 +95,10 @@ int main(void)
         integers();
         reals();
         round_trip();
+        if (pass == 0) outward(); /* strtod would want the comma */
         taut_number_print(text, 0.1);
         CHECK(strcmp(text, "0.1") == 0, "shortest");
+        CHECK(strcmp(taut_number_down(text, 0.33696492), "0.336964") == 0, "a point in every locale");
         if (!setlocale(LC_ALL, "de_DE.UTF-8")) break; /* a comma locale, where there is one */
     }
     return test_end("number", "read and print");
