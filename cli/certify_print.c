@@ -208,6 +208,7 @@ int certify_print_json(const taut_certificate *c, const certify_sample *s, const
         cJSON_AddStringToObject(o, "why", s->why);
     }
     if (s->count) {
+        cJSON_AddNumberToObject(o, "n_ex", (double)s->count);
         cJSON_AddNumberToObject(o, "pair_ratio", s->pair);
         cJSON_AddNumberToObject(o, "median_margin", median_margin(s));
     }

@@ -22,13 +22,21 @@ static int by_radius(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Of how many examples this is: those without an answer are not listed, and count as wrong. */
+static int asked(const cJSON *c, int listed)
+{
+    const double all = taut_report_number(c, "n_ex");
+    return all >= listed && all <= 1e9 ? (int)all : listed;
+}
+
 /* certify.json, from taut certify --json: the share of examples that are right and cannot change, against the radius. */
 void taut_report_certified(taut_page *p, const cJSON *c, const char *run)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(c, "examples"), *one;
-    const int all = cJSON_GetArraySize(list);
-    verdict *v = taut_calloc((size_t)all + 1, sizeof *v);
-    double *radius = taut_calloc(4 * (size_t)all + 2, sizeof *radius), *share = radius ? radius + 2 * all + 1 : NULL;
+    const int listed = cJSON_GetArraySize(list), all = asked(c, listed);
+    verdict *v = taut_calloc((size_t)listed + 1, sizeof *v);
+    double *radius = taut_calloc(4 * (size_t)listed + 2, sizeof *radius),
+           *share = radius ? radius + 2 * listed + 1 : NULL;
     char name[96];
     int count = 0, left = 0, points = 0;
     p->text.failed |= !v || !radius;
@@ -39,7 +47,7 @@ void taut_report_certified(taut_page *p, const cJSON *c, const char *run)
             if (v[count].radius >= 0) left += v[count].right, count++;
         }
     if (count) qsort(v, (size_t)count, sizeof *v, by_radius);
-    if (count && !(v[count - 1].radius > 0))
+    if (all && !(count && v[count - 1].radius > 0))
         taut_page_say(p, "Of %d examples no answer is certified: the constant allows more than they can take.", all);
     if (count && v[count - 1].radius > 0) {
         share[points++] = 100.0 * left / all; /* nothing moved */

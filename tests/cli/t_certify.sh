@@ -67,6 +67,7 @@ check "no answer is said" says "$tmp/k" --n-ex 24
 check "no answer is not right" grep -q 'nothing moved .* 0.00 %  of 24' "$tmp/out"
 "$TAUT" certify "$tmp/k" --n-ex 24 --json >"$tmp/json"
 check "no answer, in JSON" [ "$(json_get "$tmp/json" abstained)" = 24 ]
+check "of so many that were asked" [ "$(json_get "$tmp/json" n_ex)" = 24 ]
 "$TAUT" attack "$tmp/k" --attack fgsm --kernels ref --norm L2 --eps 0.1 --n-ex 4 >"$tmp/out" 2>&1
 check "an attack says so too" grep -q '4 of 4 inputs have no answer' "$tmp/out"
 check "and does not take it for chance" [ "$(grep -c randomised "$tmp/out")" = 0 ]

@@ -109,10 +109,23 @@ static void broken(void)
     t = page_of(taut_report_certificate, "{\"norm\":\"flat\",\"lip\":\"inf\"}");
     CHECK(strstr(t, "No finite") && !strstr(t, "Proved from"), "an infinite constant is not called proved");
     free(t);
-    t = page_of(taut_report_certified, "{\"examples\":[{\"radius\":1,\"target\":1,\"predicted\":1},"
-                                       "{\"radius\":2,\"target\":1,\"predicted\":1}]}");
+}
+
+static void certified(void)
+{
+    char *t = page_of(taut_report_certified, "{\"examples\":[{\"radius\":1,\"target\":1,\"predicted\":1},"
+                                             "{\"radius\":2,\"target\":1,\"predicted\":1}]}");
     CHECK(strstr(t, "<td>1</td><td>100</td>") && strstr(t, "<td>1</td><td>50</td>"),
           "certified accuracy falls in steps");
+    free(t);
+    t = page_of(taut_report_certified,
+                "{\"n_ex\":10,\"abstained\":1,\"examples\":[{\"radius\":1,\"target\":1,\"predicted\":1}"
+                ",{\"radius\":1,\"target\":1,\"predicted\":1}"
+                ",{\"radius\":0,\"target\":1,\"predicted\":2}]}");
+    CHECK(strstr(t, "<td>20</td>") && !strstr(t, "<td>66.6667</td>"), "who has no answer is not right");
+    free(t);
+    t = page_of(taut_report_certified, "{\"n_ex\":3,\"abstained\":3,\"examples\":[]}");
+    CHECK(strstr(t, "Of 3 examples no answer is certified"), "nobody has an answer");
     free(t);
     t = page_of(taut_report_certified, "{\"examples\":[{\"radius\":0,\"target\":1,\"predicted\":1}]}");
     CHECK(strstr(t, "no answer is certified"), "nothing certified is said");
@@ -124,5 +137,6 @@ int main(void)
     test_begin();
     png();
     broken();
+    certified();
     return test_end("report pictures", "PNG, galleries, maps, forecasts");
 }
