@@ -4,6 +4,7 @@
 # make demo-text  the same for a GPT, on TEXT=FILE or built-in text; make demo-forecast: for time series
 # make STRICT=1  stops at a warning, as lint does; the default build never does
 # make lint       layers, lengths, formatting, cppcheck, clang, functions nobody calls
+# make abi        what programs that were linked rely on, against include/taut.abi; abi-write stores it
 # make fuzz       every reader under libFuzzer, SECONDS=60 each
 # make coverage   the tests again, and how many lines of src/ they run
 # make bench      the figures we claim, peers beside us
@@ -14,12 +15,15 @@ PREFIX   ?= /usr/local
 BUILD    ?= build$(if $(SAN),/san)
 PKG      ?= pkg-config
 VERSION  := $(shell sed -n 's/^#define TAUT_VERSION *"\(.*\)"/\1/p' include/taut.h)
+# Programs that were linked go on working with the same soname: below 1.0 the minor version may break them, then the major one.
+SONAME   := libtaut.so.$(shell echo $(VERSION) | sed 's/^\(0\.[0-9]*\).*/\1/; t; s/\..*//')
+OBJCOPY  ?= $(shell $(CC) -print-prog-name=objcopy)
 ARCH     := $(shell $(CC) -dumpmachine | cut -d- -f1)
 
 WARN     := -Wall -Wextra -Wpedantic $(if $(STRICT),-Werror)
 CFLAGS   ?= -O3 -g
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -fPIC -fopenmp -fno-math-errno -fno-trapping-math -ffp-contract=off \
-             -fvisibility=default $(WARN) -Iinclude -Isrc $(DEP_CFLAGS) $(CFLAGS) $(OWN_CFLAGS)
+             -fvisibility=hidden $(WARN) -Iinclude -Isrc $(DEP_CFLAGS) $(CFLAGS) $(OWN_CFLAGS)
 ifdef SAN
 CFLAGS   := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 endif
@@ -43,18 +47,24 @@ PROGRAM  := $(patsubst %.c,$(BUILD)/%.o,$(wildcard cli/*.c papers/*.c papers/*/*
 TESTS    := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/*/t_*.c))
 SCRIPTS  := $(wildcard tests/*/t_*.sh)
 
-.PHONY: all check coverage demo demo-text demo-forecast fuzz lint bench install clean deps format
-all: $(BUILD)/taut $(BUILD)/libtaut.so $(BUILD)/taut.pc
+.PHONY: all check coverage demo demo-text demo-forecast fuzz lint abi abi-write bench install clean deps format
+all: $(BUILD)/taut $(BUILD)/libtaut.so $(BUILD)/libtaut.a $(BUILD)/taut.pc
 
-$(BUILD)/taut: $(PROGRAM) $(BUILD)/libtaut.a
+# The inside, for the program and the tests.  Both libraries are made of the same objects, but show only what taut.h declares
+# (TAUT_API): the shared one because all else is hidden, the static one because it is a single object in which all else is local.
+$(BUILD)/inside.a: $(OBJ)
+	@echo "  lib   $@"
+	@rm -f $@ && $(AR) rcsT $@ $^
+$(BUILD)/taut: $(PROGRAM) $(BUILD)/inside.a
 	@echo "  link  $@"
 	@$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
 $(BUILD)/libtaut.a: $(OBJ)
 	@echo "  lib   $@"
-	@rm -f $@ && $(AR) rcs $@ $^
+	@$(CC) -r -nostdlib -o $(BUILD)/libtaut.o $^ && $(OBJCOPY) --localize-hidden $(BUILD)/libtaut.o
+	@rm -f $@ && $(AR) rcs $@ $(BUILD)/libtaut.o
 $(BUILD)/libtaut.so: $(OBJ)
 	@echo "  lib   $@"
-	@$(CC) $(ALL_CFLAGS) -shared -Wl,-soname,libtaut.so.0 -o $@ $^ $(LIBS)
+	@$(CC) $(ALL_CFLAGS) -shared -Wl,-soname,$(SONAME) -o $@ $^ $(LIBS)
 $(BUILD)/taut.pc: tools/taut.pc.in Makefile include/taut.h
 	@mkdir -p $(@D) && sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(LIBS)|' $< > $@
 
@@ -77,8 +87,8 @@ $(BUILD)/tests/%.o: tests/%.c
 	@mkdir -p $(@D)
 	@echo "  test  $<"
 	@$(CC) $(ALL_CFLAGS) -Itests -MMD -MP -c -o $@ $<
-$(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libtaut.a
-	@$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libtaut.a $(LIBS)
+$(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/inside.a
+	@$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/inside.a $(LIBS)
 .SECONDARY: $(TESTS:%=%.o)
 
 deps:
@@ -107,8 +117,8 @@ fuzz:
 	    ASAN_OPTIONS=detect_leaks=1 build/fuzz/fuzz_$$f -detect_leaks=0 -runs=0 build/fuzz/corpus/$$f) >build/fuzz/$$f.log 2>&1 \
 	    || { tail -n 30 build/fuzz/$$f.log; exit 1; }; \
 	    grep -h 'DONE ' build/fuzz/$$f.log | sed -n '2s/ corp.*//p'; done
-$(BUILD)/fuzz_%: tests/fuzz/t_%.c tests/fuzz/fuzz.h $(BUILD)/libtaut.a
-	@$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -Itests -o $@ $< $(BUILD)/libtaut.a $(LIBS)
+$(BUILD)/fuzz_%: tests/fuzz/t_%.c tests/fuzz/fuzz.h $(BUILD)/inside.a
+	@$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -Itests -o $@ $< $(BUILD)/inside.a $(LIBS)
 
 coverage:
 	@tools/deps coverage
@@ -129,6 +139,12 @@ demo-forecast: deps
 lint:
 	@tools/lint
 
+# what programs that were linked rely on, against include/taut.abi
+abi: all
+	@CC="$(CC)" tools/abi $(BUILD)
+abi-write: all
+	@CC="$(CC)" tools/abi $(BUILD) write
+
 bench: all
 	@BUILD=$(BUILD) bench/run
 
@@ -140,8 +156,8 @@ install: all
 	install -m 755 $(BUILD)/taut $(DESTDIR)$(PREFIX)/bin/taut
 	install -m 644 include/taut.h $(DESTDIR)$(PREFIX)/include/taut.h
 	install -m 644 $(BUILD)/libtaut.a $(DESTDIR)$(PREFIX)/lib/libtaut.a
-	install -m 755 $(BUILD)/libtaut.so $(DESTDIR)$(PREFIX)/lib/libtaut.so.0
-	ln -sf libtaut.so.0 $(DESTDIR)$(PREFIX)/lib/libtaut.so
+	install -m 755 $(BUILD)/libtaut.so $(DESTDIR)$(PREFIX)/lib/$(SONAME)
+	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libtaut.so
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 	$(BUILD)/taut man > $(DESTDIR)$(PREFIX)/share/man/man1/taut.1
 	for c in $$($(BUILD)/taut --help | sed -n 's/^  taut \([a-z]*\) .*/\1/p'); do \
@@ -149,7 +165,7 @@ install: all
 	$(BUILD)/taut man --bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/taut
 	sed 's|^prefix=.*|prefix=$(PREFIX)|' $(BUILD)/taut.pc > $(DESTDIR)$(PREFIX)/lib/pkgconfig/taut.pc
 	@[ -n "$(DESTDIR)" ] || PATH="$$PATH:/sbin:/usr/sbin" ldconfig 2>/dev/null || \
-	    echo "the loader was not told: LD_LIBRARY_PATH=$(PREFIX)/lib finds libtaut.so.0"
+	    echo "the loader was not told: LD_LIBRARY_PATH=$(PREFIX)/lib finds $(SONAME)"
 
 clean:
 	rm -rf build demo

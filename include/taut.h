@@ -17,6 +17,7 @@ extern "C" {
 #endif
 
 #define TAUT_VERSION  "0.1.0"
+#define TAUT_API      __attribute__((visibility("default")))
 #define TAUT_MUST_USE __attribute__((warn_unused_result))
 
 typedef enum {
@@ -29,11 +30,13 @@ typedef enum {
     TAUT_DEVICE
 } taut_status;
 
+TAUT_API const char *taut_version(void); /* of the library that runs; TAUT_VERSION is the header's */
+
 /* What went wrong last in this thread: one line, no newline, never NULL. */
-const char *taut_last_error(void);
+TAUT_API const char *taut_last_error(void);
 
 /* Threads for everything below; 0 asks for one a processor.  Results do not depend on it. */
-void taut_threads_set(int threads);
+TAUT_API void taut_threads_set(int threads);
 
 /* Trains a recipe (.ini) into the folder `run`: recipe.ini, log.jsonl, model.safetensors, state.safetensors, summary.json.
  * overrides are `count` times "section.key=value".  resume, if not 0, goes on from the folder's last checkpoint, bit for bit;
@@ -44,27 +47,28 @@ typedef struct {
     double val_loss, val_acc;       /* on the whole validation split; val_acc is NaN for a forecaster */
     double tokens_per_s, seconds;
 } taut_result;
-TAUT_MUST_USE taut_status taut_train_recipe(taut_result *out, const char *recipe, const char *run,
-                                            const char *const *overrides, int count, int resume);
+TAUT_API TAUT_MUST_USE taut_status taut_train_recipe(taut_result *out, const char *recipe, const char *run,
+                                                     const char *const *overrides, int count, int resume);
 
 /* A trained model of texts, from its model.safetensors.  kernels: "cpu" (float, fast) or "ref" (double, the definition).  Its
  * weights stay in memory until it is freed. */
 typedef struct taut_net taut_net;
-TAUT_MUST_USE taut_status taut_net_open(taut_net **out, const char *path, const char *kernels);
-void taut_net_free(taut_net *); /* NULL is fine */
+TAUT_API TAUT_MUST_USE taut_status taut_net_open(taut_net **out, const char *path, const char *kernels);
+TAUT_API void taut_net_free(taut_net *); /* NULL is fine */
 
-int64_t taut_net_tokens(const taut_net *);  /* ids are 0 .. tokens-1; that many logits a token */
-int64_t taut_net_context(const taut_net *); /* the longest sequence */
+TAUT_API int64_t taut_net_tokens(const taut_net *);  /* ids are 0 .. tokens-1; that many logits a token */
+TAUT_API int64_t taut_net_context(const taut_net *); /* the longest sequence */
 
 /* logits (n, t, tokens) of the token ids (n, t), row by row; t is at most the context.  TAUT_BAD_DATA: an id outside
  * the vocabulary, or a sequence too long. */
-TAUT_MUST_USE taut_status taut_net_logits(taut_net *, double *logits, const int32_t *ids, int64_t n, int64_t t);
+TAUT_API TAUT_MUST_USE taut_status taut_net_logits(taut_net *, double *logits, const int32_t *ids, int64_t n,
+                                                   int64_t t);
 
 /* A proved Lipschitz constant from token embeddings to logits, for sequences of the longest length, from the
  * stored weights; +inf when there is none.  A change is measured by its largest token, or by the l2 norm over
  * everything.  Opens the file again in double: a bound is about the bytes on disk. */
 typedef enum { TAUT_TOKENS, TAUT_FLAT } taut_metric;
-TAUT_MUST_USE taut_status taut_file_bound(double *bound, const char *path, taut_metric metric);
+TAUT_API TAUT_MUST_USE taut_status taut_file_bound(double *bound, const char *path, taut_metric metric);
 
 #ifdef __cplusplus
 }

@@ -5,6 +5,8 @@
 #include "model/pass.h"
 #include "train/train.h"
 
+const char *taut_version(void) { return TAUT_VERSION; }
+
 taut_status taut_train_recipe(taut_result *out, const char *recipe, const char *run, const char *const *overrides,
                               int count, int resume)
 {

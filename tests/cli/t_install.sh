@@ -1,5 +1,5 @@
 #!/bin/sh
-# make install, then a program of five lines and the example, which know only the installed header and taut.pc, against the shared
+# make install, then a program of a few lines and the example, which know only the installed header and taut.pc, against the shared
 # and against the static library.
 . tests/cli/lib.sh
 compile() { ${CC:-cc} "$@"; } # CC may be words: ccache gcc
@@ -12,7 +12,9 @@ root=$tmp/root$prefix
 make install BUILD="$BUILD" DESTDIR="$tmp/root" PREFIX=$prefix >"$tmp/log" 2>&1
 rc=$?
 check "make install: $(tail -n 3 "$tmp/log")" [ $rc = 0 ]
-for file in bin/taut include/taut.h lib/libtaut.a lib/libtaut.so lib/libtaut.so.0 lib/pkgconfig/taut.pc; do
+version=$(sed -n 's/^#define TAUT_VERSION *"\(.*\)"/\1/p' include/taut.h)
+case $version in 0.*) soname=libtaut.so.${version%.*} ;; *) soname=libtaut.so.${version%%.*} ;; esac
+for file in bin/taut include/taut.h lib/libtaut.a lib/libtaut.so "lib/$soname" lib/pkgconfig/taut.pc; do
     check "$file is installed" [ -s "$root/$file" ]
 done
 for page in taut taut-train taut-man; do
@@ -27,27 +29,31 @@ command -v bash >/dev/null && check "bash completes" [ "$(bash -c '. "$1"; COMP_
 check "taut.pc names the prefix it was installed to" grep -q "^prefix=$prefix\$" "$root/lib/pkgconfig/taut.pc"
 check "the installed program runs" "$root/bin/taut" info
 
-cat >"$tmp/five.c" <<'EOF'
+cat >"$tmp/few.c" <<'EOF'
 #include <stdio.h>
 #include <taut.h>
+int taut_malloc(void); /* a name of the inside is free for a program */
+int taut_malloc(void) { return 0; }
 int main(void)
 {
-    return printf("%s[%s]\n", TAUT_VERSION, taut_last_error()) < 0;
+    return printf("%s[%s]\n", taut_version(), taut_last_error()) < taut_malloc();
 }
 EOF
+printf 'int taut_malloc(void);\nint main(void) { return taut_malloc(); }\n' >"$tmp/inside.c"
 flags() { PKG_CONFIG_PATH=$root/lib/pkgconfig pkg-config --define-variable=prefix="$root" "$@" taut; }
-version=$(sed -n 's/^#define TAUT_VERSION *"\(.*\)"/\1/p' include/taut.h)
 check "pkg-config knows the version" [ "$(flags --modversion)" = "$version" ]
 san=
 nm "$root/lib/libtaut.a" 2>/dev/null | grep -q __asan_init && san=-fsanitize=address,undefined
 nm "$root/lib/libtaut.a" 2>/dev/null | grep -q __gcov_init && san=--coverage
 
 # shellcheck disable=SC2046 # flags are words
-check "shared: compiles" compile -std=c11 -Wall -Wextra -Wpedantic -Werror $san -o "$tmp/shared" "$tmp/five.c" \
+check "shared: compiles" compile -std=c11 -Wall -Wextra -Wpedantic -Werror $san -o "$tmp/shared" "$tmp/few.c" \
     $(flags --cflags --libs)
 check "shared: says '${version}[]'" [ "$(LD_LIBRARY_PATH=$root/lib "$tmp/shared")" = "${version}[]" ]
 # shellcheck disable=SC2016 # the program's own words
-check "shared: needs libtaut.so.0" sh -c 'LD_LIBRARY_PATH="$1" ldd "$2" | grep -q "libtaut.so.0 =>"' - "$root/lib" "$tmp/shared"
+check "shared: needs $soname" sh -c 'LD_LIBRARY_PATH="$1" ldd "$2" | grep -q "$3 =>"' - "$root/lib" "$tmp/shared" "$soname"
+# shellcheck disable=SC2046
+check "shared: the inside cannot be called" test -z "$(compile $san -o "$tmp/inside" "$tmp/inside.c" $(flags --cflags --libs) 2>/dev/null && echo linked)"
 
 # shellcheck disable=SC2046
 check "the example compiles" compile -std=c11 -Wall -Wextra -Wpedantic -Werror $san -o "$tmp/first" examples/first.c $(flags --cflags --libs)
@@ -65,13 +71,15 @@ fi
 
 rm -f "$root"/lib/libtaut.so* # so that -ltaut is the archive
 # shellcheck disable=SC2046
-check "static: compiles" compile -std=c11 $san -o "$tmp/static" "$tmp/five.c" $(flags --static --cflags --libs)
+check "static: compiles" compile -std=c11 $san -o "$tmp/static" "$tmp/few.c" $(flags --static --cflags --libs)
+# shellcheck disable=SC2046
+check "static: the inside cannot be called" test -z "$(compile $san -o "$tmp/inside" "$tmp/inside.c" $(flags --static --cflags --libs) 2>/dev/null && echo linked)"
 check "static: says '${version}[]'" [ "$("$tmp/static")" = "${version}[]" ]
 # shellcheck disable=SC2016
 check "static: needs no libtaut" sh -c '! ldd "$1" | grep -q libtaut' - "$tmp/static"
 
 if command -v "${CXX:-c++}" >/dev/null; then
     check "the header is C++ too" "${CXX:-c++}" -std=c++11 -Wall -Wextra -Werror -fsyntax-only -I "$root/include" \
-        -x c++ "$tmp/five.c"
+        -x c++ "$tmp/few.c"
 fi
 finish "install      header, two libraries, taut.pc, program"
