@@ -136,7 +136,8 @@ static taut_up up_series(const taut_certificate *c)
 
 void certify_print(const taut_certificate *c, const certify_sample *s, const double *radii, int count, bool units)
 {
-    char lip[32], rms[32], reach[32], room[32], defect[32];
+    char lip[32], rms[32], room[32], about[TAUT_ABOUT_ROOM];
+    const taut_about inputs = taut_certificate_about(c);
     const bool series = c->model->spec.arch == TAUT_ARCH_FORECASTER;
     print_falls(c);
     printf("proved: %s-Lipschitz from %s, norm %s, l2 (%s in RMS units)\n", up_text(lip, c->lip),
@@ -144,18 +145,7 @@ void certify_print(const taut_certificate *c, const certify_sample *s, const dou
            : series             ? "rows to forecasts"
                                 : "pixels to logits",
            c->norm == TAUT_NORM_FLAT ? "flat" : "tokens", up_text(rms, up_model_rms(c->model, c->norm, c->lip)));
-    printf("  for %lld tokens, each within %s of the origin", (long long)c->tokens,
-           taut_number_down(reach, c->reach.v));
-    if (c->room.v > 0) printf(": inputs moved by up to %s (--radius 0: none is)", taut_number_down(room, c->room.v));
-    printf("\n");
-    if (c->defect.v > 0 && isfinite(c->lip.v))
-        printf("  of the exact network; one whose proximal steps reach their tolerance adds %s to a pair's distance\n",
-               up_text(defect, c->defect));
-    if (series && isfinite(c->rows.v))
-        printf("  that is for rows (values and time features, standardised) up to %s long, as in --rows, or as its "
-               "data has "
-               "them\n",
-               taut_number_down(reach, c->rows.v));
+    printf("  %s%s\n", taut_about_text(about, &inputs), c->room.v > 0 ? " (--radius 0: not moved)" : "");
     if (series && up_series(c).v > c->lip.v)
         printf("  %s-Lipschitz from the series: the rows that the decoder knows stand twice in an input\n",
                up_text(lip, up_series(c)));

@@ -29,7 +29,7 @@ static taut_status tell(cJSON *o, const taut_evaluation *e, const forecast_noise
     cJSON_AddNumberToObject(o, "mae", e->mae);
     if (n->noise > 0) cJSON_AddStringToObject(o, "model", n->model);
     if (n->noise > 0) cJSON_AddNumberToObject(o, "noise", n->noise);
-    if (n->noise > 0) cJSON_AddNumberToObject(o, "reach", n->reach);
+    if (n->noise > 0) cJSON_AddNumberToObject(o, "rows", n->about.rows);
     if (n->noise > 0) cJSON_AddItemToObject(o, "moves", up_json(n->moves));
     if (n->noise > 0) cJSON_AddNumberToObject(o, "found", n->found);
     if (n->noise > 0) cJSON_AddItemToObject(o, "rounding", up_json(n->slack));
@@ -53,7 +53,7 @@ static taut_status plot(const cJSON *o, const char *path)
 
 static void print(const taut_evaluation *e, const forecast_noise *n, const char *source, const char *split)
 {
-    char text[32], moved[32];
+    char text[32], moved[32], about[TAUT_ABOUT_ROOM];
     if (isnan(e->mae)) {
         printf("%s, %s split: loss %.4f  perplexity %.3f  accuracy %.2f %%   (%lld targets in %lld windows)\n", source,
                split, e->loss, exp(e->loss), 100 * e->accuracy, (long long)e->targets, (long long)e->windows);
@@ -62,8 +62,8 @@ static void print(const taut_evaluation *e, const forecast_noise *n, const char 
     printf("%s, %s split: MSE %.4f  MAE %.4f   (%lld windows, standardised)\n", source, split, e->loss, e->mae,
            (long long)e->windows);
     if (n->noise > 0 && isfinite(n->moves.v))
-        printf("  proved: if no row moves by more than %s, no row of a forecast moves by more than %s\n",
-               taut_number_down(moved, n->noise), up_text(text, n->moves));
+        printf("  proved: if no row moves by more than %s, no row of a forecast moves by more than %s,\n    %s\n",
+               taut_number_down(moved, n->noise), up_text(text, n->moves), taut_about_text(about, &n->about));
     if (n->noise > 0 && !isfinite(n->moves.v)) printf("  nothing is proved: this model has no finite constant\n");
     if (n->noise > 0) printf("  found: noise that moves a row of a forecast by %.6g\n", n->found);
     if (n->noise > 0 && n->found > n->moves.v)

@@ -34,7 +34,7 @@ taut_status forecast_noise_prove(forecast_noise *n, const char *model, const tau
     if (!s) s = path ? taut_certify_rows(&c, path, TAUT_NORM_TOKENS, n->noise, reach.v) : taut_no_memory("a path");
     free(path);
     if (s) return s;
-    n->reach = reach.v;
+    n->about = taut_certificate_about(&c);
     memcpy(n->model, c.sha, sizeof n->model);
     n->moves = up_mul(c.lip, c.room);
     /* two computed forecasts, and noise added to rows: each sum is off by half a unit in the last place */

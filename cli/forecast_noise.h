@@ -1,16 +1,17 @@
 /* How far a forecast can move when the rows it is made from do. */
 #ifndef TAUT_CLI_FORECAST_NOISE_H
 #define TAUT_CLI_FORECAST_NOISE_H
+#include "base/about.h"
 #include "bound/up.h"
 #include "data/source.h"
 
 typedef struct {
-    double noise;   /* how far each row may move, l2 over its numbers; 0: nobody asked */
-    double reach;   /* no row of a window is longer */
-    taut_up moves;  /* then no row of a forecast moves by more; +inf: nothing is known */
-    double found;   /* and one was seen to move so far, as computed */
-    taut_up slack;  /* how much of `found` may be rounding */
-    char model[65]; /* SHA-256 of the file that this is about */
+    double noise;     /* how far each row may move, l2 over its numbers; 0: nobody asked */
+    taut_about about; /* of windows as long as the split's, each row moved by at most `noise` */
+    taut_up moves;    /* then no row of a forecast moves by more; +inf: nothing is known */
+    double found;     /* and one was seen to move so far, as computed */
+    taut_up slack;    /* how much of `found` may be rounding */
+    char model[65];   /* SHA-256 of the file that this is about */
 } forecast_noise;
 
 /* The longest row of all windows of the splits `from` to `to`. */

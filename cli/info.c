@@ -20,6 +20,21 @@ static void add_bound(cJSON *o, const char *name, taut_up b)
         cJSON_AddStringToObject(o, name, "inf"); /* JSON has no infinity */
 }
 
+/* Both constants, and what they are about: inputs as they are. */
+typedef struct {
+    taut_up tokens, flat;
+    taut_about about;
+} constants;
+
+static constants prove(const taut_model *m)
+{
+    const taut_bound tokens = taut_model_bound(m, TAUT_NORM_TOKENS), flat = taut_model_bound(m, TAUT_NORM_FLAT);
+    const taut_up reach = taut_model_region(m, TAUT_NORM_TOKENS, UP_ZERO).size,
+                  defect = isfinite(up_min(tokens.lip, flat.lip).v) ? up_max(tokens.out.defect, flat.out.defect)
+                                                                    : UP_ZERO;
+    return (constants){ tokens.lip, flat.lip, taut_model_about(m, UP_ZERO, reach, UP_NONE, defect) };
+}
+
 /* How a text becomes ids: "bytes", "bpe", ...; NULL: it reads no text, or is built in and comes without. */
 static const char *tokenizer_of(const taut_model *m, const cli_args *a)
 {
@@ -50,9 +65,12 @@ static cJSON *describe(const taut_model *m, const char *tokenizer, bool bound)
     }
     cJSON_AddItemToObject(o, "tensors", list);
     if (bound) {
-        add_bound(o, "reach", taut_model_reach(m)); /* the constants hold for tokens no longer than this */
-        add_bound(o, "bound_tokens", taut_model_bound(m, TAUT_NORM_TOKENS).lip);
-        add_bound(o, "bound_flat", taut_model_bound(m, TAUT_NORM_FLAT).lip);
+        const constants c = prove(m);
+        if (c.about.reads == TAUT_ABOUT_TOKENS) add_bound(o, "reach", (taut_up){ c.about.reach });
+        add_bound(o, "room", (taut_up){ c.about.room });
+        add_bound(o, "bound_tokens", c.tokens);
+        add_bound(o, "bound_flat", c.flat);
+        if (c.about.defect > 0) add_bound(o, "defect", (taut_up){ c.about.defect });
     }
     return o;
 }
@@ -67,13 +85,12 @@ static void print_model(const taut_model *m, const char *path, const char *token
         printf("  %-28s %7lld x %lld\n", m->weight[i].path, (long long)m->weight[i].param->rows,
                (long long)m->weight[i].param->cols);
     if (!bound) return;
-    char reach[32], tokens[32], flat[32];
-    printf("proved Lipschitz constant, input to logits, for %lld tokens within %s of the origin:\n", (long long)m->in.t,
-           taut_number_down(reach, taut_model_reach(m).v));
-    printf("  largest token (l2):  %s\n  flat (l2):           %s\n",
-           up_text(tokens, taut_model_bound(m, TAUT_NORM_TOKENS).lip),
-           up_text(flat, taut_model_bound(m, TAUT_NORM_FLAT).lip));
-    if (m->spec.ahead) printf("  that is for rows of any length: taut certify knows how long those of its data are\n");
+    char tokens[32], flat[32], text[TAUT_ABOUT_ROOM];
+    const constants c = prove(m);
+    printf("proved Lipschitz constant, %s,\n  %s\n", m->spec.ahead ? "rows to forecasts" : "inputs to logits",
+           taut_about_text(text, &c.about));
+    printf("  largest token (l2):  %s\n  flat (l2):           %s\n", up_text(tokens, c.tokens), up_text(flat, c.flat));
+    if (m->spec.ahead) printf("  taut certify knows how long the rows of its data are, and may prove less of those\n");
 }
 
 static int about_taut(const cli_args *a)

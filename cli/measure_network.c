@@ -22,6 +22,7 @@ typedef struct {
     int64_t n;
     double at[QUANTILES], mean, residual;
     taut_up lip;
+    char about[TAUT_ABOUT_ROOM]; /* of which inputs */
 } spread;
 
 /* Example `index` as the root reads it. */
@@ -70,6 +71,8 @@ static taut_status summarise(spread *s, const char *path)
     free(value);
     const taut_status status = taut_certify(&c, path, TAUT_NORM_FLAT, 0);
     if (status) return status;
+    const taut_about about = taut_certificate_about(&c);
+    taut_about_text(s->about, &about);
     s->lip = c.lip;
     taut_certificate_free(&c);
     return TAUT_OK;
@@ -98,6 +101,7 @@ static int print(const spread *s, bool json)
         cJSON_AddNumberToObject(o, "mean", s->mean);
         cJSON_AddNumberToObject(o, "residual", s->residual);
         cJSON_AddItemToObject(o, "proved", up_json(s->lip));
+        cJSON_AddStringToObject(o, "about", s->about);
         cJSON *list = cJSON_AddArrayToObject(o, "slopes");
         for (int64_t e = 0; e < s->n && e < MOST; e++)
             cJSON_AddItemToArray(list, cJSON_CreateNumber(s->slope[e].value));
@@ -106,7 +110,7 @@ static int print(const spread *s, bool json)
     printf("slope of the whole network, l2, at %lld examples (largest relative residual %.2g)\n", (long long)s->n,
            s->residual);
     for (int i = 0; i < QUANTILES; i++) printf("  %-8s %.6g\n", names[i], s->at[i]);
-    printf("  %-8s %.6g\n  %-8s %s   for every input\n", "mean", s->mean, "proved", up_text(lip, s->lip));
+    printf("  %-8s %.6g\n  %-8s %s   %s\n", "mean", s->mean, "proved", up_text(lip, s->lip), s->about);
     return EXIT_DONE;
 }
 

@@ -121,16 +121,17 @@ static void print_plan(const question *q)
     const taut_budget_bound n = up_budget(b, q->cap);
     const double grow = sqrt((double)q->mlp / (double)b->width), target = rms_target(q);
     char lip[32], asked[32], from[32], size[32];
-    printf("# L <= %s in %s units, by the largest token: proved %s for every network under these caps\n",
-           up_text(asked, (taut_up){ q->target }), q->l2 ? "l2" : "RMS", up_text(lip, up_in_units(q, n.lip)));
+    printf("# L <= %s in %s units, by the largest token: proved %s for every network under these caps,\n"
+           "# for tokens that enter the first block with an RMS of at most %s (they leave the last with at most %s)\n",
+           up_text(asked, (taut_up){ q->target }), q->l2 ? "l2" : "RMS", up_text(lip, up_in_units(q, n.lip)),
+           taut_number_down(from, b->size), up_text(size, n.size));
     printf("# caps (RMS->RMS; as spectral norms in brackets):\n");
     print_cap("q k", b->qk * q->cap, 1);
     print_cap("v o", q->cap, 1);
     print_cap("mlp.in", q->cap, grow);
     print_cap("mlp.out", q->cap, 1 / grow);
     printf("#   head       %s\n", taut_number_down(size, b->head));
-    printf("# attention scale %.9g, output factor %.9g; tokens of RMS <= %s grow to at most %s\n", b->scale, b->out,
-           taut_number_down(from, b->size), up_text(size, n.size));
+    printf("# attention scale %.9g, output factor %.9g\n", b->scale, b->out);
     printf("# printed, unsound: code of the enforced paper %.4f, its theorem D.1 %.4f\n\n",
            printed_cap(printed_by_code, b, target), printed_cap(printed_by_theorem, b, target));
     print_recipe(q);

@@ -251,7 +251,8 @@ static void rank(const sweep *s, const double *loss, cJSON *list)
 /* The frontier: a page of plots, and a line for each run. */
 static int tell(const sweep *s)
 {
-    char(*folder)[LEN * 8] = taut_calloc((size_t)s->runs, sizeof *folder), page_path[LEN * 2], word[32];
+    char(*folder)[LEN * 8] = taut_calloc((size_t)s->runs, sizeof *folder), page_path[LEN * 2], word[32],
+                        about[TAUT_ABOUT_ROOM];
     char **list = taut_calloc((size_t)s->runs, sizeof *list);
     cJSON *o = cJSON_CreateObject(), *runs = cJSON_AddArrayToObject(o, "runs");
     double loss[RUNS];
@@ -268,8 +269,9 @@ static int tell(const sweep *s)
         cJSON_AddNumberToObject(one, "val_loss", loss[i]);
         cJSON_AddNumberToObject(one, "lip", taut_report_number(cert, "lip"));
         if (!cli_flag(s->args, "--json"))
-            printf("%-60s  loss %8.4f  bound %s\n", folder[i], loss[i],
-                   up_text(word, (taut_up){ taut_report_number(cert, "lip") }));
+            printf("%-60s  loss %8.4f  bound %s %s\n", folder[i], loss[i],
+                   up_text(word, (taut_up){ taut_report_number(cert, "lip") }),
+                   cert ? taut_report_about(about, cert) : "");
         cJSON_AddItemToArray(runs, one);
         cJSON_Delete(cert);
         cJSON_Delete(summary);

@@ -88,6 +88,11 @@ taut_status taut_certify_rows(taut_certificate *c, const char *path, taut_norm n
     return s ? s : taut_certificate_prove(c, rows);
 }
 
+taut_about taut_certificate_about(const taut_certificate *c)
+{
+    return taut_model_about(c->model, c->room, c->reach, c->rows, isfinite(c->lip.v) ? c->defect : UP_ZERO);
+}
+
 void taut_certificate_free(taut_certificate *c)
 {
     taut_model_free(c->model);

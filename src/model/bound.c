@@ -30,6 +30,18 @@ taut_up up_model_rms(const taut_model *m, taut_norm norm, taut_up lip)
     return up_mul(lip, up_sqrt(up_div(up_int(reads), lo_exact((double)says))));
 }
 
+taut_about taut_model_about(const taut_model *m, taut_up room, taut_up reach, taut_up rows, taut_up defect)
+{
+    return (taut_about){ .reads = m->embed.rows   ? TAUT_ABOUT_TOKENS
+                                  : m->spec.ahead ? TAUT_ABOUT_ROWS
+                                                  : TAUT_ABOUT_PIXELS,
+                         .tokens = m->in.t,
+                         .room = room.v,
+                         .reach = reach.v,
+                         .rows = rows.v,
+                         .defect = defect.v };
+}
+
 bool taut_model_finite(const taut_model *m)
 {
     for (int64_t i = 0; i < m->slab; i++)

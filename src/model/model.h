@@ -3,6 +3,7 @@
  * vector space, so a certificate starts behind it. */
 #ifndef TAUT_MODEL_MODEL_H
 #define TAUT_MODEL_MODEL_H
+#include "base/about.h"
 #include "model/spec.h"
 
 typedef struct {
@@ -45,6 +46,8 @@ taut_region taut_model_region(const taut_model *, taut_norm, taut_up room);
 taut_bound taut_model_bound(const taut_model *, taut_norm);
 /* A constant in RMS units: |y|_RMS = |y| / sqrt(n) for the n numbers of a token, or of all tokens where the norm is flat. */
 taut_up up_model_rms(const taut_model *, taut_norm, taut_up lip);
+/* What a constant is about that is proved for inputs moved by up to room, no token longer than reach, no row than rows. */
+taut_about taut_model_about(const taut_model *, taut_up room, taut_up reach, taut_up rows, taut_up defect);
 bool taut_model_finite(const taut_model *); /* no weight is NaN or infinite; with one, there is no bound */
 
 /* describe.c: JSON that says which function this is, but for its weights; the caller frees.  NULL: out of memory. */

@@ -34,7 +34,7 @@ static void column(taut_page *p, const cJSON *one, int index, const cJSON *all, 
               ahead = take(came, cJSON_GetObjectItemCaseSensitive(one, "came")),
               told = take(said, cJSON_GetObjectItemCaseSensitive(one, "said"));
     const double moves = taut_report_number(all, "moves"), noise = taut_report_number(all, "noise");
-    char name[96], title[64], known[96], least[32], most[32], about[400];
+    char name[96], title[64], known[96], least[32], most[32], region[TAUT_ABOUT_ROOM], about[800];
     for (int i = 0; i < seq + ahead; i++) x[i] = i - seq;
     taut_plot plot = { .x_name = "rows from now", .y_name = "value, standardised", .count = 3 };
     plot.series[0] = (taut_series){ "read", x, past, NULL, seq, TAUT_DRAW_LINE };
@@ -43,11 +43,12 @@ static void column(taut_page *p, const cJSON *one, int index, const cJSON *all, 
     snprintf(about, sizeof about, "What the model read, what really came, and what it said would come.");
     if (isfinite(moves)) {
         snprintf(known, sizeof known, "forecast can be, proved");
+        const taut_about rows = { .reads = TAUT_ABOUT_ROWS, .rows = taut_report_number(all, "rows"), .room = noise };
         snprintf(
             about, sizeof about,
             "What the model read, what really came, and what it said would come; the band is proved: if no row it read "
-            "had been off by more than %s, no row of the forecast would have moved by more than %s.",
-            taut_number_down(least, noise), taut_number_up(most, moves));
+            "had been off by more than %s, no row of the forecast would have moved by more than %s, %s.",
+            taut_number_down(least, noise), taut_number_up(most, moves), taut_about_text(region, &rows));
         plot.series[plot.count++] = (taut_series){
             known, bx, by, NULL, band(bx, by, x + seq, said, plot.series[2].count, moves), TAUT_DRAW_BAND
         };

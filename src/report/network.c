@@ -1,5 +1,5 @@
 /* The whole network at many inputs (network.json, from taut measure --network N --json): slopes found there, under the constant
- * that is proved for all of them. */
+ * that is proved. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,8 @@ void taut_report_network(taut_page *p, const cJSON *m, const char *run)
 {
     static double x[MOST], slope[MOST];
     const double proved = taut_report_raised(taut_report_number(m, "proved"));
-    char name[96];
+    const char *said = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(m, "about"));
+    char name[96], about[600];
     int count = 0;
     const cJSON *v;
     cJSON_ArrayForEach(v, cJSON_GetObjectItemCaseSensitive(m, "slopes")) if (count < MOST && cJSON_IsNumber(v))
@@ -32,12 +33,13 @@ void taut_report_network(taut_page *p, const cJSON *m, const char *run)
                              false,
                              proved > 20 * slope[0],
                              { { "found at an input", x, slope, NULL, count, TAUT_DRAW_POINTS },
-                               { "proved for every input", ends, line, NULL, 2, TAUT_DRAW_DASHED } },
+                               { "proved", ends, line, NULL, 2, TAUT_DRAW_DASHED } },
                              2 };
     snprintf(name, sizeof name, "%.60s-network", run);
-    taut_page_plot(
-        p, name, "Found and proved",
-        "The steepest direction that a search found at each of some inputs, and the proved constant that no input "
-        "can exceed: the closer the line lies over the points, the less the proof gives away.",
-        &plot);
+    snprintf(
+        about, sizeof about,
+        "The steepest direction that a search found at each of some inputs, and the constant that is proved (%s): the "
+        "closer the line lies over the points, the less the proof gives away.",
+        said ? said : "its region was not told");
+    taut_page_plot(p, name, "Found and proved", about, &plot);
 }

@@ -76,16 +76,39 @@ void taut_report_certified(taut_page *p, const cJSON *c, const char *run)
     free(radius);
 }
 
-static void said(taut_page *p, double lip, bool flat)
+/* The first rule of a proof says what is read: pixels, or something else. */
+static bool begins_with(const cJSON *node, const char *rule)
 {
-    char word[32];
-    taut_number_up(word, lip);
+    const cJSON *first = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(node, "of"), 0);
+    const char *own = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(node, "rule"));
+    return first && own && strcmp(own, "sequence") == 0 ? begins_with(first, rule) : own && strcmp(own, rule) == 0;
+}
+
+const char *taut_report_about(char text[TAUT_ABOUT_ROOM], const cJSON *cert)
+{
+    const cJSON *proof = cJSON_GetObjectItemCaseSensitive(cert, "proof");
+    const double defect = taut_report_number(cert, "defect");
+    const taut_about about = { .reads = cJSON_HasObjectItem(cert, "rows") ? TAUT_ABOUT_ROWS
+                                        : begins_with(proof, "pixels")    ? TAUT_ABOUT_PIXELS
+                                                                          : TAUT_ABOUT_TOKENS,
+                               .tokens = (int64_t)taut_report_number(cert, "tokens"),
+                               .room = taut_report_number(cert, "room"),
+                               .reach = taut_report_number(cert, "reach"),
+                               .rows = taut_report_number(cert, "rows"),
+                               .defect = defect };
+    return taut_about_text(text, &about);
+}
+
+static void said(taut_page *p, const cJSON *cert, bool flat)
+{
+    char word[32], about[TAUT_ABOUT_ROOM];
+    const double lip = taut_report_number(cert, "lip");
     if (isfinite(lip))
-        taut_page_say(
-            p,
-            "Proved from the stored weights: when an input moves by d, the logits move by at most %s d (l2, %s).  "
-            "The proof is in certificate.json; taut check verifies it by other code.",
-            word, flat ? "over everything" : "by the largest token");
+        taut_page_say(p,
+                      "Proved from the stored weights: when an input moves by d, the answer moves by at most %s d (l2, "
+                      "%s), %s.  The proof is in certificate.json; taut check verifies it.",
+                      taut_number_up(word, lip), flat ? "over everything" : "by the largest token",
+                      taut_report_about(about, cert));
     else
         taut_page_say(p,
                       "No finite Lipschitz constant is proved of this model: the layers below say where it is lost.");
@@ -107,7 +130,7 @@ void taut_report_certificate(taut_page *p, const cJSON *cert, const char *run)
         out[i] = taut_report_raised(fall[i].out);
         so_far[i] = taut_report_raised(product);
     }
-    said(p, taut_report_number(cert, "lip"), norm && strcmp(norm, "flat") == 0);
+    said(p, cert, norm && strcmp(norm, "flat") == 0);
     if (count) {
         const taut_bars bars = { "layer", "Lipschitz constant", true, count, row, lip };
         snprintf(name, sizeof name, "%.60s-waterfall", run);

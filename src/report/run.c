@@ -244,7 +244,8 @@ static void frontier(taut_page *p, int runs, char *const *folder, const char *ke
 void taut_report_frontier(taut_page *p, int runs, char *const *folder)
 {
     frontier(p, runs, folder, "val_loss", 1, "validation loss",
-             "One point a run: further left is a smaller proved constant, further down a model that errs less; the "
+             "One point a run: further left is a smaller proved constant (each for the inputs and in the norm that its "
+             "certificate states), further down a model that errs less; the "
              "best runs "
              "lie on the border at the bottom left.");
     frontier(p, runs, folder, "val_acc", 100, "accuracy, %",

@@ -12,6 +12,7 @@
 #define TAUT_REPORT_RUN_H
 #include <cjson/cJSON.h>
 
+#include "base/about.h"
 #include "report/page.h"
 
 void taut_report_run(taut_page *, const char *folder);
@@ -23,6 +24,9 @@ cJSON *taut_report_json(const char *folder, const char *name, bool *broken);
 cJSON *taut_report_own(const char *folder, const char *name, bool *broken, bool *other);
 double taut_report_number(const cJSON *object,
                           const char *name); /* NaN if there is none; the string "inf" is infinity */
+
+/* What the constant of a certificate is about (base/about.h). */
+const char *taut_report_about(char text[TAUT_ABOUT_ROOM], const cJSON *cert); /* proof.c */
 
 /* A number of which six digits show all: a bound is raised to it, a radius lowered (base/number.h).  NaN stays. */
 double taut_report_raised(double);

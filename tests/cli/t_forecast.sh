@@ -55,7 +55,7 @@ for split in "" --test; do # one source: what eval proves is the certificate for
     # shellcheck disable=SC2086
     check "noise $split" "$TAUT" eval "$run-cap" $split --windows 2 --noise 0.25 --json
     cp "$tmp/check.log" "$tmp/noise.json"
-    check "the certificate $split" "$TAUT" certify "$run-cap" --rows "$(json_get "$tmp/noise.json" reach)" --radius 0.25 --json
+    check "the certificate $split" "$TAUT" certify "$run-cap" --rows "$(json_get "$tmp/noise.json" rows)" --radius 0.25 --json
     cp "$tmp/check.log" "$tmp/rows.json"
     check "they agree $split" same "$(json_get "$tmp/noise.json" moves)" "$(awk -v l="$(json_get "$tmp/rows.json" lip)" 'BEGIN { printf "%.17g", 0.25 * l }')"
 done
@@ -70,7 +70,7 @@ check "softmax has no constant for them" grep -q "no finite constant for rows of
 check "clusters" "$TAUT" certify "$tmp/run-clustered"
 cp "$tmp/check.log" "$tmp/certify.txt"
 check "say why they have none" grep -q "no finite constant: a key that changes its cluster" "$tmp/certify.txt"
-check "info says what it is about" sh -c '"$TAUT" info "$1" --bound | grep -q "rows of any length"' - "$run-cap"
+check "info says what it is about" sh -c '"$TAUT" info "$1" --bound | grep -q "for windows of any rows"' - "$run-cap"
 refuse "rows below 0" "rows" "$TAUT" certify "$run-cap" --rows -1
 refuse "rows that are no number" "rows" "$TAUT" certify "$run-cap" --rows many
 refuse "examples of a forecaster" "is a forecaster" "$TAUT" certify "$run-cap" --n-ex 2
