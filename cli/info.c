@@ -26,13 +26,17 @@ typedef struct {
     taut_about about;
 } constants;
 
-static constants prove(const taut_model *m)
+static taut_status prove(constants *c, const taut_model *m)
 {
-    const taut_bound tokens = taut_model_bound(m, TAUT_NORM_TOKENS), flat = taut_model_bound(m, TAUT_NORM_FLAT);
+    taut_bound tokens, flat;
+    taut_status s = taut_model_bound(&tokens, m, TAUT_NORM_TOKENS);
+    if (!s) s = taut_model_bound(&flat, m, TAUT_NORM_FLAT);
+    if (s) return s;
     const taut_up reach = taut_model_region(m, TAUT_NORM_TOKENS, UP_ZERO).size,
                   defect = isfinite(up_min(tokens.lip, flat.lip).v) ? up_max(tokens.out.defect, flat.out.defect)
                                                                     : UP_ZERO;
-    return (constants){ tokens.lip, flat.lip, taut_model_about(m, UP_ZERO, reach, UP_NONE, defect) };
+    *c = (constants){ tokens.lip, flat.lip, taut_model_about(m, UP_ZERO, reach, UP_NONE, defect) };
+    return TAUT_OK;
 }
 
 /* How a text becomes ids: "bytes", "bpe", ...; NULL: it reads no text, or is built in and comes without. */
@@ -45,7 +49,8 @@ static const char *tokenizer_of(const taut_model *m, const cli_args *a)
     return kind;
 }
 
-static cJSON *describe(const taut_model *m, const char *tokenizer, bool bound)
+/* With constants, or NULL. */
+static cJSON *describe(const taut_model *m, const char *tokenizer, const constants *c)
 {
     cJSON *o = cJSON_CreateObject(), *list = cJSON_CreateArray();
     cJSON_AddStringToObject(o, "arch", taut_arch_name(m->spec.arch));
@@ -64,18 +69,17 @@ static cJSON *describe(const taut_model *m, const char *tokenizer, bool bound)
         cJSON_AddItemToArray(list, w);
     }
     cJSON_AddItemToObject(o, "tensors", list);
-    if (bound) {
-        const constants c = prove(m);
-        if (c.about.reads == TAUT_ABOUT_TOKENS) add_bound(o, "reach", (taut_up){ c.about.reach });
-        add_bound(o, "room", (taut_up){ c.about.room });
-        add_bound(o, "bound_tokens", c.tokens);
-        add_bound(o, "bound_flat", c.flat);
-        if (c.about.defect > 0) add_bound(o, "defect", (taut_up){ c.about.defect });
+    if (c) {
+        if (c->about.reads == TAUT_ABOUT_TOKENS) add_bound(o, "reach", (taut_up){ c->about.reach });
+        add_bound(o, "room", (taut_up){ c->about.room });
+        add_bound(o, "bound_tokens", c->tokens);
+        add_bound(o, "bound_flat", c->flat);
+        if (c->about.defect > 0) add_bound(o, "defect", (taut_up){ c->about.defect });
     }
     return o;
 }
 
-static void print_model(const taut_model *m, const char *path, const char *tokenizer, bool bound)
+static void print_model(const taut_model *m, const char *path, const char *tokenizer, const constants *c)
 {
     printf("%s: %s, width %lld, depth %lld, heads %lld, context %lld, %lld tokens%s%s%s, %lld weights\n", path,
            taut_arch_name(m->spec.arch), (long long)m->spec.width, (long long)m->spec.depth, (long long)m->spec.heads,
@@ -84,12 +88,12 @@ static void print_model(const taut_model *m, const char *path, const char *token
     for (int i = 0; i < m->weights; i++)
         printf("  %-28s %7lld x %lld\n", m->weight[i].path, (long long)m->weight[i].param->rows,
                (long long)m->weight[i].param->cols);
-    if (!bound) return;
+    if (!c) return;
     char tokens[32], flat[32], text[TAUT_ABOUT_ROOM];
-    const constants c = prove(m);
     printf("proved Lipschitz constant, %s,\n  %s\n", m->spec.ahead ? "rows to forecasts" : "inputs to logits",
-           taut_about_text(text, &c.about));
-    printf("  largest token (l2):  %s\n  flat (l2):           %s\n", up_text(tokens, c.tokens), up_text(flat, c.flat));
+           taut_about_text(text, &c->about));
+    printf("  largest token (l2):  %s\n  flat (l2):           %s\n", up_text(tokens, c->tokens),
+           up_text(flat, c->flat));
     if (m->spec.ahead) printf("  taut certify knows how long the rows of its data are, and may prove less of those\n");
 }
 
@@ -131,14 +135,17 @@ static int run(const cli_args *a)
     (void)cli_kernels(a);
     if (taut_hf_is(a->operand[0]) || cli_text(a, "--recipe", NULL)) return about_checkpoint(a);
     taut_model *m = NULL;
-    const bool bound = cli_flag(a, "--bound");
+    constants proved, *bound = cli_flag(a, "--bound") ? &proved : NULL;
     char *path = cli_model_path(a->operand[0]);
     if (!path) return cli_refuse(a, "out of memory");
     int code = EXIT_DONE;
     const taut_kernels *k = taut_kernels_find("ref"); /* bounds are about the stored bytes, read as doubles */
     const uint64_t seed = (uint64_t)cli_int(a, "--seed", 1, 0, INT64_MAX);
     const bool builtin = taut_builtin_is(a->operand[0]) && !taut_file_exists(path);
-    if (builtin ? taut_builtin_create(&m, a->operand[0], "bytes", k, seed) : taut_model_open(&m, path, k, false))
+    taut_status s = builtin ? taut_builtin_create(&m, a->operand[0], "bytes", k, seed)
+                            : taut_model_open(&m, path, k, false);
+    if (!s && bound) s = prove(bound, m);
+    if (s)
         code = cli_fail(a);
     else if (cli_flag(a, "--json"))
         code = cli_json(describe(m, tokenizer_of(m, a), bound));

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/nearest.h"
+#include "bound/arithmetic.h"
 #include "cli/cli.h"
 
 static const struct {
@@ -116,7 +117,7 @@ static int run(const cli_args *a)
         return cli_refuse(a, "--scale is tiny, small or full, not %s", scale);
     for (int i = 0; i < FIGURES; i++) {
         names[i] = figures[i].id;
-        if (strcmp(id, figures[i].id) == 0) return make(a, i, scale);
+        if (strcmp(id, figures[i].id) == 0) return taut_arithmetic_test() ? cli_fail(a) : make(a, i, scale);
     }
     const char *near = taut_nearest(id, names, FIGURES);
     return cli_refuse(a, "no figure is called %s%s%s%s (taut paper --list)", id, near ? "; did you mean " : "",

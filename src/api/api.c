@@ -81,9 +81,10 @@ taut_status taut_net_logits(taut_net *net, double *logits, const int32_t *ids, i
 taut_status taut_file_bound(double *bound, const char *path, taut_metric metric)
 {
     taut_model *m = NULL;
-    const taut_status s = taut_model_open(&m, path, taut_kernels_find("ref"), false);
-    if (s) return s;
-    *bound = taut_model_bound(m, metric == TAUT_TOKENS ? TAUT_NORM_TOKENS : TAUT_NORM_FLAT).lip.v;
+    taut_bound b;
+    taut_status s = taut_model_open(&m, path, taut_kernels_find("ref"), false);
+    if (!s) s = taut_model_bound(&b, m, metric == TAUT_TOKENS ? TAUT_NORM_TOKENS : TAUT_NORM_FLAT);
+    if (!s) *bound = b.lip.v;
     taut_model_free(m);
-    return TAUT_OK;
+    return s;
 }

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "bound/arithmetic.h"
 #include "bound/blas.h"
 #include "bound/deviation_stats.h"
 
@@ -228,7 +229,8 @@ static double root(double sum, int64_t n) { return sqrt(sum) * (1 + deviation_ga
 taut_status up_deviation(const taut_deviation *c, double *e, double *b, taut_deviation_sum *sum)
 {
     taut_deviation_stats s;
-    taut_status status = taut_deviation_stats_make(&s, c);
+    taut_status status = taut_arithmetic_test();
+    if (!status) status = taut_deviation_stats_make(&s, c);
     if (status) return status;
     tile t = { .c = c, .s = &s };
     double all = 0, part = 0, far = 0, hull = 0;

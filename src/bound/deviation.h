@@ -43,6 +43,7 @@ typedef struct {
     taut_up hull;      /* the trivial bound: every output lies among the values */
 } taut_deviation_sum;
 
-/* e (nq entries, may be NULL) and b (nq, may be NULL: B alone).  Fails only when memory is out. */
+/* e (nq entries, may be NULL) and b (nq, may be NULL: B alone).  Fails when memory is out, or where no proof can be trusted
+ * (bound/arithmetic.h). */
 taut_status up_deviation(const taut_deviation *, double *e, double *b, taut_deviation_sum *sum) TAUT_MUST_USE;
 #endif

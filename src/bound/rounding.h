@@ -1,6 +1,6 @@
 /* How far a forward pass in double (the ref kernels, plain sums in any order) can be from real arithmetic:
  * the l2 norm of one token's error, when the token that goes in is exact and no longer than `size`. libm's
- * erf, exp, tanh, cos, sin and pow are taken to be within 4 units in the last place. */
+ * erf, exp, tanh, cos, sin and pow are taken to be within 4 units in the last place, erfc within 8. */
 #ifndef TAUT_BOUND_ROUNDING_H
 #define TAUT_BOUND_ROUNDING_H
 #include "bound/attention.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/sha256.h"
-#include "bound/scalar.h"
+#include "bound/arithmetic.h"
 
 static cJSON *describe(const taut_certificate *c, cJSON *proof)
 {
@@ -57,9 +57,8 @@ taut_status taut_certificate_open(taut_certificate *c, const char *path, taut_no
 {
     *c = (taut_certificate){ .norm = norm, .room = { room }, .rows = UP_NONE };
     if (!(room >= 0)) return taut_fail(TAUT_BAD_CONFIG, "room must be a number from 0 up");
-    if (!arithmetic_is_ieee())
-        return taut_fail(TAUT_DEVICE, "this machine rounds or flushes numbers in a way that proofs do not cover");
-    taut_status s = taut_sha256_file(c->sha, &c->bytes, path);
+    taut_status s = taut_arithmetic_test();
+    if (!s) s = taut_sha256_file(c->sha, &c->bytes, path);
     if (!s) s = taut_model_open(&c->model, path, taut_kernels_find("ref"), false);
     if (!s) c->tokens = c->model->in.t;
     return s;

@@ -1,8 +1,8 @@
 /* taut check: is a certificate true of a model file?  docs/certificate.md is the specification.
  *
  * This folder shares no code with what makes certificates: it includes base/, cJSON and libm only.  Read it in this
- * order: up.h (rounding), matrix.c (norms), model.c (the file and its tree), rules.c and attention.c (every rule),
- * forward.c and example.c (predictions), check.c (the whole). */
+ * order: up.h (rounding), arithmetic.c (does it round so?), matrix.c (norms), model.c (the file and its tree), rules.c and
+ * attention.c (every rule), forward.c and example.c (predictions), check.c (the whole). */
 #ifndef TAUT_CHECK_CHECK_H
 #define TAUT_CHECK_CHECK_H
 #include <stdbool.h>
@@ -21,6 +21,7 @@ typedef struct {
         unknown; /* examples with a radius that the checker's forward pass is too coarse for, or found no proximal step */
 } taut_checked;
 
-/* A status other than TAUT_OK: a file could not be read, or is not a certificate at all. */
+/* A status other than TAUT_OK: a file could not be read, or is not a certificate at all; or this program's arithmetic is not
+ * what the checker needs (TAUT_DEVICE). */
 taut_status taut_check_files(taut_checked *out, const char *cert, const char *model) TAUT_MUST_USE;
 #endif

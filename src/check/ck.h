@@ -106,6 +106,8 @@ double ck_roundings(int64_t k);                                           /* of 
 ck_mat ck_stack(ck *c, const ck_mat *m, const double *by, int64_t count); /* by_0 M_0, below it by_1 M_1, ... */
 double ck_norm(ck *c, ck_mat m, double mu); /* at least the norm: mu if that can be proved, or more */
 
+taut_status ck_arithmetic(void) TAUT_MUST_USE; /* arithmetic.c; TAUT_DEVICE: nothing can be checked here */
+
 void ck_model_read(ck *c); /* model.c */
 
 /* forward.c: parts of a forward pass */

@@ -1,7 +1,6 @@
 /* Which table a name means, how many threads the tables use, and what they were built with.
  *
- * OpenBLAS is told to stay single-threaded: the kernels cut the work themselves, at borders that do not
- * depend on the thread count, so the same bits come out for any number of threads. */
+ * OpenBLAS stays single-threaded (base/blas.h). */
 #include <cblas.h>
 #include <omp.h>
 #include <pthread.h>
@@ -9,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/blas.h"
 #include "kernels/kernels.h"
 
 extern const taut_kernels taut_ref_table, taut_cpu_base_table;
@@ -41,7 +41,7 @@ static void touch_buffers(void)
 
 static void blas_prepare(void)
 {
-    openblas_set_num_threads(1);
+    taut_blas_single();
     touch_buffers();
 }
 

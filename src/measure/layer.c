@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "bound/arithmetic.h"
 #include "bound/norm.h"
 #include "bound/normlayer.h"
 #include "bound/rounding.h"
@@ -294,7 +295,8 @@ taut_status taut_layer_measure_at(taut_layer_measure *m, const taut_capture *c, 
     *m = (taut_layer_measure){
         .layer = layer, .map = map, .tokens = in.t, .heads = c->m->spec.heads, .upper = UP_NONE, .ball = UP_NONE
     };
-    taut_status s = direction ? first_example(&x, c->m->k, input) : taut_no_memory("a direction");
+    taut_status s = direction ? taut_arithmetic_test() : taut_no_memory("a direction");
+    if (!s) s = first_example(&x, c->m->k, input);
     if (!s) s = first_example(&z, c->m->k, read);
     if (!s) radii(m, z, in.t, in.d);
     if (!s) s = search(m, direction, c, x, in, &o->slope);

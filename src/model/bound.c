@@ -1,6 +1,6 @@
 /* The proved constant of a whole model, from token embeddings or pixels to logits. */
+#include "bound/arithmetic.h"
 #include "bound/norm.h"
-#include "bound/scalar.h"
 #include "model/model.h"
 
 taut_up taut_model_reach(const taut_model *m)
@@ -49,15 +49,17 @@ bool taut_model_finite(const taut_model *m)
     return true;
 }
 
-taut_bound taut_model_bound(const taut_model *m, taut_norm norm)
+taut_status taut_model_bound(taut_bound *b, const taut_model *m, taut_norm norm)
 {
     TAUT_CHECK(m->k->elem == sizeof(double), "bounds are proved on a ref model");
+    const taut_status s = taut_arithmetic_test();
+    if (s) return s;
     taut_region in = taut_model_region(m, norm, UP_ZERO);
     in.ledger = ledger_create(); /* nobody reads it, but with it this is the number that a certificate states */
-    taut_bound b = taut_bound_of(m->root, in);
-    b.out.ledger = NULL;
-    if (!in.ledger || !arithmetic_is_ieee() || !taut_model_finite(m))
-        b.lip = UP_NONE; /* also where the weight drops out of every formula */
+    if (!in.ledger) return taut_no_memory("the proof");
+    *b = taut_bound_of(m->root, in);
+    b->out.ledger = NULL;
+    if (!taut_model_finite(m)) b->lip = UP_NONE; /* also where the weight drops out of every formula */
     ledger_free(in.ledger);
-    return b;
+    return TAUT_OK;
 }

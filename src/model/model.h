@@ -40,10 +40,11 @@ const taut_weight *taut_model_find(const taut_model *, const char *path); /* or 
 
 /* bound.c, on a ref model: the longest token of any input (an embedding; an image with pixels in [0, 1]), so that every
  * input lies in a ball of this size; the region of all inputs moved by up to `room`; and a proved Lipschitz constant of
- * the root on the region of room 0, for inputs of m->in.t tokens without padding. */
+ * the root on the region of room 0, for inputs of m->in.t tokens without padding.  TAUT_DEVICE: this program's arithmetic
+ * is not to be trusted (bound/arithmetic.h). */
 taut_up taut_model_reach(const taut_model *);
 taut_region taut_model_region(const taut_model *, taut_norm, taut_up room);
-taut_bound taut_model_bound(const taut_model *, taut_norm);
+taut_status taut_model_bound(taut_bound *, const taut_model *, taut_norm) TAUT_MUST_USE;
 /* A constant in RMS units: |y|_RMS = |y| / sqrt(n) for the n numbers of a token, or of all tokens where the norm is flat. */
 taut_up up_model_rms(const taut_model *, taut_norm, taut_up lip);
 /* What a constant is about that is proved for inputs moved by up to room, no token longer than reach, no row than rows. */

@@ -6,13 +6,14 @@
  * sqrt(H) stays because heads may look at different tokens.  The constant wants x where it is taken, so both
  * recursions run together.  Every number rounds up; keep, mix, scale, out and factor are the floats that the model
  * is built with. */
-#include "base/float32.h"
 #include "train/plan.h"
+#include "base/float32.h"
 
 #include <math.h>
 #include <stdio.h>
 
 #include "base/number.h"
+#include "bound/arithmetic.h"
 #include "module/curves.h"
 #include "module/leaf.h"
 
@@ -81,6 +82,8 @@ double printed_cap(taut_printed f, const taut_budget *b, double target) { return
 
 taut_status taut_budget_solve(double *cap, const taut_budget *b, double target)
 {
+    const taut_status s = taut_arithmetic_test();
+    if (s) return s;
     const double goal = target * (1 - 1e-6), exact = largest_cap(lip_of, b, goal), floor_ = lip_of(b, 0);
     if (!(exact > 0))
         return taut_fail(

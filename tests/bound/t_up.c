@@ -113,10 +113,6 @@ int main(void)
         check_case(any_double(case_no % 2 ? 400 : 1060), any_double(case_no % 2 ? 400 : 1060));
     for (case_no = 0; case_no < effort(5000); case_no++) check_exp();
     check_corners();
-    CHECK(arithmetic_is_ieee(), "this machine's arithmetic");
-    fesetround(FE_UPWARD);
-    CHECK(!arithmetic_is_ieee(), "another rounding mode is noticed");
-    fesetround(FE_TONEAREST);
     CHECK(up_exp(NAN).v == INFINITY && lo_exp(NAN).v == 0, "exp of NaN");
     CHECK(up_exp(-INFINITY).v >= 0 && lo_exp(-INFINITY).v == 0 && up_exp(1e300).v == INFINITY, "exp at the ends");
     CHECK(up_exp(0).v >= 1 && lo_exp(0).v <= 1 && lo_exp(0).v >= 1 - 0x1p-50, "exp(0) is 1");

@@ -9,6 +9,7 @@
 
 #include "build.h"
 #include "laws.h"
+#include "proved.h"
 #include "recipe.h"
 #include "taut.h"
 #include "temp.h"
@@ -281,7 +282,7 @@ static void climb(taut_model *m, law *l, taut_norm n, int steps)
 {
     double *w = doubles(m->slab), *x = doubles(l->nx), best = 0, step = 0.5;
     for (int i = 0; i < steps; i++) {
-        const taut_bound b = taut_model_bound(m, n);
+        const taut_bound b = proved_bound(m, n);
         const double radius = taut_model_reach(m).v;
         if (i == 0) start(l, m, radius);
         into_ball(l->x, l->in, radius);
@@ -316,7 +317,7 @@ static void through_a_file(taut_model *m)
     must(taut_model_save(m, path));
     must(taut_certify(&c, path, n, room));
     CHECK_LE(taut_model_reach(m).v + room, c.reach.v, "the region covers every embedding and the room");
-    CHECK_LE(taut_model_bound(m, n).lip.v, c.lip.v, "a larger region, a larger constant");
+    CHECK_LE(proved_bound(m, n).lip.v, c.lip.v, "a larger region, a larger constant");
     law_open(&l, c.model->root, (taut_shape){ 1, c.tokens, m->spec.width });
     const taut_region in = { .norm = n, .tokens = c.tokens, .size = c.reach };
     attack(c.model, &l, n, (taut_bound){ c.lip, taut_bound_of(c.model->root, in).out }, c.reach.v, 6);
@@ -339,7 +340,7 @@ static void network(void)
     const double radius = taut_model_reach(m).v;
     const int before = fails;
     for (int n = 0; n < 2; n++) {
-        const taut_bound b = taut_model_bound(m, (taut_norm)n);
+        const taut_bound b = proved_bound(m, (taut_norm)n);
         bounded += isfinite(b.lip.v) && isfinite(b.out.size.v);
         for (int k = 0; k < 3; k++) attack(m, &l, (taut_norm)n, b, radius, 6);
     }

@@ -9,6 +9,7 @@
 #include "bound/curve.h"
 #include "build.h"
 #include "laws.h"
+#include "proved.h"
 #include "report/waterfall.h"
 #include "taut.h"
 #include "temp.h"
@@ -241,7 +242,7 @@ static void whole(const char *text, taut_norm n)
     CHECK_LE(c.lip.v, product * (1 + 1e-7), "the waterfall");
     CHECK_LE(c.body.v * number(cJSON_GetArrayItem(cJSON_GetObjectItem(proof, "of"), 1), "lip"), c.lip.v * (1 + 1e-12),
              "body");
-    CHECK_LE(taut_model_bound(m, n).lip.v, c.lip.v, "a proof is never below the bound");
+    CHECK_LE(proved_bound(m, n).lip.v, c.lip.v, "a proof is never below the bound");
     must(taut_certify(&again, temp_path("model.safetensors"), n, room));
     second = cJSON_Print(again.json);
     CHECK(strcmp(print, second) == 0, "twice the same");

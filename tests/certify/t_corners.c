@@ -2,10 +2,11 @@
  * eps = 0; a region of radius 0 and of any size; files that are none; and memory that runs out anywhere.  A correct
  * answer or one line, never a wrong bound. */
 #include "base/alloc.h"
-#include "build.h"
 #include "base/float32.h"
+#include "build.h"
 #include "certify/certify.h"
 #include "laws.h"
+#include "proved.h"
 #include "report/waterfall.h"
 #include "taut.h"
 #include "temp.h"
@@ -202,7 +203,7 @@ static void lengths(void)
                  context);
         rng_state = 77;
         taut_model *m = model_of(text, 0.7);
-        const double t = taut_model_bound(m, TAUT_NORM_TOKENS).lip.v, f = taut_model_bound(m, TAUT_NORM_FLAT).lip.v;
+        const double t = proved_bound(m, TAUT_NORM_TOKENS).lip.v, f = proved_bound(m, TAUT_NORM_FLAT).lip.v;
         if (context > 1) CHECK(t == tokens, "norm tokens: any length");
         CHECK_LE(flat, f, "norm flat");
         tokens = t, flat = f;

@@ -4,6 +4,7 @@
 #include "laws.h"
 #include "model/model.h"
 #include "model/tree.h"
+#include "proved.h"
 
 static const char *const recipes[] = {
     "attention = cosine\nnorm = centernorm\nnorm_place = post\nresidual = channel\ndroppath = 0.5\ncosine_eps = 0.1\n",
@@ -86,7 +87,7 @@ static void check_model(const char *lines, bool encoder)
     must(taut_model_init(m, 3));
     for (int i = 0; i < m->weights; i++)
         for (int j = 0; j < i; j++) CHECK(strcmp(m->weight[i].path, m->weight[j].path) != 0, m->weight[i].path);
-    for (int n = 0; n < 2; n++) CHECK(isfinite(taut_model_bound(m, (taut_norm)n).lip.v) == !spec.clustered, lines);
+    for (int n = 0; n < 2; n++) CHECK(isfinite(proved_bound(m, (taut_norm)n).lip.v) == !spec.clustered, lines);
     taut_config *cfg = NULL;
     must(taut_config_parse(&cfg, printed, "printed"));
     must(taut_model_spec_read(&spec, cfg));

@@ -3,6 +3,7 @@
 #include "base/config.h"
 #include "harness.h"
 #include "model/pass.h"
+#include "proved.h"
 #include "temp.h"
 
 static const char recipe[] =
@@ -125,7 +126,7 @@ static void constants(void)
     for (int k = 0; k < 7; k++) {
         taut_model *m = model_of(text[k], "ref", false);
         taut_pass *p = NULL;
-        const double lip = taut_model_bound(m, TAUT_NORM_FLAT).lip.v;
+        const double lip = proved_bound(m, TAUT_NORM_FLAT).lip.v;
         const int64_t d = m->in.d;
         double *x = doubles(2 * d), z[CLASSES];
         CHECK(isfinite(lip) && !taut_pass_create(&p, m, 1, 1, false), "a constant");
@@ -195,7 +196,7 @@ static void stored(void)
     CHECK(!taut_model_save(m, path) && !taut_model_open(&back, path, taut_kernels_find("ref"), false),
           taut_last_error());
     CHECK(back->in.d == PIXELS && back->classes == CLASSES && back->spec.image.mean[1] == 0.25, "its preprocessing");
-    CHECK(isfinite(taut_model_bound(back, TAUT_NORM_FLAT).lip.v), "a constant from pixels to logits");
+    CHECK(isfinite(proved_bound(back, TAUT_NORM_FLAT).lip.v), "a constant from pixels to logits");
     CHECK_NEAR(taut_model_reach(back).v, sqrt(PIXELS), 1e-9, "the longest image is white");
     taut_model_free(m);
     taut_model_free(back);

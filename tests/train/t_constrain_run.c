@@ -3,9 +3,11 @@
  * left alone.  The learning rate is absurd on purpose, so that every checkpoint has to be enforced.  Once with caps on
  * the matrices, once with the head filling the target. */
 #include <fcntl.h>
+#include <omp.h>
 #include <sys/wait.h>
 
 #include "harness.h"
+#include "proved.h"
 #include "temp.h"
 #include "train/constrain/enforce.h"
 #include "train/train.h"
@@ -47,6 +49,7 @@ static void progress(const taut_progress *p, void *arg)
 static int train(const char *run, bool resume, int die, int after)
 {
     int status = 0;
+    omp_pause_resource_all(omp_pause_soft); /* a proof before has started threads, which no child has */
     const pid_t child = fork();
     if (child == 0) {
         taut_config *cfg = NULL;
@@ -76,7 +79,7 @@ static double constant(const char *run)
     const taut_constrain_spec s = { .target = target };
     snprintf(path, sizeof path, "%s/model.safetensors", run);
     if (taut_model_open(&m, path, taut_kernels_find("ref"), false)) return INFINITY;
-    const double c = up_model_constant(m, &s).v;
+    const double c = proved_constant(m, &s);
     taut_model_free(m);
     return c;
 }

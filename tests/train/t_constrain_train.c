@@ -3,6 +3,7 @@
  * its target. */
 #include "base/alloc.h"
 #include "bound/norm.h"
+#include "proved.h"
 #include "small.h"
 #include "temp.h"
 #include "train/constrain/hold.h"
@@ -175,7 +176,7 @@ static double constant_of_file(const char *path, const taut_constrain_spec *s)
 {
     taut_model *m = NULL;
     must(taut_model_open(&m, path, taut_kernels_find("ref"), false));
-    const double c = up_model_constant(m, s).v;
+    const double c = proved_constant(m, s);
     taut_model_free(m);
     return c;
 }

@@ -2,6 +2,7 @@
  * whether it has to come down or go up; Muon takes the heads of W_V one by one, the head of the model relative to its own
  * norm; vectors have a learning rate of their own; the bits do not depend on the number of threads; what cannot be
  * filled is refused. */
+#include "proved.h"
 #include "small.h"
 #include "temp.h"
 #include "train/train.h"
@@ -16,7 +17,7 @@ static double proved(const char *path)
 {
     taut_model *m = NULL;
     must(taut_model_open(&m, path, taut_kernels_find("ref"), false));
-    const double c = up_model_constant(m, &(taut_constrain_spec){ .target = 1 }).v;
+    const double c = proved_constant(m, &(taut_constrain_spec){ .target = 1 });
     taut_model_free(m);
     return c;
 }

@@ -2,6 +2,7 @@
  * known network shows its known numbers. */
 #include "train/glance.h"
 
+#include "proved.h"
 #include "small.h"
 
 static const char text[] =
@@ -18,7 +19,7 @@ static void below_the_bound(void)
         t.recipe.constrain.l2 = case_no & 2;
         must(taut_glance_at(&g, t.pass, &t.batch, TAUT_VALID, &t.recipe.constrain));
         CHECK(g.slope > 0, "examples differ");
-        CHECK_LE(g.slope, up_model_constant(t.model, &t.recipe.constrain).v, "found <= proved");
+        CHECK_LE(g.slope, proved_constant(t.model, &t.recipe.constrain), "found <= proved");
         const taut_glance first = g;
         must(taut_glance_at(&g, t.pass, &t.batch, TAUT_VALID, &t.recipe.constrain));
         CHECK(g.slope == first.slope && g.activation == first.activation, "the same every time");

@@ -3,6 +3,7 @@
 #include "base/float32.h"
 #include "train/plan.h"
 
+#include "proved.h"
 #include "small.h"
 #include "train/constrain/rescale.h"
 
@@ -142,7 +143,7 @@ static void network(void)
         if (p->role == TAUT_TABLE) set_rows(m, p, b.rope ? b.size : p == &m->embed ? embed : position);
         if (p->role == TAUT_MATRIX) set_matrix(m, p, taut_cap_of(&caps, m->weight[i].path), random);
     }
-    const double proved = up_model_constant(m, &caps).v;
+    const double proved = proved_constant(m, &caps);
     CHECK_LE(proved, target, "proved from the weights, under the plan");
     attained = fmax(attained, proved / up_budget(&b, cap).lip.v);
     trainer_end(&t, cfg);

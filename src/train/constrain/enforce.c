@@ -10,8 +10,8 @@
  *
  * Proofs run on one thread here.  With more, OpenBLAS sums in another order, the constant changes in its last
  * digits, and so would the factor: the weights of a run would depend on the number of threads. */
-#include "base/float32.h"
 #include "train/constrain/enforce.h"
+#include "base/float32.h"
 
 #include <math.h>
 #include <omp.h>
@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "bound/arithmetic.h"
 #include "train/constrain/potential.h"
 #include "train/constrain/rescale.h"
 
@@ -27,7 +28,8 @@ taut_status taut_enforcer_create(taut_enforcer **out, const taut_model *m, const
     taut_enforcer *e = taut_calloc(1, sizeof *e);
     if (!e) return taut_no_memory("the proof");
     *e = (taut_enforcer){ .spec = spec, .proved = UP_NONE };
-    taut_status s = taut_model_create(&e->twin, &m->spec, m->embed.rows, m->recipe, m->vocab, taut_kernels_find("ref"));
+    taut_status s = taut_arithmetic_test(); /* better now than after hours */
+    if (!s) s = taut_model_create(&e->twin, &m->spec, m->embed.rows, m->recipe, m->vocab, taut_kernels_find("ref"));
     if (!s) s = taut_model_bind(e->twin, false);
     if (!s) e->kept = taut_malloc((size_t)(m->slab + 1) * sizeof *e->kept);
     const int64_t raise = taut_scale_work(m);
@@ -49,14 +51,21 @@ void taut_enforcer_free(taut_enforcer *e)
     free(e);
 }
 
-taut_up up_model_constant(const taut_model *m, const taut_constrain_spec *s)
+taut_status up_model_constant(taut_up *out, const taut_model *m, const taut_constrain_spec *s)
 {
     const taut_norm norm = s->flat ? TAUT_NORM_FLAT : TAUT_NORM_TOKENS;
-    const taut_up lip = taut_model_bound(m, norm).lip;
-    return s->l2 ? lip : up_model_rms(m, norm, lip);
+    taut_bound b;
+    const taut_status status = taut_model_bound(&b, m, norm);
+    if (!status) *out = s->l2 ? b.lip : up_model_rms(m, norm, b.lip);
+    return status;
 }
 
-static taut_up prove(taut_enforcer *e) { return e->proved = up_model_constant(e->twin, e->spec); }
+/* A proof that failed proves nothing, and the others behind it are not to hide that. */
+static void prove(taut_enforcer *e)
+{
+    if (!e->failed) e->failed = up_model_constant(&e->proved, e->twin, e->spec);
+    if (e->failed) e->proved = UP_NONE;
+}
 
 static double goal(const taut_enforcer *e) { return e->spec->target * (1 - 1e-6); }
 static bool met(const taut_enforcer *e) { return e->proved.v <= goal(e); }
@@ -77,14 +86,15 @@ static bool is_any(const taut_model *m, const taut_weight *w)
     return (w->param->role == TAUT_MATRIX && !w->param->orthogonal) || (m->spec.tied && w->param == &m->embed);
 }
 
-static taut_up try_factor(taut_enforcer *e, choice chosen, double c)
+static void try_factor(taut_enforcer *e, choice chosen, double c)
 {
     for (int i = 0; i < e->twin->weights; i++) {
         const taut_weight *w = &e->twin->weight[i];
         if (!chosen(e->twin, w)) continue;
-        for (int64_t j = w->offset, end = j + taut_weight_len(w); j < end; j++) slab(e)[j] = taut_float32(c * e->kept[j]);
+        for (int64_t j = w->offset, end = j + taut_weight_len(w); j < end; j++)
+            slab(e)[j] = taut_float32(c * e->kept[j]);
     }
-    return prove(e);
+    prove(e);
 }
 
 /* The layer wants s >= ||W||^2; s is raised 2^-20 above, so that it stays above when it becomes a float. */
@@ -190,8 +200,10 @@ static void prove_kept(taut_enforcer *e)
  * a constant factor. */
 taut_status taut_enforcer_fill(taut_enforcer *e, const taut_model *m)
 {
+    e->failed = TAUT_OK;
     if (!read_weights(e, m)) return taut_fail(TAUT_NOT_FINITE, "a weight is not finite");
     prove_kept(e);
+    if (e->failed) return e->failed;
     const taut_weight *head = taut_model_find(m, "head.weight");
     const double c = goal(e) * (1 - 0x1p-22) / e->proved.v; /* below the goal also after the rounding to floats */
     if (isfinite(c) && c > 0) m->k->axpby(head->param->value, c, head->param->value, 0, taut_weight_len(head));
@@ -214,6 +226,7 @@ taut_status taut_enforcer_run(taut_enforcer *e, const taut_model *m, bool *shrun
     const size_t size = (size_t)m->slab * sizeof *e->kept;
     const int threads = omp_get_max_threads();
     *shrunk = false;
+    e->failed = TAUT_OK;
     if (!read_weights(e, m)) return taut_fail(TAUT_NOT_FINITE, "a weight is not finite");
     if (met(e) && memcmp(slab(e), e->kept, size) == 0) return TAUT_OK;
     prove_kept(e);
@@ -221,6 +234,7 @@ taut_status taut_enforcer_run(taut_enforcer *e, const taut_model *m, bool *shrun
     omp_set_num_threads(1);
     if (*shrunk && !shrink(e)) e->proved = UP_NONE;
     omp_set_num_threads(threads);
+    if (e->failed) return e->failed;
     if (met(e)) return TAUT_OK;
     return taut_fail(TAUT_BAD_CONFIG,
                      "constrain.target_lipschitz = %g cannot be met: this model has no finite Lipschitz constant, "

@@ -6,10 +6,11 @@
 
 typedef struct {
     const taut_constrain_spec *spec;
-    taut_model *twin; /* on ref; its weights are floats held as doubles */
-    double *kept;     /* a slab: what the twin's weights are scaled down from */
-    double *raise;    /* work of taut_scale_raise; NULL: no layer needs it */
-    taut_up proved;   /* the twin's Lipschitz constant in the recipe's norm and units; +inf: not known */
+    taut_model *twin;   /* on ref; its weights are floats held as doubles */
+    double *kept;       /* a slab: what the twin's weights are scaled down from */
+    double *raise;      /* work of taut_scale_raise; NULL: no layer needs it */
+    taut_up proved;     /* the twin's Lipschitz constant in the recipe's norm and units; +inf: not known */
+    taut_status failed; /* of the last proof */
 } taut_enforcer;
 
 taut_status taut_enforcer_create(taut_enforcer **out, const taut_model *, const taut_constrain_spec *) TAUT_MUST_USE;
@@ -26,5 +27,5 @@ taut_status taut_enforcer_fill(taut_enforcer *, const taut_model *) TAUT_MUST_US
 double est_enforcer_head(const taut_enforcer *, const taut_model *);
 
 /* A proved Lipschitz constant of a ref model, embeddings to logits, in the recipe's norm and units. */
-taut_up up_model_constant(const taut_model *, const taut_constrain_spec *);
+taut_status up_model_constant(taut_up *, const taut_model *, const taut_constrain_spec *) TAUT_MUST_USE;
 #endif
