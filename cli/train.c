@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bound/print.h"
 #include "cli.h"
+#include "train/state.h"
 
 static volatile int stop;
 
@@ -48,15 +50,21 @@ static int print_summary(const cli_args *a, const taut_train_summary *r, const c
         cJSON_AddStringToObject(o, "run", run);
         return cli_json(o);
     }
+    char bound[32], target[32];
     printf("%s after %lld steps, %lld tokens, %.1f s (%.0f tokens/s)\n", r->stopped ? "stopped" : "done",
            (long long)r->steps, (long long)r->tokens, r->seconds, r->tokens_per_s);
-    printf("  training loss    %.4f   (mean of the last 32 steps)\n", r->train_loss);
+    printf("  training loss    %.4f   (mean of the last %lld steps)\n", r->train_loss,
+           (long long)(r->steps < TAUT_RECENT ? r->steps : TAUT_RECENT));
     if (!isnan(r->val_mae))
         printf("  validation MSE   %.4f   MAE %.4f\n  test MSE         %.4f   MAE %.4f\n", r->val_loss, r->val_mae,
                r->test_loss, r->test_mae);
     else
         printf("  validation loss  %.4f   accuracy %.2f %%   (whole split)\n", r->val_loss, 100 * r->val_acc);
     if (r->best_step) printf("  best at step     %lld\n", (long long)r->best_step);
+    taut_number_print(target, r->target);
+    if (r->target > 0)
+        printf("  proved constant  %s   (norm %s, %s; target %s)\n    %s\n", up_text(bound, r->bound),
+               r->flat ? "flat" : "tokens", r->l2 ? "l2" : "RMS units", target, r->about);
     printf("  %lld weights in %s/model.safetensors\n", (long long)r->weights, run);
     if (r->stopped) printf("  go on with --resume\n");
     return EXIT_DONE;

@@ -65,7 +65,7 @@ double taut_report_lowered(double v)
     return isnan(v) ? v : strtod(taut_number_down(word, v), NULL);
 }
 
-enum { FACTS = 40, FACT_LEN = 128 };
+enum { FACTS = 40, FACT_LEN = TAUT_ABOUT_ROOM };
 
 /* The plain members of an object, as name and value. */
 static void facts_of(taut_page *p, const cJSON *o)
@@ -80,7 +80,9 @@ static void facts_of(taut_page *p, const cJSON *o)
         if (count == FACTS) break;
         pair[count][0] = v->string;
         pair[count][1] = word[count];
-        if (cJSON_IsNumber(v))
+        if (cJSON_IsNumber(v) && strcmp(v->string, "bound") == 0)
+            taut_number_up(word[count], v->valuedouble);
+        else if (cJSON_IsNumber(v))
             snprintf(word[count], FACT_LEN, "%.8g", v->valuedouble);
         else if (cJSON_IsString(v))
             snprintf(word[count], FACT_LEN, "%s", v->valuestring);

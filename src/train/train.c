@@ -221,11 +221,32 @@ cJSON *taut_train_summary_json(const taut_train_summary *s)
     cJSON_AddNumberToObject(o, "tokens_per_s", s->tokens_per_s);
     cJSON_AddNumberToObject(o, "seconds", s->seconds);
     if (s->best_step) cJSON_AddNumberToObject(o, "best_step", (double)s->best_step);
+    if (s->target > 0) {
+        cJSON_AddNumberToObject(o, "target", s->target);
+        cJSON_AddItemToObject(o, "bound", up_json(s->bound));
+        cJSON_AddStringToObject(o, "norm", s->flat ? "flat" : "tokens");
+        cJSON_AddStringToObject(o, "units", s->l2 ? "l2" : "rms");
+        cJSON_AddNumberToObject(o, "room", 0);
+        cJSON_AddStringToObject(o, "about", s->about);
+    }
     cJSON_AddBoolToObject(o, "stopped", s->stopped);
     cJSON_AddNumberToObject(o, "threads", taut_threads());
     cJSON_AddStringToObject(o, "blas", taut_blas_version());
     cJSON_AddStringToObject(o, "compiler", taut_compiler_version());
     return o;
+}
+
+/* What is proved of the file, and of which inputs: a target is about inputs that are not moved. */
+static void tell_bound(taut_train_summary *out, const run *r)
+{
+    const taut_constrain_spec *c = &r->trainer.recipe.constrain;
+    if (!r->trainer.enforcer) return;
+    const taut_model *m = r->trainer.enforcer->twin;
+    const taut_norm norm = c->flat ? TAUT_NORM_FLAT : TAUT_NORM_TOKENS;
+    const taut_about about = taut_model_about(m, UP_ZERO, taut_model_region(m, norm, UP_ZERO).size, UP_NONE,
+                                              taut_model_bound(m, norm).out.defect);
+    taut_about_text(out->about, &about);
+    out->target = c->target, out->bound = r->proved, out->flat = c->flat, out->l2 = c->l2;
 }
 
 static taut_status finish(run *r, taut_train_summary *out)
@@ -253,6 +274,7 @@ static taut_status finish(run *r, taut_train_summary *out)
                                  .seconds = seconds,
                                  .best_step = t->optimiser->best ? c->best_step : 0,
                                  .stopped = c->step < t->recipe.train.steps && !taut_best_over(t) };
+    tell_bound(out, r);
     cJSON *o = taut_train_summary_json(out);
     char *text = taut_json_text(o, true);
     cJSON_Delete(o);

@@ -27,6 +27,10 @@ typedef struct {
     double val_mae, test_loss, test_mae; /* of a forecaster, whose losses are mean squared errors; NaN for all others */
     int64_t best_step;                   /* of a run with patience: what model.safetensors is of; 0: the last */
     bool stopped;                        /* before the last step */
+    double target;                       /* constrain.target_lipschitz; 0: none, and nothing below is there */
+    taut_up bound;                       /* what is proved of model.safetensors, in the recipe's norm and units */
+    bool flat, l2;                       /* these */
+    char about[TAUT_ABOUT_ROOM];         /* the inputs it holds for: as they are, not moved */
 } taut_train_summary;
 
 /* As in summary.json; NULL or incomplete when memory is out. */

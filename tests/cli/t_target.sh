@@ -13,7 +13,18 @@ same() { # RUN WHAT: summary.json says what eval finds of model.safetensors
 
 # shellcheck disable=SC2086 # words, here and below
 check "without patience" "$TAUT" train $bounded --out "$tmp/plain"
+cp "$tmp/check.log" "$tmp/told"
 same "$tmp/plain" "without patience"
+# the region beside the target, printed and in the summary
+check "printed" grep -q "proved constant  [0-9.]*   (norm tokens, RMS units; target 0.05)" "$tmp/told"
+check "with its region" grep -q "for 16 tokens, each an embedding of the model, or anything within [0-9.e-]* of the origin" \
+    "$tmp/told"
+check "not moved" [ "$(json_get "$tmp/plain/summary.json" room)" = 0 ]
+"$TAUT" certify "$tmp/plain" --json >"$tmp/proof.json"
+check "the bound is of the file" near "$(json_get "$tmp/plain/summary.json" bound)" "$(json_get "$tmp/proof.json" lip_rms)" 1e-9
+check "under the target" less "$(json_get "$tmp/plain/summary.json" bound)" 0.05
+"$TAUT" certify "$tmp/plain" --radius 1 >"$tmp/moved"
+check "certify says that inputs are moved" grep -q "an embedding of the model moved by at most 1, or" "$tmp/moved"
 for patience in 1 3; do
     run=$tmp/patient$patience
     # shellcheck disable=SC2086
