@@ -76,7 +76,7 @@ static taut_status try_examples(taut_certificate *c, const taut_source *data, in
             out->why = log.why ? log.why : "a number that is not finite";
         if (local) out->local[i] = taut_local_certify(c, pass, &out->example[i], in.logits);
         if (isfinite(out->example[i].margin)) /* nobody can check what NaN or infinity predicts */
-            cJSON_AddItemToArray(list, taut_example_json(&out->example[i], x, k->tokens ? k->t : k->t * k->d, index));
+            cJSON_AddItemToArray(list, taut_example_json(&out->example[i], x, k->tokens ? k->t : k->t * k->d));
         if (i > 0 && i < 24) out->pair = fmax(out->pair, taut_pair_ratio(c, pass, old, x));
         cli_bar((double)(i + 1) / (double)wanted, "certifying examples");
     }

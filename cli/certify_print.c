@@ -163,6 +163,18 @@ void certify_print(const taut_certificate *c, const certify_sample *s, const dou
                taut_number_down(room, radii[i]), 100 * certified_accuracy(s, radii[i]), (long long)s->count);
 }
 
+/* What the data say of each example that the certificate has: those with a finite margin. */
+static void add_targets(cJSON *o, const certify_sample *s)
+{
+    cJSON *one;
+    int64_t i = 0;
+    cJSON_ArrayForEach(one, cJSON_GetObjectItem(o, "examples"))
+    {
+        while (!isfinite(s->example[i].margin)) i++;
+        cJSON_AddNumberToObject(one, "target", s->example[i++].target);
+    }
+}
+
 int certify_print_json(const taut_certificate *c, const certify_sample *s, const double *radii, int count)
 {
     cJSON *o = cJSON_Duplicate(c->json, true);
@@ -175,6 +187,7 @@ int certify_print_json(const taut_certificate *c, const certify_sample *s, const
         cJSON_AddNumberToObject(row, "accuracy", certified_accuracy(s, radii[i]));
         cJSON_AddItemToArray(list, row);
     }
+    add_targets(o, s);
     taut_unit unit[TAUT_UNITS];
     cJSON *units = cJSON_AddArrayToObject(o, "units");
     taut_units(unit, c);

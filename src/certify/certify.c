@@ -6,19 +6,28 @@
 #include "base/sha256.h"
 #include "bound/arithmetic.h"
 
+/* Which inputs the constant is about: images p + e, p in the box and |e|_2 <= room; else tokens no longer than reach. */
+static cJSON *region(const taut_certificate *c)
+{
+    cJSON *o = cJSON_CreateObject();
+    if (taut_model_sees(c->model)) cJSON_AddItemToObject(o, "box", cJSON_CreateIntArray((const int[]){ 0, 1 }, 2));
+    if (c->model->spec.ahead) cJSON_AddItemToObject(o, "rows", up_json(c->rows));
+    cJSON_AddItemToObject(o, "room", up_json(c->room));
+    if (!taut_model_sees(c->model)) cJSON_AddItemToObject(o, "reach", up_json(c->reach));
+    return o;
+}
+
 static cJSON *describe(const taut_certificate *c, cJSON *proof)
 {
     cJSON *o = cJSON_CreateObject(), *model = cJSON_AddObjectToObject(o, "model");
     cJSON_AddStringToObject(o, "format", "taut-certificate");
-    cJSON_AddNumberToObject(o, "version", 2);
+    cJSON_AddNumberToObject(o, "version", 3);
     cJSON_AddStringToObject(o, "tool", "taut " TAUT_VERSION);
     cJSON_AddNumberToObject(model, "bytes", (double)c->bytes);
     cJSON_AddStringToObject(model, "sha256", c->sha);
     cJSON_AddStringToObject(o, "norm", c->norm == TAUT_NORM_FLAT ? "flat" : "tokens");
     cJSON_AddNumberToObject(o, "tokens", (double)c->tokens);
-    cJSON_AddItemToObject(o, "room", up_json(c->room));
-    if (c->model->spec.ahead) cJSON_AddItemToObject(o, "rows", up_json(c->rows));
-    cJSON_AddItemToObject(o, "reach", up_json(c->reach));
+    cJSON_AddItemToObject(o, "region", region(c));
     cJSON_AddItemToObject(o, "lip", up_json(c->lip));
     if (c->defect.v > 0 && isfinite(c->lip.v)) cJSON_AddItemToObject(o, "defect", up_json(c->defect));
     cJSON_AddItemToObject(o, "proof", proof);

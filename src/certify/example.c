@@ -2,8 +2,8 @@
  * features.  A computed difference is within 2 round of the real one.  So the prediction stands while r <=
  * min_j (f_p - f_j - 2 round) / (|scale| |w_p - w_j| B),   and r <= room, where the proof holds; strictly
  * inside, so that no tie is reached.  A tie, a NaN or an infinity anywhere leaves radius 0: unknown. */
-#include "base/float32.h"
 #include "certify/example.h"
+#include "base/float32.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -66,13 +66,11 @@ taut_example taut_example_certify(const taut_certificate *c, taut_pass *pass, ta
     return e;
 }
 
-cJSON *taut_example_json(const taut_example *e, taut_input x, int64_t count, int64_t index)
+cJSON *taut_example_json(const taut_example *e, taut_input x, int64_t count)
 {
     cJSON *o = cJSON_CreateObject();
-    if (!x.ids) cJSON_AddNumberToObject(o, "image", (double)index);
     cJSON *list = cJSON_AddArrayToObject(o, x.ids ? "ids" : "pixels");
     for (int64_t i = 0; i < count; i++) cJSON_AddItemToArray(list, cJSON_CreateNumber(x.ids ? x.ids[i] : x.reals[i]));
-    cJSON_AddNumberToObject(o, "target", e->target);
     cJSON_AddNumberToObject(o, "predicted", e->predicted);
     cJSON_AddNumberToObject(o, "margin", e->margin);
     cJSON_AddNumberToObject(o, "radius", e->radius.v * (1 - 1e-9)); /* room for another order of rounding */

@@ -16,8 +16,8 @@ taut_example taut_example_certify(const taut_certificate *c, taut_pass *pass, ta
                                   double *logits);
 /* How far the prediction p of these logits is certain by c's body, round and room. */
 taut_lo taut_margin_radius(const taut_certificate *c, const double *logits, int64_t classes, int64_t p);
-/* With its input: `count` ids of a text, or pixels of the image that has this number. */
-cJSON *taut_example_json(const taut_example *, taut_input, int64_t count, int64_t index);
+/* With its input: `count` ids of a text, or pixels of an image.  The target is no part of it: no checker can know that. */
+cJSON *taut_example_json(const taut_example *, taut_input, int64_t count);
 
 /* Natural scales to hold a bound against: the largest ratio |f(x)-f(x')| / |x-x'| over pairs of the given
  * inputs. */

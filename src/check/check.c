@@ -141,25 +141,46 @@ void ck_not_run(ck *c, const ck_node *n, ck_mat *x)
     ck_fail(c, "%s: the checker runs no example through the rule %s", n->path, n->rule->name);
 }
 
+/* The inputs that the certificate is about, in the size that enters the root.  Images are p + e, p in the box [0, 1]^d and
+ * |e|_2 <= room, no matter how long: nothing else is proved of them.  Before version 3 the fields stood around the proof. */
+static double region(ck *c, ck_fields *f)
+{
+    taut_checked *out = c->out;
+    const bool old = c->version == 2;
+    ck_fields r = { c, "the certificate", "region", old ? c->cert : ck_take(f, "region"), 0 };
+    if (!cJSON_IsObject(r.json)) ck_fail(c, "the certificate states no region");
+    out->room = ck_stated(&r, "room");
+    if (out->series) out->rows = ck_stated(&r, "rows"); /* any choice: the claim is about such rows */
+    double reach = sqrt((double)c->width) + out->room;
+    if (c->unit && old)
+        ck_fail(c, "in version 2 an image's certificate claims a ball of inputs that is not proved: certify it again");
+    if (c->unit) {
+        const cJSON *box = ck_take(&r, "box");
+        if (!cJSON_IsArray(box) || cJSON_GetArraySize(box) != 2 || cJSON_GetNumberValue(box->child) != 0 ||
+            cJSON_GetNumberValue(box->child->next) != 1)
+            ck_fail(c, "the certificate's region: the box of an image must be [0, 1]");
+    } else
+        out->reach = reach = ck_claim(&r, "reach", out->room + (out->series ? out->rows : ck_longest(c->embed)));
+    if (old) f->taken += r.taken;
+    if (!old) ck_close(&r);
+    return reach;
+}
+
 /* The fields around the proof; the region, the proof and its lip; the examples. */
 static void confirm(ck *c)
 {
     taut_checked *out = c->out;
-    ck_fields f = { c, "the certificate", "version 2", c->cert, 0 };
+    ck_fields f = { c, "the certificate", "version 3", c->cert, 0 };
     const char *norm = ck_word(&f, "norm");
     const cJSON *proof = ck_take(&f, "proof"), *examples = ck_take(&f, "examples");
     const double tokens = ck_stated(&f, "tokens");
     ck_word(&f, "format"), ck_word(&f, "tool"), ck_take(&f, "model");
-    out->room = ck_stated(&f, "room");
     out->flat = strcmp(norm, "flat") == 0;
-    if (ck_stated(&f, "version") != 2) ck_fail(c, "the certificate's version is not 2");
+    c->version = ck_stated(&f, "version");
+    if (c->version != 2 && c->version != 3) ck_fail(c, "the certificate's version is neither 3 nor 2");
     if (!out->flat && strcmp(norm, "tokens") != 0) ck_fail(c, "the certificate's norm is neither tokens nor flat");
     if (tokens != (double)out->tokens) ck_fail(c, "the certificate must be for %lld tokens", (long long)out->tokens);
-    const double longest = c->unit       ? sqrt((double)c->width)
-                           : out->series ? ck_stated(&f, "rows") /* any choice: the claim is about such rows */
-                                         : ck_longest(c->embed);
-    out->reach = ck_claim(&f, "reach", out->room + longest);
-    ck_confirm(c, c->nodes, proof, out->reach);
+    ck_confirm(c, c->nodes, proof, region(c, &f));
     out->lip = ck_claim(&f, "lip", c->nodes->lip);
     out->defect = ck_claim(&f, "defect", isfinite(out->lip) ? c->nodes->defect : 0);
     if (*c->bad && isfinite(out->lip)) ck_fail(c, "%s is not finite: no finite lip is true", c->bad);

@@ -14,7 +14,9 @@ typedef struct {
     bool series;                                  /* inputs are rows of numbers, outputs forecasts */
     bool foreign;                                 /* not held, and not refuted: a rule that the checker does not know */
     char why[512];                                /* if it does not hold: one line that names the number or rule */
-    double lip, reach, room;                      /* as stated */
+    int64_t pixels;                               /* of an image: inputs are such numbers in [0, 1], moved; else 0 */
+    double rows;                                  /* of a series: no row is longer before it is moved, as stated */
+    double lip, reach, room;                      /* as stated; reach: no token is longer, of images it says nothing */
     double defect;                                /* of proximal layers: |f~(x) - f~(x')| <= lip |x - x'| + defect */
     int64_t tokens, numbers, examples, certified; /* numbers confirmed; examples, and those with a radius */
     int64_t

@@ -189,7 +189,8 @@ void ck_model_read(ck *c)
     for (const char *p = tree; *p; p++) objects += *p == '{';
     c->nodes = ck_room(c, objects, sizeof *c->nodes);
     c->out->series = !c->unit && !c->embed.v;
-    if (c->unit ? c->embed.v != NULL : c->embed.v && c->embed.cols != c->width)
+    c->out->pixels = c->unit ? c->tokens * c->width : 0;
+    if (c->unit ? c->embed.v != NULL || c->tokens != 1 : c->embed.v && c->embed.cols != c->width)
         ck_fail(c, "model file: its inputs do not fit its embedding");
     build(c, ck_take(&f, "root"), NULL, c->width);
     ck_close(&f);

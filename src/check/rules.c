@@ -199,8 +199,8 @@ static void run_potential(ck *c, const ck_node *n, ck_mat *x)
     *x = y;
 }
 
-/* (pixel - mean) / std for every channel, cut into patches: a diagonal map and a permutation.  Pixels are in [0, 1] before
- * they are moved by at most room, so a patch lies within the farthest corner of that cube and what the move adds. */
+/* (pixel - mean) / std for every channel, cut into patches: a diagonal map and a permutation.  An image of the region is
+ * p + e, p in [0, 1]^d and |e| <= room: a patch lies within the farthest corner of that cube and what e adds. */
 static ck_bound pixels(ck_fields *f, ck_node *n, double x)
 {
     const double each = n->k[2] * n->k[3];
@@ -209,9 +209,9 @@ static ck_bound pixels(ck_fields *f, ck_node *n, double x)
         const double s = n->w[0].v[i], b = n->w[1].v[i], far = fmax(fabs(b), fmax(fabs(s + b), fabs(-s - b)));
         most = fmax(most, fabs(s)), shifts += each * (b * b), corners += each * (far * far);
     }
-    const double norm = ck_claim(f, "norm", most), plain = norm * x + ck_claim(f, "shift", sqrt(shifts));
-    if (!f->c->unit || n != f->c->nodes + 2) return (ck_bound){ norm, plain };
-    return (ck_bound){ norm, fmin(plain, ck_claim(f, "corner", sqrt(corners)) + norm * f->c->out->room) };
+    const double norm = ck_claim(f, "norm", most);
+    if (!f->c->unit || n != f->c->nodes + 2) return (ck_bound){ norm, norm * x + ck_claim(f, "shift", sqrt(shifts)) };
+    return (ck_bound){ norm, ck_claim(f, "corner", sqrt(corners)) + norm * f->c->out->room };
 }
 
 static void run_concat(ck *c, const ck_node *n, ck_mat *x)

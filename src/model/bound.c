@@ -17,9 +17,7 @@ taut_region taut_model_region(const taut_model *m, taut_norm norm, taut_up room)
 {
     const taut_up size = up_mul(up_add(taut_model_reach(m), room),
                                 (taut_up){ 1 + 1e-9 }); /* as ledger.h says of numbers */
-    return (taut_region){
-        .norm = norm, .tokens = m->in.t, .size = size, .unit = m->embed.rows == 0 && !m->spec.ahead, .moved = room
-    };
+    return (taut_region){ .norm = norm, .tokens = m->in.t, .size = size, .unit = taut_model_sees(m), .moved = room };
 }
 
 taut_up up_model_rms(const taut_model *m, taut_norm norm, taut_up lip)
@@ -32,9 +30,9 @@ taut_up up_model_rms(const taut_model *m, taut_norm norm, taut_up lip)
 
 taut_about taut_model_about(const taut_model *m, taut_up room, taut_up reach, taut_up rows, taut_up defect)
 {
-    return (taut_about){ .reads = m->embed.rows   ? TAUT_ABOUT_TOKENS
-                                  : m->spec.ahead ? TAUT_ABOUT_ROWS
-                                                  : TAUT_ABOUT_PIXELS,
+    return (taut_about){ .reads = taut_model_sees(m) ? TAUT_ABOUT_PIXELS
+                                  : m->spec.ahead    ? TAUT_ABOUT_ROWS
+                                                     : TAUT_ABOUT_TOKENS,
                          .tokens = m->in.t,
                          .room = room.v,
                          .reach = reach.v,

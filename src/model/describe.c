@@ -13,7 +13,7 @@ char *taut_model_tree(const taut_model *m)
     cJSON_AddNumberToObject(o, "version", TAUT_TREE_VERSION);
     cJSON_AddNumberToObject(o, "tokens", (double)m->in.t);
     cJSON_AddNumberToObject(o, "width", (double)m->in.d);
-    cJSON_AddNumberToObject(o, "unit", m->embed.rows == 0 && !m->spec.ahead); /* inputs are numbers in [0, 1] */
+    cJSON_AddNumberToObject(o, "unit", taut_model_sees(m));
     if (root) cJSON_AddItemToObject(o, "root", root);
     char *text = root ? taut_json_text(o, false) : NULL;
     cJSON_Delete(o);

@@ -38,6 +38,9 @@ int64_t taut_model_size(const taut_model *);                            /* how m
 int64_t taut_weight_len(const taut_weight *);
 const taut_weight *taut_model_find(const taut_model *, const char *path); /* or NULL */
 
+/* Inputs are images: numbers in [0, 1]. */
+static inline bool taut_model_sees(const taut_model *m) { return m->embed.rows == 0 && !m->spec.ahead; }
+
 /* bound.c, on a ref model: the longest token of any input (an embedding; an image with pixels in [0, 1]), so that every
  * input lies in a ball of this size; the region of all inputs moved by up to `room`; and a proved Lipschitz constant of
  * the root on the region of room 0, for inputs of m->in.t tokens without padding.  TAUT_DEVICE: this program's arithmetic

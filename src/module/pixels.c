@@ -5,7 +5,8 @@
  * jvp    ty = scale tx, permuted;   vjp  gx = scale gy, permuted back
  * Bound  Lip = max |scale_c|: in flat a permutation is an isometry; in tokens no patch moves further than the image.
  *        |y_t| <= Lip |x| + |shift of a patch|.  If the pixels were in [0, 1] before they were moved by m (region.unit),
- *        also |y_t| <= sqrt(sum over the patch of max(|shift_c|, |scale_c + shift_c|)^2) + Lip m. */
+ *        |y_t| <= sqrt(sum over the patch of max(|shift_c|, |scale_c + shift_c|)^2) + Lip m, the smaller one where no more
+ *        is known of the image. */
 #include "base/float32.h"
 #include "bound/rounding.h"
 #include "module/leaf.h"
@@ -62,12 +63,12 @@ static taut_bound pixels_bound(const taut_module *m, taut_region in)
         corners = up_add(corners, up_mul(far, far));
     }
     lip = ledger_note(in.ledger, "norm", lip);
-    shifts = ledger_note(in.ledger, "shift", up_sqrt(up_mul(each, shifts)));
-    taut_up size = up_add(up_mul(lip, in.size), shifts);
+    shifts = up_sqrt(up_mul(each, shifts)), corners = up_sqrt(up_mul(each, corners));
     const taut_up round = up_round_sum(up_mul(lip, in.size), shifts);
+    taut_up size = up_add(up_mul(lip, in.size), in.unit ? shifts : ledger_note(in.ledger, "shift", shifts));
     if (in.unit) {
-        corners = ledger_note(in.ledger, "corner", up_sqrt(up_mul(each, corners)));
-        size = up_min(size, up_add(corners, up_mul(lip, in.moved)));
+        const taut_up box = up_add(ledger_note(in.ledger, "corner", corners), up_mul(lip, in.moved));
+        size = in.centre.x.data ? up_min(size, box) : box; /* around a dark image the ball may be the smaller one */
     }
     in.tokens = patches(p);
     return (taut_bound){ lip, region_after(in, size, round) };

@@ -76,25 +76,17 @@ void taut_report_certified(taut_page *p, const cJSON *c, const char *run)
     free(radius);
 }
 
-/* The first rule of a proof says what is read: pixels, or something else. */
-static bool begins_with(const cJSON *node, const char *rule)
-{
-    const cJSON *first = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(node, "of"), 0);
-    const char *own = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(node, "rule"));
-    return first && own && strcmp(own, "sequence") == 0 ? begins_with(first, rule) : own && strcmp(own, rule) == 0;
-}
-
 const char *taut_report_about(char text[TAUT_ABOUT_ROOM], const cJSON *cert)
 {
-    const cJSON *proof = cJSON_GetObjectItemCaseSensitive(cert, "proof");
+    const cJSON *region = cJSON_GetObjectItemCaseSensitive(cert, "region");
     const double defect = taut_report_number(cert, "defect");
-    const taut_about about = { .reads = cJSON_HasObjectItem(cert, "rows") ? TAUT_ABOUT_ROWS
-                                        : begins_with(proof, "pixels")    ? TAUT_ABOUT_PIXELS
-                                                                          : TAUT_ABOUT_TOKENS,
+    const taut_about about = { .reads = cJSON_HasObjectItem(region, "rows")  ? TAUT_ABOUT_ROWS
+                                        : cJSON_HasObjectItem(region, "box") ? TAUT_ABOUT_PIXELS
+                                                                             : TAUT_ABOUT_TOKENS,
                                .tokens = (int64_t)taut_report_number(cert, "tokens"),
-                               .room = taut_report_number(cert, "room"),
-                               .reach = taut_report_number(cert, "reach"),
-                               .rows = taut_report_number(cert, "rows"),
+                               .room = taut_report_number(region, "room"),
+                               .reach = taut_report_number(region, "reach"),
+                               .rows = taut_report_number(region, "rows"),
                                .defect = defect };
     return taut_about_text(text, &about);
 }

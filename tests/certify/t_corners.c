@@ -49,7 +49,8 @@ static void says_inf(const taut_certificate *c, const char *key, bool infinite)
 {
     char *text = cJSON_Print(c->json);
     cJSON *back = cJSON_Parse(text);
-    const cJSON *item = cJSON_GetObjectItem(back, key);
+    const cJSON *own = cJSON_GetObjectItem(back, key), *region = cJSON_GetObjectItem(back, "region");
+    const cJSON *item = own ? own : cJSON_GetObjectItem(region, key);
     CHECK(item != NULL && !strstr(text, "nan") && !strstr(text, "null"), "JSON that can be read");
     CHECK(infinite ? cJSON_IsString(item) && strcmp(item->valuestring, "inf") == 0 : cJSON_IsNumber(item), key);
     cJSON_Delete(back);

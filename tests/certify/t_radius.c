@@ -261,7 +261,7 @@ static verdict judge(const taut_model *m, double room)
     double logits[64];
     certify(&c, &pass, m, TAUT_NORM_TOKENS, room);
     const taut_example e = taut_example_certify(&c, pass, (taut_input){ ids, NULL }, 0, logits);
-    cJSON *json = taut_example_json(&e, (taut_input){ ids, NULL }, c.tokens, 0);
+    cJSON *json = taut_example_json(&e, (taut_input){ ids, NULL }, c.tokens);
     const char *word = cJSON_GetObjectItem(json, "verdict")->valuestring;
     CHECK(strcmp(word, e.radius.v > 0 ? "certified" : "unknown") == 0, "the verdict in the file");
     const verdict v = { c.lip.v, e.radius.v, e.margin };

@@ -147,7 +147,6 @@ static inline void add_example(const maker *g, cJSON *cert, double body_lip, dou
         if (j != p) radius = fmin(radius, (last[p] - last[j] - moves * defect) / (moves * body_lip));
     }
     radius = radius > 1e-5 ? radius * (1 - 1e-6) : 0;
-    put_exact(e, "target", (double)rng_int(0, vocab - 1));
     put_exact(e, "predicted", (double)p);
     put_exact(e, "radius", radius);
     put_exact(e, "margin", margin * (1 - 1e-9));
@@ -158,20 +157,25 @@ static inline cJSON *certificate(const taut_model *m, bool flat, double room)
 {
     const taut_model_spec *s = &m->spec;
     const double a = taut_spec_alpha(s);
-    maker g = {
-        m, s, flat, s->context, s->convex ? taut_float32(1 - a) : 1, s->convex ? taut_float32(a) : 1, taut_float32(s->attention_scale)
-    };
+    maker g = { m,
+                s,
+                flat,
+                s->context,
+                s->convex ? taut_float32(1 - a) : 1,
+                s->convex ? taut_float32(a) : 1,
+                taut_float32(s->attention_scale) };
     cJSON *cert = cJSON_CreateObject();
     cJSON_AddStringToObject(cert, "format", "taut-certificate");
-    put_exact(cert, "version", 2);
+    put_exact(cert, "version", 3);
     cJSON_AddStringToObject(cert, "tool", "test");
     add_hash(cert);
     cJSON_AddStringToObject(cert, "norm", flat ? "flat" : "tokens");
     put_exact(cert, "tokens", (double)g.t);
-    put_exact(cert, "room", room);
+    cJSON *region = cJSON_AddObjectToObject(cert, "region");
+    put_exact(region, "room", room);
     double x = 0, chain = 1, root = 1, lip = 1;
     for (int64_t i = 0; i < TOKENS; i++) x = fmax(x, norm(weight_of(&g, "embed", "weight") + i * s->width, s->width));
-    x = put(cert, "reach", x + room);
+    x = put(region, "reach", x + room);
     cJSON *proof = node(NULL, "sequence", ""), *parts = cJSON_AddArrayToObject(proof, "of");
     const double defect = make_defect(&g, make_body(&g, parts, &x, &chain));
     const double body = chain;

@@ -75,7 +75,7 @@ static void must_refuse(const cJSON *cert, const char *what)
 /* Choices, not bounds: any of them is as true.  A radius with another input may be. */
 static bool is_choice(const char *key)
 {
-    static const char *const free_keys[] = { "weights", "units", "room", "rows", "ids", "pixels", "image", "target" };
+    static const char *const free_keys[] = { "weights", "units", "room", "rows", "ids", "pixels" };
     bool found = false;
     for (size_t i = 0; i < sizeof free_keys / sizeof *free_keys; i++) found = found || strcmp(key, free_keys[i]) == 0;
     return found;
@@ -99,7 +99,7 @@ static void add_examples(taut_certificate *c)
         const taut_input x = images ? (taut_input){ NULL, pixels } : (taut_input){ ids, NULL };
         const taut_example one = taut_example_certify(c, pass, x, 1, logits);
         if (one.margin < 0.02) continue; /* so near a tie the checker's own rounding may leave it open */
-        cJSON_AddItemToArray(list, taut_example_json(&one, x, count, e));
+        cJSON_AddItemToArray(list, taut_example_json(&one, x, count));
         certified += one.radius.v > 0;
     }
     taut_pass_free(pass);

@@ -10,8 +10,8 @@ static bool unjudged(void) { return strstr(now->recipe, "attlip_steps = 2") != N
 static bool is_number(const cJSON *j) { return cJSON_IsRaw(j) && j->valuestring[0] != '"'; }
 static bool is_free(const char *key) /* may be lowered, left out or made infinite without making anything false */
 {
-    return strcmp(key, "room") == 0 || strcmp(key, "tool") == 0 || strcmp(key, "target") == 0 ||
-           strcmp(key, "units") == 0 || strcmp(key, "weights") == 0;
+    return strcmp(key, "room") == 0 || strcmp(key, "tool") == 0 || strcmp(key, "units") == 0 ||
+           strcmp(key, "weights") == 0;
 }
 static void set_raw(cJSON *j, const char *text)
 {
@@ -29,7 +29,7 @@ static void bend_numbers(cJSON *cert, cJSON *j, const char *key)
     char text[64], *before = strdup(j->valuestring);
     const double v = strtod(before, NULL);
     const bool upward = strcmp(key, "radius") == 0 || strcmp(key, "margin") == 0;
-    const bool id = strcmp(key, "ids") == 0 || strcmp(key, "predicted") == 0 || strcmp(key, "target") == 0;
+    const bool id = strcmp(key, "ids") == 0 || strcmp(key, "predicted") == 0;
     const cJSON *defect = cJSON_GetObjectItem(cert, "defect"); /* a margin may be off by that */
     const double more = defect && strcmp(key, "margin") == 0 ? 2 * strtod(defect->valuestring, NULL) : 0;
     snprintf(text, sizeof text, "%.17g", upward ? v * (1 + 4e-6) + 1e-7 + more : v * (1 - 1e-6));

@@ -173,8 +173,6 @@ static cJSON *example_of(taut_certificate *c, double radius, const char *key, co
     cJSON *e = cJSON_CreateObject(), *list = cJSON_CreateArray(), *pixels = cJSON_AddArrayToObject(e, "pixels");
     cJSON_AddItemToArray(list, e);
     for (int i = 0; i < 16; i++) cJSON_AddItemToArray(pixels, cJSON_CreateNumber(i / 16.));
-    cJSON_AddNumberToObject(e, "image", 0);
-    cJSON_AddNumberToObject(e, "target", 1);
     cJSON_AddNumberToObject(e, "predicted", 0);
     cJSON_AddNumberToObject(e, "margin", 0);
     cJSON_AddNumberToObject(e, "radius", radius);

@@ -56,7 +56,7 @@ static void flip_bits(taut_model *m, cJSON *cert, bool flat, uint64_t state)
         new_hash(cert);
         flips++;
         if (fell_below(cJSON_GetObjectItem(cert, "proof"), cJSON_GetObjectItem(now, "proof")) ||
-            fell_below(cJSON_GetObjectItem(cert, "reach"), cJSON_GetObjectItem(now, "reach")))
+            fell_below(cJSON_GetObjectItem(cert, "region"), cJSON_GetObjectItem(now, "region")))
             must(2, cert, "flipped", m->weight[i].path), refused++;
         must(0, now, "true of the flipped", m->weight[i].path);
         cJSON_Delete(now);

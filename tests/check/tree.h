@@ -71,12 +71,13 @@ static inline cJSON *tree_certificate(const cJSON *tree, const char *file, size_
     const double tokens = cJSON_GetNumberValue(cJSON_GetObjectItem(tree, "tokens"));
     cJSON_AddStringToObject(cert, "format", "taut-certificate");
     cJSON_AddStringToObject(cert, "norm", "flat");
-    cJSON_AddNumberToObject(cert, "version", 2);
+    cJSON_AddNumberToObject(cert, "version", 3);
     cJSON_AddNumberToObject(m, "bytes", (double)len);
     cJSON_AddStringToObject(m, "sha256", hex);
     cJSON_AddNumberToObject(cert, "tokens", tokens);
-    cJSON_AddNumberToObject(cert, "room", 1);
-    cJSON_AddNumberToObject(cert, "reach", 1000);
+    cJSON *region = cJSON_AddObjectToObject(cert, "region");
+    cJSON_AddNumberToObject(region, "room", 1);
+    cJSON_AddNumberToObject(region, "reach", 1000);
     cJSON_AddStringToObject(cert, "lip", "inf");
     cJSON_AddItemToObject(cert, "proof", tree_proof(cJSON_GetObjectItem(tree, "root")));
     if (!example) return cert;

@@ -25,7 +25,7 @@ done
 # the region, and constants
 "$TAUT" certify "$tmp/text" >"$tmp/out"
 "$TAUT" certify "$tmp/text" --json --out "$tmp/cert.json" >"$tmp/out.json"
-reach=$(json_get "$tmp/out.json" reach)
+reach=$(sed -n 's/.*"reach":[[:space:]]*\([0-9.e+-]*\).*/\1/p' "$tmp/cert.json") # inside the region
 check "certify: the region is not larger than proved" at_most "$(before "$tmp/out" within)" "$reach"
 check "certify: the constant is not smaller than proved" at_most "$(json_get "$tmp/out.json" lip)" "$(before "$tmp/out" proved:)"
 "$TAUT" check "$tmp/cert.json" "$tmp/text" >"$tmp/out"
@@ -53,6 +53,9 @@ check "certify, text" states "$about_text" "$TAUT" certify "$tmp/text" --out "$t
 check "certify, image" states "$about_image" "$TAUT" certify "$tmp/image" --out "$tmp/image/certificate.json"
 check "certify, series" states "$about_waves" "$TAUT" certify "$tmp/waves" --out "$tmp/waves/certificate.json"
 check "certify, defect" states "$about_image; of the exact network: .* add up to [0-9.]* to" "$TAUT" certify "$tmp/attlip"
+check "check, text" states "$about_text" "$TAUT" check "$tmp/text/certificate.json" "$tmp/text"
+check "check, image" states "$about_image" "$TAUT" check "$tmp/image/certificate.json" "$tmp/image"
+check "check, series" states "$about_waves" "$TAUT" check "$tmp/waves/certificate.json" "$tmp/waves"
 check "info, text" states "$about_text" "$TAUT" info "$tmp/text" --bound
 check "info, image" states "$about_image" "$TAUT" info "$tmp/image" --bound
 check "info, series" states "for windows of any rows" "$TAUT" info "$tmp/waves" --bound
