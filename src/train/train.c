@@ -237,16 +237,20 @@ cJSON *taut_train_summary_json(const taut_train_summary *s)
 }
 
 /* What is proved of the file, and of which inputs: a target is about inputs that are not moved. */
-static void tell_bound(taut_train_summary *out, const run *r)
+static taut_status tell_bound(taut_train_summary *out, const run *r)
 {
     const taut_constrain_spec *c = &r->trainer.recipe.constrain;
-    if (!r->trainer.enforcer) return;
+    taut_bound b;
+    if (!r->trainer.enforcer) return TAUT_OK;
     const taut_model *m = r->trainer.enforcer->twin;
     const taut_norm norm = c->flat ? TAUT_NORM_FLAT : TAUT_NORM_TOKENS;
+    const taut_status s = taut_model_bound(&b, m, norm);
+    if (s) return s;
     const taut_about about = taut_model_about(m, UP_ZERO, taut_model_region(m, norm, UP_ZERO).size, UP_NONE,
-                                              taut_model_bound(m, norm).out.defect);
+                                              b.out.defect);
     taut_about_text(out->about, &about);
     out->target = c->target, out->bound = r->proved, out->flat = c->flat, out->l2 = c->l2;
+    return TAUT_OK;
 }
 
 static taut_status finish(run *r, taut_train_summary *out)
@@ -274,12 +278,12 @@ static taut_status finish(run *r, taut_train_summary *out)
                                  .seconds = seconds,
                                  .best_step = t->optimiser->best ? c->best_step : 0,
                                  .stopped = c->step < t->recipe.train.steps && !taut_best_over(t) };
-    tell_bound(out, r);
+    taut_status s = tell_bound(out, r);
+    if (s) return s;
     cJSON *o = taut_train_summary_json(out);
     char *text = taut_json_text(o, true);
     cJSON_Delete(o);
-    const taut_status s = text ? taut_file_write(in_run(r, path, "summary.json"), text, strlen(text))
-                               : taut_no_memory("the summary");
+    s = text ? taut_file_write(in_run(r, path, "summary.json"), text, strlen(text)) : taut_no_memory("the summary");
     free(text);
     return s;
 }
