@@ -158,7 +158,7 @@ static int run(const cli_args *a)
 
 static const cli_option options[] = {
     { "--recipe", "INI", "of a checkpoint without config.json: what its [model] is" },
-    { "--bound", NULL, "also prove a Lipschitz constant from the stored weights" },
+    { "--bound", NULL, "also prove a Lipschitz constant from the stored weights, for inputs that are not moved" },
     { NULL, NULL, NULL },
 };
 

@@ -145,7 +145,7 @@ static void print(const table *t)
         none = none || (s->plash && !s->papers);
     }
     printf(
-        "fast and audit are proved for every query, as is the trivial bound; deviation is the truth, in long double\n");
+        "fast and audit are proved for every query, as is the trivial bound; deviation is computed in long double\n");
     if (plash)
         printf("corrected: the PLASH paper's certificate with every constant right, eta = %g, which fails with "
                "probability delta; printed is no bound\n",

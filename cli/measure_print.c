@@ -113,6 +113,9 @@ void measure_print_layers(const measure_about *about, const taut_layer_measure *
     }
     printf("lower: found, attained by a direction.  upper: proved.  The last three: sqrt(sum over heads of the "
            "squares), without W_O\n");
+    if (about->ball > 0)
+        printf("ball: both sides for all inputs whose tokens are each moved by at most %s\n",
+               taut_number_down(ball, about->ball));
     if (early)
         printf("* its steps ended before the residual was at most %g (--tolerance): more of them may find a steeper "
                "direction\n",

@@ -11,7 +11,7 @@ typedef struct {
     taut_slope_options slope;
     bool heads;     /* each head by itself, too */
     bool published; /* and the published bounds for each head */
-    bool exact;     /* and its norm proved to nine digits, where up_attention_exact can */
+    bool exact;     /* and its norm proved from its Jacobian, where up_attention_exact can */
     double ball;    /* both sides on this radius around every token, as well as at the input */
 } taut_layer_options;
 

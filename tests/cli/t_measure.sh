@@ -109,4 +109,9 @@ check "attention by position" "$TAUT" train $small --set model.attention=positio
 refuse "no softmax, layers" "no softmax" "$TAUT" measure "$tmp/position"
 refuse "no softmax, lengths" "no softmax" "$TAUT" measure "$tmp/position" --lengths 2:4:2
 refuse "no softmax, adversarial" "no softmax" "$TAUT" measure "$tmp/position" --adversarial --lengths 2:4:2
+# what is proved of a head is the smallest of all that is
+"$TAUT" measure "$run" --tokens 4 --exact --json >"$tmp/exact.json"
+check "--exact: a head's upper is never above its exact" awk '/"upper":/ { upper = $2 + 0 }
+    /"exact":/ { n++; bad += !(upper <= $2 + 0) } END { exit !(n && !bad) }' "$tmp/exact.json"
+
 finish "measure"

@@ -35,6 +35,9 @@ check "info: the region" at_most "$(before "$tmp/out" within)" "$reach"
 "$TAUT" plan --target 10.0000004 >"$tmp/out"
 check "plan: a target is not printed below itself" at_most 10.0000004 "$(before "$tmp/out" "L <=")"
 
+"$TAUT" measure "$tmp/text" --ball 0.0123456789 >"$tmp/out"
+check "measure: a ball is not printed larger than it is" at_most "$(before "$tmp/out" "each moved by at most")" 0.0123456789
+
 # no constant without the inputs it is about, and the defect
 waves="recipes/forecast-waves.ini --set train.steps=2 --set data.length=600"
 attlip="recipes/encoder-1lip.ini --set model.width=8 --set model.mlp=8 --set model.depth=1 --set train.steps=1"
