@@ -126,7 +126,7 @@ static int run(const cli_args *a)
 }
 
 static const cli_option options[] = {
-    { "--data", "NAME", "another text, or other images, than it was trained on" },
+    { "--data", "NAME", "another text, other images or another series than it was trained on" },
     { "--train", NULL, "the training split instead of the validation split" },
     { "--test", NULL, "the test split of a series" },
     { "--plot", "FILE", "a page of forecasts, and pictures beside it" },

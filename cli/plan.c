@@ -182,6 +182,16 @@ static const row table[] = {
 };
 enum { ROWS = sizeof table / sizeof *table };
 
+/* Caps are assumed, constants concluded. */
+static void print_row(const char *name, const double caps[3], const double at[2])
+{
+    char text[32];
+    printf("%-38s", name);
+    for (int t = 0; t < 3; t++) printf(" %9s", taut_number_down(text, caps[t]));
+    for (int c = 0; c < 2; c++) printf(" %10s", taut_number_up(text, at[c]));
+    printf("\n");
+}
+
 static int print_table(bool json)
 {
     static const double targets[] = { 2, 6, 10 };
@@ -207,7 +217,7 @@ static int print_table(bool json)
         for (int t = 0; t < 3; t++)
             caps[t] = r->printed ? printed_cap(r->printed, &b, targets[t]) : est_budget_cap(&b, targets[t]);
         for (int c = 0; c < 2; c++) at[c] = r->printed ? r->printed(&b, c + 1) : up_budget(&b, c + 1).lip.v;
-        if (!json) printf("%-38s %9.4f %9.4f %9.4f %10.4g %10.4g\n", r->name, caps[0], caps[1], caps[2], at[0], at[1]);
+        if (!json) print_row(r->name, caps, at);
         cJSON *o = cJSON_CreateObject();
         cJSON_AddStringToObject(o, "name", r->name);
         cJSON_AddBoolToObject(o, "sound", !r->printed);

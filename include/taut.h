@@ -64,9 +64,9 @@ TAUT_API int64_t taut_net_context(const taut_net *); /* the longest sequence */
 TAUT_API TAUT_MUST_USE taut_status taut_net_logits(taut_net *, double *logits, const int32_t *ids, int64_t n,
                                                    int64_t t);
 
-/* A proved Lipschitz constant from token embeddings to logits, for sequences of the longest length, from the
- * stored weights; +inf when there is none.  A change is measured by its largest token, or by the l2 norm over
- * everything.  Opens the file again in double: a bound is about the bytes on disk. */
+/* A proved Lipschitz constant from token embeddings (or pixels in [0, 1]) that are not moved to logits, for sequences of the
+ * longest length, from the stored weights; +inf when none is known.  A change is measured by its largest token, or by the
+ * l2 norm over everything.  Opens the file again in double: a bound is about the bytes on disk. */
 typedef enum { TAUT_TOKENS, TAUT_FLAT } taut_metric;
 TAUT_API TAUT_MUST_USE taut_status taut_file_bound(double *bound, const char *path, taut_metric metric);
 

@@ -59,7 +59,9 @@ void taut_report_certified(taut_page *p, const cJSON *c, const char *run)
             }
             left -= v[i].right;
         }
-        const taut_plot plot = { "how far an input is moved (l2)",
+        const char *norm = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(c, "norm"));
+        const taut_plot plot = { norm && strcmp(norm, "flat") == 0 ? "how far an input is moved (l2)"
+                                                                   : "how far the token that moves most is moved (l2)",
                                  "certified accuracy, %",
                                  false,
                                  false,
@@ -127,7 +129,8 @@ void taut_report_certificate(taut_page *p, const cJSON *cert, const char *run)
         const taut_bars bars = { "layer", "Lipschitz constant", true, count, row, lip };
         snprintf(name, sizeof name, "%.60s-waterfall", run);
         taut_page_bars(p, name, "Where the budget goes",
-                       "What each layer can multiply a change by, proved, from the input down: the product of all is "
+                       "What each layer can multiply a change by, proved, from the input down: the product of all is, "
+                       "but for rounding, "
                        "the constant of "
                        "the whole network.",
                        &bars);

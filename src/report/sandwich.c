@@ -95,7 +95,8 @@ static void heat(taut_page *p, const cJSON *layers, const char *run)
     const taut_heat chart = { "layer", "head", "proved slope at the input", rows, cols, value };
     snprintf(name, sizeof name, "%.60s-heads", run);
     taut_page_heat(p, name, "Every head",
-                   "How steep each attention head is at one input, proved: the stronger the colour, the steeper.",
+                   "How steep each attention head is at most at one input, proved: the stronger the colour, the "
+                   "steeper it may be.",
                    &chart);
 }
 

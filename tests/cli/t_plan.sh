@@ -9,8 +9,8 @@ refuses() { # WORD ARGUMENTS...: exit 1, one line on stderr that holds the word,
 }
 
 "$TAUT" plan --table >"$tmp/table"
-check "table: sound caps" grep -q 'scale 1/d_head, out 1/3  *1.0055  *1.1668  *1.2276' "$tmp/table"
-check "table: RoPE" grep -q 'scale 1/d, out 1/3, RoPE  *1.1609  *1.3730  *1.4497' "$tmp/table"
+check "table: sound caps" grep -q 'scale 1/d_head, out 1/3  *1.00547  *1.16679  *1.22756' "$tmp/table"
+check "table: RoPE" grep -q 'scale 1/d, out 1/3, RoPE  *1.16086  *1.37296  *1.44969' "$tmp/table"
 check "table: printed ones are labelled" [ "$(grep -c 'printed, unsound' "$tmp/table")" = 2 ]
 check "table as JSON" "$TAUT" plan --table --json
 
