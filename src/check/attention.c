@@ -177,8 +177,9 @@ static const cJSON *read_heads(attention *a, const cJSON *json)
 static void family(attention *a, const cJSON *json, double root)
 {
     ck_fields f = ck_open(a->c, a->n->path, json, "family", "family");
-    const cJSON *list = ck_take(&f, "weights"), *t = cJSON_IsArray(list) ? list->child : NULL;
-    if (cJSON_GetArraySize(list) != a->count) ck_fail(a->c, "%s (family): it must weigh every head", a->n->path);
+    int64_t count;
+    const cJSON *t = ck_list(&f, "weights", &count);
+    if (count != a->count) ck_fail(a->c, "%s (family): it must weigh every head", a->n->path);
     for (int64_t i = 0; i < a->count; i++, t = t->next) {
         a->by[i] = cJSON_GetNumberValue(t);
         a->head[i].r = ck_over(1, a->by[i]); /* infinite for t <= 0 and NaN */
@@ -210,7 +211,8 @@ ck_bound ck_attention(ck_fields *f, ck_node *n, double x)
     a.values = n->k[VALUES] != 0;
     a.head = ck_room(c, all, sizeof *a.head), a.list = ck_room(c, all, sizeof *a.list);
     a.by = ck_room(c, all, sizeof *a.by);
-    const cJSON *of = ck_take(f, "of"), *json = read_heads(&a, of ? of->child : NULL);
+    int64_t parts;
+    const cJSON *json = read_heads(&a, ck_list(f, "of", &parts));
     const double count = ck_claim(f, "count", count_most(&a, n->k[CAUSAL] != 0, n->k[ALIBI] != 0));
     const double root = c->out->flat ? sqrt(count) : 1, to = fabs(n->k[TO]);
     a.mean = a.both = a.keys = a.logits = a.grown = a.count ? INFINITY : 0;
@@ -233,13 +235,13 @@ ck_bound ck_l2attention(ck_fields *f, ck_node *n, double x)
 {
     const int64_t heads = (int64_t)n->k[HEADS], dh = n->w[Q].cols / heads;
     const double t = (double)n->tokens, w1 = 0.27846454276107383;
-    const cJSON *of = ck_take(f, "of");
     if (n->k[1] == 0) return (ck_bound){ INFINITY, INFINITY }; /* not tied: its slopes grow without end */
+    const cJSON *head = ck_heads(f, heads);
     const double c = ck_stated(f, "lambert"), grown = c * exp(ck_below(c + 1)) * (1 - 1e-14); /* libm: 4 ulp */
     double sum = 0;
     ck_accept(f, "lambert", c, grown >= t - 1 ? c : INFINITY);
-    for (int64_t h = 0; h < heads; h++) {
-        ck_fields g = ck_head(f, of, h, heads);
+    for (int64_t h = 0; h < heads; h++, head = head->next) {
+        ck_fields g = ck_open(f->c, n->path, head, "head", "head");
         const double q = ck_claim_norm(&g, "query", ck_rows(n->w[0], h * dh, dh));
         const double v = q * q * ck_claim_norm(&g, "value", ck_rows(n->w[1], h * dh, dh));
         sum += v * v;

@@ -1,7 +1,8 @@
 /* The whole check: files, the certificate's own fields, the proof tree, the examples; reading JSON objects field by
  * field; and memory that ends with the check.
  *
- * A number may be "inf", which is above everything; NaN, negative numbers and other words are refused. */
+ * A number may be "inf", which is above everything; NaN, negative numbers and other words are refused, and so is a field that
+ * nobody asked for. */
 #include "check/check.h"
 
 #include <fenv.h>
@@ -60,7 +61,15 @@ const cJSON *ck_take(ck_fields *f, const char *key)
 const char *ck_word(ck_fields *f, const char *key)
 {
     const cJSON *found = ck_take(f, key);
-    return cJSON_IsString(found) ? found->valuestring : found ? "?" : "";
+    return cJSON_IsString(found) && *found->valuestring ? found->valuestring : found ? "?" : "";
+}
+
+const cJSON *ck_list(ck_fields *f, const char *key, int64_t *count)
+{
+    const cJSON *found = ck_take(f, key);
+    if (found && !cJSON_IsArray(found)) ck_fail(f->c, "%s (%s): %s is not a list", f->path, f->part, key);
+    *count = cJSON_GetArraySize(found);
+    return found ? found->child : NULL;
 }
 
 ck_fields ck_open(ck *c, const char *path, const cJSON *json, const char *rule, const char *part)
@@ -106,11 +115,13 @@ double ck_claim_norm(ck_fields *f, const char *key, ck_mat m)
     return ck_accept(f, key, stated, proved);
 }
 
-ck_fields ck_head(ck_fields *f, const cJSON *of, int64_t h, int64_t heads)
+const cJSON *ck_heads(ck_fields *f, int64_t heads)
 {
-    if (!cJSON_IsArray(of) || cJSON_GetArraySize(of) != heads)
+    int64_t count;
+    const cJSON *first = ck_list(f, "of", &count);
+    if (count != heads)
         ck_fail(f->c, "%s (%s): it must have a part for each of its %d heads", f->path, f->part, (int)heads);
-    return ck_open(f->c, f->path, cJSON_GetArrayItem(of, (int)h), "head", "head");
+    return first;
 }
 
 void ck_confirm(ck *c, ck_node *n, const cJSON *json, double x)
@@ -123,8 +134,10 @@ void ck_confirm(ck *c, ck_node *n, const cJSON *json, double x)
         ck_fail(c, "%s (%s): it must be called '%s'", n->path, rule, n->name);
     n->in = x;
     /* an mlp that is the only part of a mix may answer for the mix */
-    n->mixed = ck_is(n, "mlp") && n->up == n - 1 && n->end == n->up->end && ck_is(n->up, "mix") &&
-               strcmp(ck_word(&f, "scope"), "mix") == 0;
+    const bool may = ck_is(n, "mlp") && n->up == n - 1 && n->end == n->up->end && ck_is(n->up, "mix");
+    const char *scope = may ? ck_word(&f, "scope") : "";
+    n->mixed = *scope != 0;
+    if (n->mixed && strcmp(scope, "mix") != 0) ck_fail(c, "%s (mlp): its scope can be mix only", n->path);
     /* without numbers, and with lip and out infinite, a leaf claims nothing */
     const bool silent = cJSON_GetArraySize(json) == f.taken + 2 && cJSON_IsString(ck_get(json, "lip")) && n->rule->run;
     if (!silent) b = n->rule->prove(&f, n, x);
@@ -155,9 +168,9 @@ static double region(ck *c, ck_fields *f)
     if (c->unit && old)
         ck_fail(c, "in version 2 an image's certificate claims a ball of inputs that is not proved: certify it again");
     if (c->unit) {
-        const cJSON *box = ck_take(&r, "box");
-        if (!cJSON_IsArray(box) || cJSON_GetArraySize(box) != 2 || cJSON_GetNumberValue(box->child) != 0 ||
-            cJSON_GetNumberValue(box->child->next) != 1)
+        int64_t ends;
+        const cJSON *box = ck_list(&r, "box", &ends);
+        if (ends != 2 || cJSON_GetNumberValue(box) != 0 || cJSON_GetNumberValue(box->next) != 1)
             ck_fail(c, "the certificate's region: the box of an image must be [0, 1]");
     } else
         out->reach = reach = ck_claim(&r, "reach", out->room + (out->series ? out->rows : ck_longest(c->embed)));
@@ -172,7 +185,8 @@ static void confirm(ck *c)
     taut_checked *out = c->out;
     ck_fields f = { c, "the certificate", "version 3", c->cert, 0 };
     const char *norm = ck_word(&f, "norm");
-    const cJSON *proof = ck_take(&f, "proof"), *examples = ck_take(&f, "examples");
+    int64_t count;
+    const cJSON *proof = ck_take(&f, "proof"), *example = ck_list(&f, "examples", &count);
     const double tokens = ck_stated(&f, "tokens");
     ck_word(&f, "format"), ck_word(&f, "tool"), ck_take(&f, "model");
     out->flat = strcmp(norm, "flat") == 0;
@@ -185,13 +199,13 @@ static void confirm(ck *c)
     out->defect = ck_claim(&f, "defect", isfinite(out->lip) ? c->nodes->defect : 0);
     if (*c->bad && isfinite(out->lip)) ck_fail(c, "%s is not finite: no finite lip is true", c->bad);
     ck_close(&f);
-    for (const cJSON *e = examples ? examples->child : NULL; e; e = e->next) ck_example(c, e);
+    for (; example; example = example->next) ck_example(c, example);
     out->holds = true;
 }
 
 taut_status taut_check_files(taut_checked *out, const char *cert, const char *model)
 {
-    size_t len;
+    size_t len, flaw;
     char *text = NULL;
     ck *c = taut_calloc(1, sizeof *c);
     *out = (taut_checked){ 0 };
@@ -199,12 +213,14 @@ taut_status taut_check_files(taut_checked *out, const char *cert, const char *mo
     c->out = out;
     c->status = ck_arithmetic();
     if (!c->status) c->status = taut_file_read(&text, &len, cert);
-    if (!c->status && strlen(text) == len) c->cert = cJSON_ParseWithOpts(text, NULL, 1);
+    if (!c->status && !(c->cert = ck_json(&flaw, text, len)))
+        c->status = taut_fail(TAUT_BAD_FILE, "%s: not a certificate: no JSON at byte %zu", cert, flaw);
     const char *format = cJSON_GetStringValue(ck_get(c->cert, "format"));
     if (!c->status && (!format || strcmp(format, "taut-certificate") != 0))
         c->status = taut_fail(TAUT_BAD_FILE, "%s: not a certificate", cert);
     if (!c->status) c->status = taut_file_read(&c->file, &c->size, model);
     if (!c->status && setjmp(c->end) == 0) {
+        ck_once(c, c->cert, "the certificate");
         ck_model_read(c);
         fesetround(FE_UPWARD); /* arithmetic.c saw that this works */
         confirm(c);

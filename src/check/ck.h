@@ -86,15 +86,20 @@ void ck_give_back(ck *c, const struct ck_block *to); /* all that was taken since
 const cJSON *ck_get(const cJSON *json, const char *key);
 ck_fields ck_open(ck *c, const char *path, const cJSON *json, const char *rule, const char *part);
 const cJSON *ck_take(ck_fields *f, const char *key);
-const char *ck_word(ck_fields *f, const char *key);
+const char *ck_word(ck_fields *f, const char *key);                  /* absent: "" */
+const cJSON *ck_list(ck_fields *f, const char *key, int64_t *count); /* its first item; absent: NULL, and count is 0 */
 double ck_stated(ck_fields *f, const char *key);
 double ck_accept(ck_fields *f, const char *key, double stated, double proved);
 double ck_claim(ck_fields *f, const char *key, double proved); /* what is stated, which must not be below */
 double ck_claim_norm(ck_fields *f, const char *key, ck_mat m);
-ck_fields ck_head(ck_fields *f, const cJSON *of, int64_t h, int64_t heads); /* head h of a list of them all */
+const cJSON *ck_heads(ck_fields *f, int64_t heads); /* the first of a list of them all */
 void ck_close(ck_fields *f);
 void ck_confirm(ck *c, ck_node *n, const cJSON *json, double x);
 void ck_not_run(ck *c, const ck_node *n, ck_mat *x); /* examples of a model with this rule are not for the checker */
+
+/* json.c */
+cJSON *ck_json(size_t *flaw, const char *text, size_t len); /* NULL: not JSON at byte *flaw, or no memory */
+void ck_once(ck *c, const cJSON *json, const char *what);   /* no key is twice in an object */
 
 /* matrix.c */
 ck_mat ck_new(ck *c, int64_t rows, int64_t cols); /* zeros */

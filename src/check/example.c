@@ -34,8 +34,8 @@ static double forward(ck *c, const ck_node *n, ck_mat *x)
     return inside ? rho + (x->err + 1e-280) * all : INFINITY; /* + underflow */
 }
 
-/* Is token p proved to stay ahead of all others within the radius?  With no radius, and of the margin, nothing is proved:
- * they must be what a double forward pass gives, to 1e-8. */
+/* Is token p proved to stay ahead of all others within the radius?  With no radius, and of the margin, nothing is proved: they
+ * must be what a double forward pass gives, to 1e-8 of all that it adds up in the two logits, and to what solvers leave. */
 static void margins(ck *c, const double *z, double rho, int64_t p, double radius, double margin)
 {
     const ck_node *body = c->nodes + 1, *head = body->end;
@@ -44,13 +44,15 @@ static void margins(ck *c, const double *z, double rho, int64_t p, double radius
     const double gamma = ck_gamma((double)w.cols + 8);
     for (int64_t j = 0; j < w.rows; j++) {
         double gap = b.v ? b.v[p] - b.v[j] : 0, size = fabs(gap), apart = 0;
+        double added = b.v ? fabs(b.v[p]) + fabs(b.v[j]) : 0;
         for (int64_t i = 0; i < w.cols; i++) {
-            const double diff = w.v[p * w.ld + i] - w.v[j * w.ld + i];
+            const double a = w.v[p * w.ld + i], o = w.v[j * w.ld + i], diff = a - o;
             gap += diff * z[i], size += fabs(diff * z[i]), apart += diff * diff;
+            added += (fabs(a) + fabs(o)) * fabs(z[i]);
         }
         apart = sqrt(apart) * (1 + gamma);
         const double off = gamma * size + apart * rho, least = -(off - gap), defect = apart * body->defect / 2;
-        const double needs = apart * radius * body->lip + defect, ahead = gap + fmin(off, 1e-8 * size) + defect;
+        const double needs = apart * radius * body->lip + defect, ahead = gap + 1e-8 * added + defect;
         const bool holds = radius > 0 ? least > 0 && needs <= least : ahead >= 0;
         if (j != p && !holds && radius > 0 && needs <= gap + off && gap + off < INFINITY)
             c->unsure = true; /* within the rounding of this forward pass */
@@ -65,8 +67,9 @@ static void margins(ck *c, const double *z, double rho, int64_t p, double radius
 static ck_mat read_input(ck_fields *f)
 {
     ck *c = f->c;
-    const cJSON *list = ck_take(f, c->unit ? "pixels" : "ids"), *j = cJSON_IsArray(list) ? list->child : NULL;
-    const int64_t count = cJSON_GetArraySize(list), tokens = c->out->tokens;
+    int64_t count;
+    const cJSON *j = ck_list(f, c->unit ? "pixels" : "ids", &count);
+    const int64_t tokens = c->out->tokens;
     bool sound = c->unit ? tokens == 1 && count == c->width : tokens == count;
     const ck_mat x = ck_new(c, sound ? tokens : 0, c->width);
     for (int64_t i = 0; i < count && sound; i++, j = j->next) {

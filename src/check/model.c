@@ -21,7 +21,8 @@ static ck_mat tensor(ck *c, const char *name)
     const int rank = cJSON_GetArraySize(shape);
     const double rows = rank == 2 ? item(shape, 0) : 1, cols = item(shape, rank - 1), begin = item(at, 0);
     if (!t) return (ck_mat){ 0 };
-    if (!dtype || strcmp(dtype, "F32") != 0 || rank < 1 || rank > 2 || !(rows >= 1 && rows < 0x1p31) ||
+    if (!dtype || strcmp(dtype, "F32") != 0 || cJSON_GetArraySize(t) != 3 || !cJSON_IsArray(shape) ||
+        !cJSON_IsArray(at) || cJSON_GetArraySize(at) != 2 || rank < 1 || rank > 2 || !(rows >= 1 && rows < 0x1p31) ||
         !(cols >= 1 && cols < 0x1p31) || item(at, 1) - begin != 4 * rows * cols || rows != floor(rows) ||
         cols != floor(cols) || !(begin >= 0 && fmod(begin, 4) == 0 && item(at, 1) <= (double)c->size))
         ck_fail(c, "model file: %s is not a matrix of F32 numbers inside the file", name);
@@ -56,8 +57,9 @@ static double constant(ck_fields *f, const char *name)
 /* A list of constants as a row. */
 static ck_mat listed(ck_fields *f, const char *key)
 {
-    const cJSON *list = ck_take(f, key), *j = cJSON_IsArray(list) ? list->child : NULL;
-    const ck_mat m = ck_new(f->c, 1, cJSON_GetArraySize(list));
+    int64_t count;
+    const cJSON *j = ck_list(f, key, &count);
+    const ck_mat m = ck_new(f->c, 1, count);
     for (int64_t i = 0; j; i++, j = j->next) m.v[i] = cJSON_GetNumberValue(j);
     if (m.cols == 0 || !isfinite(ck_length(m)))
         ck_fail(f->c, "%s (%s): %s is no list of numbers", f->path, f->part, key);
@@ -101,13 +103,13 @@ static int64_t leave(ck *c, const ck_node *n, int64_t d)
 
 /* The parts of a node; those of parts get the tokens before and from k[0] on. */
 static int64_t build(ck *c, const cJSON *json, ck_node *up, int64_t d);
-static int64_t build_parts(ck *c, const cJSON *of, ck_node *n, int64_t d)
+static int64_t build_parts(ck *c, const cJSON *part, ck_node *n, int64_t d)
 {
     const bool apart = ck_is(n, "parts"), asks = ck_is(n, "ask");
     const int64_t first = apart || asks ? (int64_t)n->k[0] : 0;
     int64_t count = 0, all = 0, wide = d;
     bool fits = first <= n->tokens;
-    for (const cJSON *k = of ? of->child : NULL; k && fits; k = k->next, count++) {
+    for (const cJSON *k = part; k && fits; k = k->next, count++) {
         if (apart) c->tokens = count ? n->tokens - first : first;
         d = build(c, k, n, apart ? n->width : d);
         fits = !apart || count == 0 || d == wide;
@@ -140,7 +142,8 @@ static int64_t build(ck *c, const cJSON *json, ck_node *up, int64_t d)
     for (int i = 0; i < 8 && n->rule->constants[i]; i++) n->k[i] = constant(&f, n->rule->constants[i]);
     for (int i = 0; i < 8 && n->rule->tensors[i].name; i++) load(&f, n, i, size);
     d = leave(c, n, size['o' - '0'] ? size['o' - '0'] : d);
-    if (!n->rule->run) d = build_parts(c, ck_take(&f, "of"), n, d);
+    int64_t parts;
+    if (!n->rule->run) d = build_parts(c, ck_list(&f, "of", &parts), n, d);
     ck_close(&f);
     n->end = c->nodes + c->count;
     return d;
@@ -158,21 +161,25 @@ void ck_model_read(ck *c)
 {
     char hex[65];
     taut_sha256 sha;
-    const cJSON *named = ck_get(c->cert, "model");
-    const char *sha256 = cJSON_GetStringValue(ck_get(named, "sha256"));
-    const double bytes = cJSON_GetNumberValue(ck_get(named, "bytes"));
+    ck_fields named = { c, "the certificate", "model", ck_get(c->cert, "model"), 0 };
+    const char *sha256 = ck_word(&named, "sha256");
+    const double bytes = ck_stated(&named, "bytes");
+    ck_close(&named);
     taut_sha256_begin(&sha);
     taut_sha256_add(&sha, c->file, c->size);
     taut_sha256_end(&sha, hex);
-    if (!sha256 || bytes != (double)c->size || strcmp(hex, sha256) != 0)
+    if (bytes != (double)c->size || strcmp(hex, sha256) != 0)
         ck_fail(c, "the certificate is about another file: %.0f bytes, sha256 %.16s..., not %zu, %.16s...", bytes,
-                sha256 ? sha256 : "?", c->size, hex);
+                sha256, c->size, hex);
     uint64_t len = 0;
     for (int i = 7; i >= 0 && c->size >= 8; i--) len = len << 8 | (unsigned char)c->file[i];
-    if (c->size >= 8 && len <= c->size - 8) c->header = cJSON_ParseWithLength(c->file + 8, (size_t)len);
+    size_t flaw;
+    if (c->size >= 8 && len <= c->size - 8) c->header = ck_json(&flaw, c->file + 8, (size_t)len);
     const char *tree = cJSON_GetStringValue(ck_get(ck_get(c->header, "__metadata__"), "taut.tree"));
-    if (tree) c->tree = cJSON_ParseWithOpts(tree, NULL, 1);
+    if (tree) c->tree = ck_json(&flaw, tree, strlen(tree));
     if (!c->tree) ck_fail(c, "model file: not in the safetensors format, or without taut.tree in its metadata");
+    ck_once(c, c->header, "model file");
+    ck_once(c, c->tree, "the model's tree");
     c->size -= 8 + (size_t)len;
     memmove(c->file, c->file + 8 + len, c->size); /* the weights, now aligned */
     ck_fields f = { c, "the model's tree", "taut.tree", c->tree, 0 };

@@ -79,11 +79,11 @@ ck_bound ck_posattention(ck_fields *f, ck_node *n, double x)
 {
     ck *c = f->c;
     const int64_t heads = n->w[TABLE].rows, d = n->w[V].cols, t = n->tokens;
-    const cJSON *of = ck_take(f, "of");
+    const cJSON *head = ck_heads(f, heads);
     ck_mat *part = ck_room(c, heads, sizeof *part);
     double *by = ck_room(c, heads, sizeof *by), mean = 0;
-    for (int64_t h = 0; h < heads; h++) {
-        ck_fields g = ck_head(f, of, h, heads);
+    for (int64_t h = 0; h < heads; h++, head = head->next) {
+        ck_fields g = ck_open(c, n->path, head, "head", "head");
         if (ck_stated(&g, "index") != (double)h) ck_fail(c, "%s (head): its index must be %d", n->path, (int)h);
         part[h] = ck_rows(n->w[V], h * (d / heads), d / heads);
         const double norm = gain(n, h) * ck_claim_norm(&g, "norm", part[h]);

@@ -92,11 +92,9 @@ static void run_simple(ck *c, const ck_node *n, ck_mat *x)
 }
 
 /* W with row k times 2^(sign e_k), exactly; without units W itself. */
-static ck_mat scaled(ck_fields *f, ck_mat w, const cJSON *units, int sign)
+static ck_mat scaled(ck_fields *f, ck_mat w, const cJSON *e, int sign)
 {
     ck_mat s = ck_stack(f->c, &w, (const double[]){ 1 }, 1);
-    const cJSON *e = units ? units->child : NULL;
-    if (units && cJSON_GetArraySize(units) != w.rows) ck_fail(f->c, "%s (mlp): units must list every unit", f->path);
     for (int64_t k = 0; e; k++, e = e->next) {
         const double power = cJSON_GetNumberValue(e);
         if (!(fabs(power) <= 200) || power != floor(power))
@@ -123,7 +121,9 @@ static ck_bound mlp(ck_fields *f, ck_node *n, double x)
     const double mc = mix * n->k[1], hi = ck_slopes(n->k[0]).hi; /* of float32 numbers: exact */
     const double m = ck_ratio(n->k[0]).lo < 0 ? 0 : 0.5;         /* the middle of both ranges */
     const ck_mat turned = ck_turn(c, n->w[2]), p = ck_product(c, turned, n->w[0]);
-    const cJSON *units = ck_take(f, "units");
+    int64_t listed;
+    const cJSON *units = ck_list(f, "units", &listed);
+    if (units && listed != n->w[0].rows) ck_fail(c, "%s (mlp): units must list every unit", f->path);
     const double in = ck_claim_norm(f, "scaled_in", scaled(f, n->w[0], units, 1));
     const double product = fabs(mc) * in * ck_claim_norm(f, "scaled_out", scaled(f, turned, units, -1));
     const ck_mat both = joined(c, p, mc * m, keep);
@@ -260,7 +260,8 @@ static void run_pool(ck *c, const ck_node *n, ck_mat *x)
 /* The parts in order, or side by side. */
 static ck_bound sequence(ck_fields *f, ck_node *n, double x)
 {
-    const cJSON *of = ck_take(f, "of"), *json = cJSON_IsArray(of) ? of->child : NULL;
+    int64_t parts;
+    const cJSON *json = ck_list(f, "of", &parts);
     const bool apart = ck_is(n, "parts");
     ck_bound all = { apart ? 0 : 1, apart ? 0 : x };
     for (ck_node *k = n + 1; k < n->end; k = k->end, json = json->next) {
