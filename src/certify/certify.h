@@ -10,7 +10,7 @@
 typedef struct {
     taut_model *model; /* on the ref kernels */
     taut_norm norm;
-    int64_t tokens;      /* sequence length the constant is for; in norm tokens it does not matter */
+    int64_t tokens;      /* sequence length the constant is for */
     taut_up room, reach; /* inputs (embeddings, pixels in [0, 1]) moved by up to room: no token is longer than reach */
     taut_up rows;        /* of a forecaster: no row of an input is longer before it is moved; +inf: any may come */
     taut_up lip, body;   /* input to logits; input to the last features */

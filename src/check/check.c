@@ -188,7 +188,9 @@ static void confirm(ck *c)
     int64_t count;
     const cJSON *proof = ck_take(&f, "proof"), *example = ck_list(&f, "examples", &count);
     const double tokens = ck_stated(&f, "tokens");
-    ck_word(&f, "format"), ck_word(&f, "tool"), ck_take(&f, "model");
+    const cJSON *tool = ck_take(&f, "tool");
+    ck_word(&f, "format"), ck_take(&f, "model");
+    if (tool && !cJSON_IsString(tool)) ck_fail(c, "the certificate's tool is no word");
     out->flat = strcmp(norm, "flat") == 0;
     c->version = ck_stated(&f, "version");
     if (c->version != 2 && c->version != 3) ck_fail(c, "the certificate's version is neither 3 nor 2");

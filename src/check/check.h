@@ -1,8 +1,8 @@
 /* taut check: is a certificate true of a model file?  docs/certificate.md is the specification.
  *
- * This folder shares no code with what makes certificates: it includes base/, cJSON and libm only.  Read it in this
- * order: up.h (rounding), arithmetic.c (does it round so?), matrix.c (norms), model.c (the file and its tree), rules.c and
- * attention.c (every rule), forward.c and example.c (predictions), check.c (the whole). */
+ * With what makes certificates this folder shares base/ (files, memory, SHA-256, float32, UTF-8) and cJSON, and nothing else.
+ * Read it in this order: up.h (rounding), arithmetic.c (does it round so?), matrix.c (norms), json.c and model.c (the file and
+ * its tree), rules.c and attention.c (every rule), forward.c and example.c (predictions), check.c (the whole). */
 #ifndef TAUT_CHECK_CHECK_H
 #define TAUT_CHECK_CHECK_H
 #include <stdbool.h>

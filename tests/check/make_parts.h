@@ -20,7 +20,6 @@ typedef struct {
 
 #define MAT(rows, cols) doubles((rows) * (cols))
 
-
 static inline const double *weight_of(const maker *g, const char *path, const char *name)
 {
     char full[96];

@@ -1,49 +1,11 @@
 /* Certificates as taut certify writes them, of every architecture, those of texts and images with examples: confirmed as
  * they are; refused when any one of their numbers is lowered by a thousandth or by half (of an example: raised), when any
  * node loses its rule, and for a file of which one bit was flipped. */
-#include "base/float32.h"
 #include "base/json.h"
-#include "certify/build.h"
 #include "certify/example.h"
 #include "check/check.h"
+#include "check/kinds.h"
 #include "temp.h"
-
-#define TEXT "[model]\nwidth = 8\ndepth = 2\nheads = 2\ncontext = 5\nmlp = 6\n"
-#define VIT                                                                                                       \
-    "[model]\narch = vit\nimage_height = 4\nimage_width = 4\nimage_channels = 1\nclasses = 4\npixel_mean = 0.5\n" \
-    "pixel_std = 0.25\npatch = 2\nwidth = 8\ndepth = 1\nheads = 2\nmlp = 12\n"
-#define SERIES "[model]\narch = forecaster\nseq = 5\nahead = 2\ncolumns = 2\nmarks = 1\nwidth = 8\nheads = 2\nmlp = 6\n"
-static const char *const kinds[] = {
-    TEXT "norm = layernorm\n",
-    TEXT "norm = rmsnorm\nnorm_place = post\npositions = rope\nactivation = silu\ntied = false\n",
-    TEXT "norm = none\nactivation = abs\nresidual = convex\npositions = alibi\nlogit_scale = 0.5\n",
-    TEXT "arch = encoder\nnorm = centernorm\nactivation = maxmin\nattention = cosine\ncosine_eps = 0.1\n",
-    TEXT
-    "norm = none\nattention = cosine\ncosine_values = true\ncosine_eps = 0.1\nresidual = channel\ndroppath = 0.1\n",
-    TEXT "norm = none\nactivation = relu\nmlp_block = potential\n",
-    TEXT "norm = none\nactivation = relu\nmlp_block = sll\n",
-    TEXT "norm = none\nattention = position\nactivation = relu\n",
-    TEXT "arch = encoder\nnorm = centernorm\nnorm_place = post\nattention = l2\n",
-    TEXT "arch = encoder\nnorm = none\nattention = attlip\nattlip_head_width = 3\nattlip_learned = true\n"
-         "positions = rope\nattlip_near = 0.5\n",
-    VIT "norm = none\n",
-    VIT "norm = none\nattention = l2\nresidual = convex\n",
-    VIT "norm = none\nattention = attlip\nattlip_reflected = true\nattlip_turn = true\nattlip_eta = 0.25\n"
-        "mlp_block = sll\nactivation = relu\npool = mean\n",
-    VIT "norm = layernorm\npool = mean\npositions = none\n",
-    VIT "norm = none\nresidual = convex\nattention = position\ntorus = true\npool = concat\nactivation = relu\n"
-        "head_hidden = 5\n",
-    ("[model]\narch = mlp\nimage_height = 3\nimage_width = 2\nimage_channels = 2\nclasses = 4\npixel_mean = 0.5 0.25\n"
-     "pixel_std = 0.5\nhidden = 6 4\nactivation = relu\n"),
-    SERIES "label = 2\ndepth = 1\nnorm_eps = 0.1\n",
-    SERIES "label = 2\ndepth = 3\nattention = l2\ndistil = true\nbias = false\nnorm_eps = 0.1\n",
-    SERIES
-    "label = 5\ndepth = 1\ndecoder_depth = 2\nnorm = none\nattention = position\nactivation = abs\nresidual = convex\n",
-    SERIES "label = 1\ndepth = 2\nnorm = none\nattention = attlip\nattlip_head_width = 3\nlogit_scale = 0.5\n",
-    SERIES
-    "label = 0\ndepth = 1\nattention = cosine\ncosine_eps = 0.1\nnorm = rmsnorm\nnorm_eps = 0.1\nactivation = maxmin\n",
-};
-enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static char *model_path, *cert_path;
 static int tried, refused, certified;
@@ -149,14 +111,9 @@ int main(void)
     cert_path = strdup(temp_path("cert.json"));
     for (case_no = 0; case_no < KINDS * (effort(2) < 2 ? 1 : 2); case_no++) {
         const char *text = kinds[case_no % KINDS];
-        const bool images = strstr(text, "image_height") != NULL, series = strstr(text, "forecaster") != NULL;
+        const bool images = is_image(case_no % KINDS), series = is_series(case_no % KINDS);
         taut_certificate c;
-        taut_model *m = blank_model(text, images || series ? 0 : 11, false);
-        for (int64_t i = 0; i < m->slab; i++) ((double *)m->values)[i] = taut_float32(0.6 * rng_pm());
-        for (int i = 0; i < m->weights; i++)
-            if (strstr(m->weight[i].path, "mlp.scale")) ((double *)m->values)[m->weight[i].offset] = 3;
-        must(taut_model_save(m, model_path));
-        taut_model_free(m);
+        save_kind(case_no % KINDS, model_path);
         must(taut_certify_rows(&c, model_path, case_no / KINDS ? TAUT_NORM_FLAT : TAUT_NORM_TOKENS, 0.25,
                                series ? 2 : INFINITY));
         if (!series && (images || !strstr(text, "encoder"))) add_examples(&c);
