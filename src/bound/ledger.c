@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/check.h"
 
 enum { DEPTH = 32 };
 
@@ -35,6 +36,7 @@ static cJSON *top(taut_ledger *l) { return l->open > 0 && l->open <= DEPTH ? l->
 /* Adds item to the open node's field, or remembers that it could not. */
 static void add(taut_ledger *l, const char *key, cJSON *item)
 {
+    TAUT_CHECK(!cJSON_GetObjectItemCaseSensitive(top(l), key), "ledger: a key twice in one node");
     if (item && top(l) && cJSON_AddItemToObject(top(l), key, item)) return;
     cJSON_Delete(item);
     l->torn = true;

@@ -164,7 +164,9 @@ static taut_bound sketch_bound(const taut_module *m, taut_region in)
         const double *w = taut_ref_values(&s->weight[i]);
         taut_up z, slope;
         sketch_sizes(s, i, r, &z, &slope);
-        const taut_up gain = up_mul(up_exact(beta[i]), ledger_note(in.ledger, "norm", up_norm(w, s->spec.out, cols)));
+        char key[24];
+        snprintf(key, sizeof key, "norm_%d", i);
+        const taut_up gain = up_mul(up_exact(beta[i]), ledger_note(in.ledger, key, up_norm(w, s->spec.out, cols)));
         const taut_up wrong = up_mul(up_gamma(terms * cols + 2 * s->spec.in + 16), up_mul(z, up_int(terms)));
         lip = up_add(lip, up_mul(gain, slope));
         size = up_add(size, up_mul(gain, z));

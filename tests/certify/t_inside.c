@@ -1,7 +1,7 @@
 /* "Behind every node of the proof each token is no longer than that node's out": every node of certificates of every
- * architecture, at inputs anywhere in the stated region.  Tokens as long as `reach`, on one line, in two clusters; shorter sequences; images in corners of [0, 1], moved outward by
- * `room`, all of it in one patch or everywhere.  A node with scope "mix" is held to what leaves the mix around it, and
- * there it is seen that the perceptron alone may be longer. */
+ * architecture, at inputs anywhere in the stated region.  Tokens as long as `reach`, on one line, in two clusters; shorter
+ * sequences; images in corners of [0, 1], moved outward by `room`, all of it in one patch or everywhere.  A node with scope
+ * "mix" is held to what leaves the mix around it, and there it is seen that the perceptron alone may be longer. */
 #include "certify/certify.h"
 #include "check/kinds.h"
 #include "laws.h"
