@@ -165,11 +165,11 @@ static bool scene_new(scene *c, int64_t n)
     const int64_t len = n * WIDTH;
     *c = (scene){ .k = taut_kernels_find("cpu"), .n = n };
     c->a = (taut_attn){ .n = 1, .heads = HEADS, .tq = n, .tk = n, .dh = DH, .scale = 0.125 };
-    c->lse = (float *)c->k->alloc(HEADS * n);
+    c->lse = (float *)taut_reals(c->k, HEADS * n);
     bool whole = c->lse != NULL;
     uint32_t state = 1;
     for (int i = 0; i < ARRAYS; i++) {
-        c->x[i] = (float *)c->k->alloc(len);
+        c->x[i] = (float *)taut_reals(c->k, len);
         whole = whole && c->x[i];
         for (int64_t j = 0; j < len && whole; j++) {
             state = state * 1664525u + 1013904223u;

@@ -41,8 +41,8 @@ static void bind(taut_param *p, const char *path, void *arg)
     (void)arg;
     const int64_t len = p->rows * p->cols;
     double *w = taut_malloc((size_t)len * sizeof *w);
-    p->value = k->alloc(len);
-    p->grad = k->alloc(len);
+    p->value = taut_reals(k, len);
+    p->grad = taut_reals(k, len);
     for (int64_t i = 0; w && i < len; i++) w[i] = taut_rng_normal(7, (uint64_t)i) / sqrt((double)p->cols);
     if (w && p->value) k->put(p->value, w, len);
     free(w);
@@ -57,7 +57,7 @@ static bool layer_new(layer *l, const taut_attlip_spec *spec, int64_t tokens)
     if (!l->m) return false;
     taut_params(l->m, bind, NULL);
     l->plan = taut_plan_of(l->m, in);
-    l->memory = k->alloc(3 * len + l->plan.trace + l->plan.scratch);
+    l->memory = taut_reals(k, 3 * len + l->plan.trace + l->plan.scratch);
     double *x = taut_malloc((size_t)len * sizeof *x);
     if (!l->memory || !x) return false;
     taut_span rest = { l->memory, 3 * len + l->plan.trace + l->plan.scratch, k->elem };
@@ -153,11 +153,11 @@ static double residual(const layer *l)
     taut_real *max = (taut_real *)rows, *sum = (taut_real *)(rows + HEADS * t),
               *col = (taut_real *)(rows + 2 * HEADS * t);
     ref->gemm((taut_real *)v, (taut_real *)y, (taut_real *)w, t, WIDTH, WIDTH, false, true, 1, 0);
-    ref->attlip(&f, max, sum, (taut_real *)v, &a);
+    ref->attlip((taut_sum *)&f, max, sum, (taut_real *)v, &a);
     ref->attlip_grad((taut_real *)g, col, (taut_real *)v, max, sum, &a);
     for (int64_t i = 0; i < len; i++) r[i] = y[i] - x[i];
     ref->gemm((taut_real *)r, (taut_real *)g, (taut_real *)w, t, WIDTH, WIDTH, false, false, 1, 1);
-    const double size = sqrt(ref->dot((taut_real *)r, (taut_real *)r, len));
+    const double size = sqrt(taut_dot(ref, (taut_sum *)&f, (taut_real *)r, (taut_real *)r, len));
     free(x);
     return size;
 }

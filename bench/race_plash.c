@@ -72,7 +72,7 @@ static bool scene_memory(scene *s)
     };
     s->cluster = taut_malloc((size_t)(RACE_HEADS * n) * sizeof *s->cluster);
     bool whole = s->cluster != NULL;
-    for (int i = 0; i < 10; i++) whole = (*each[i] = k->alloc(size[i])) && whole;
+    for (int i = 0; i < 10; i++) whole = (*each[i] = taut_reals(k, size[i])) && whole;
     return whole;
 }
 
@@ -96,7 +96,7 @@ static bool scene_new(scene *s, const race_plan *p)
                                           .init = TAUT_INIT_NORMAL,
                                           .gain = 1,
                                           .out_gain = 1 });
-    if (!s->m || !scene_memory(s)) return false;
+    if (!s->m || !scene_memory(s) || taut_module_place(s->m, s->k)) return false;
     taut_params(s->m, bind_weight, &(binding){ s, 0 });
     random_fill(s->k, s->q, taut_len(s->shape), 1, 11);
     random_fill(s->k, s->key, taut_len(s->shape), 1, 12);

@@ -101,7 +101,7 @@ static int run(const cli_args *a)
         s = taut_fail(TAUT_BAD_DATA, "%s: nothing to predict in its %s split", source, name);
     if (!s) s = taut_pass_create(&pass, m.model, rows, m.model->in.t, false);
     if (!s) s = taut_batch_create(&batch, data, 0, rows);
-    if (!s) e = taut_evaluate(pass, &batch, split, windows, rows);
+    if (!s) s = taut_evaluate(&e, pass, &batch, split, windows, rows);
     if (!s && (page || noise.noise > 0) && !data->task.reals)
         s = taut_fail(TAUT_BAD_DATA, "--plot and --noise are for forecasters");
     if (!s && noise.noise > 0) s = forecast_noise_prove(&noise, a->operand[0], data, split);

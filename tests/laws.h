@@ -68,6 +68,7 @@ static inline void law_begin(law *l, taut_module *m, taut_shape in, const int32_
     *l = (law){ .m = m, .in = in };
     CHECK(m != NULL, "the module was built");
     taut_params(m, bind_param, l);
+    CHECK(taut_module_place(m, taut_kernels_find("ref")) == TAUT_OK, "constants are where ref reads them");
     l->plan = taut_plan_of(m, in);
     l->nx = taut_len(in);
     l->ny = taut_len(l->plan.out);

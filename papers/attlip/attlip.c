@@ -18,6 +18,7 @@ typedef struct {
     taut_module *m;
     taut_plan plan;
     taut_real *memory;
+    taut_sum *sums;
     taut_tensor x, y, t, u;
     taut_run run;
     taut_point at;
@@ -30,7 +31,7 @@ static void bind(taut_param *p, const char *path, void *arg)
     const int64_t len = p->rows * p->cols;
     double *w = taut_malloc((size_t)len * sizeof *w);
     (void)path;
-    p->value = l->k->alloc(len);
+    p->value = taut_reals(l->k, len);
     for (int64_t i = 0; w && i < len; i++)
         w[i] = l->gain * taut_rng_normal(taut_rng_key(1, TAUT_RNG_INIT, (uint64_t)p->name[0]), (uint64_t)i) /
                sqrt(WIDTH);
@@ -60,9 +61,9 @@ static bool layer_new(paper_layer *l, const char *kernels, taut_module *m, int64
     if (!m) return false;
     taut_params(m, bind, l);
     l->plan = taut_plan_of(m, in);
-    const int64_t all = 4 * len + l->plan.trace + l->plan.scratch;
+    const int64_t all = 4 * len + l->plan.trace + l->plan.scratch + taut_sums_len(2);
     double *x = taut_malloc((size_t)len * sizeof *x);
-    l->memory = l->k->alloc(all);
+    l->memory = taut_reals(l->k, all);
     if (!l->memory || !x) {
         free(x);
         return false;
@@ -70,6 +71,7 @@ static bool layer_new(paper_layer *l, const char *kernels, taut_module *m, int64
     taut_span rest = { l->memory, all, l->k->elem };
     taut_tensor *part[] = { &l->x, &l->y, &l->t, &l->u };
     for (int i = 0; i < 4; i++) *part[i] = taut_take_tensor(&rest, in);
+    l->sums = taut_take_sums(&rest, 2);
     l->at = (taut_point){ l->x, taut_take_span(&rest, l->plan.trace) };
     l->run = (taut_run){ .k = l->k, .scratch = rest };
     for (int64_t i = 0; i < len; i++)
@@ -159,10 +161,9 @@ static double est_slope(paper_layer *l, int steps)
     l->k->put(l->t.data, u, len);
     free(u);
     for (int i = 0; i < steps; i++) {
-        const double size = sqrt(l->k->dot(l->t.data, l->t.data, len));
-        l->k->axpby(l->t.data, 1 / size, l->t.data, 0, len);
+        taut_make_unit(l->k, l->sums, l->t.data, len);
         taut_jvp(l->m, &l->run, l->u, l->t, l->at);
-        slope = sqrt(l->k->dot(l->u.data, l->u.data, len));
+        slope = sqrt(taut_dot(l->k, l->sums, l->u.data, l->u.data, len));
         taut_vjp(l->m, &l->run, l->t, l->u, l->at);
     }
     return slope;

@@ -73,7 +73,7 @@ taut_status taut_net_logits(taut_net *net, double *logits, const int32_t *ids, i
     if (s) return s;
     taut_pass_forward(pass, ids, n, t);
     net->model->k->get(logits, pass->logits.data, taut_len(pass->logits.shape));
-    s = net->model->k->sync();
+    s = net->model->k->read(NULL, NULL, 0);
     taut_pass_free(pass);
     return s;
 }

@@ -26,18 +26,16 @@ static double number_in(const char *path, double otherwise)
     return v;
 }
 
-/* Bytes; +inf when nobody knows. */
-static double available(void)
+double taut_memory_available(void)
 {
     const double group = number_in("/sys/fs/cgroup/memory.max", INFINITY) -
                          number_in("/sys/fs/cgroup/memory.current", 0);
     return fmin(meminfo("MemAvailable:"), group);
 }
 
-taut_status taut_memory_check(double bytes, const char *what)
+taut_status taut_memory_check(double needed, double available, const char *what)
 {
-    const double free_bytes = available();
-    if (bytes <= free_bytes) return TAUT_OK;
-    return taut_fail(TAUT_NO_MEMORY, "%s needs %.1f GB of memory, %.1f GB are available", what, bytes * 1e-9,
-                     free_bytes * 1e-9);
+    if (needed <= available) return TAUT_OK;
+    return taut_fail(TAUT_NO_MEMORY, "%s needs %.1f GB of memory, %.1f GB are available", what, needed * 1e-9,
+                     available * 1e-9);
 }

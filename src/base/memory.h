@@ -3,6 +3,8 @@
 #define TAUT_BASE_MEMORY_H
 #include "base/status.h"
 
-/* Fails with the two figures when `bytes` more will not fit. */
-taut_status taut_memory_check(double bytes, const char *what) TAUT_MUST_USE;
+double taut_memory_available(void); /* bytes; +inf when nobody knows */
+
+/* Fails with the two figures when more is needed than there is. */
+taut_status taut_memory_check(double needed, double available, const char *what) TAUT_MUST_USE;
 #endif

@@ -1,7 +1,7 @@
 /* A PLASH to be judged: its weights in double, by name, the same module with the deterministic reference in the place of the
  * sketch, and both without their mixer.  Weights are drawn (the paper's figure 4), or those of a trained module. */
-#include "base/float32.h"
 #include "certify/plash_head.h"
+#include "base/float32.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -181,8 +181,14 @@ static taut_status build(taut_plash_head **out, const taut_plash_spec *p)
     taut_params(s->fixed, share, &(tour){ .s = s, .prefix = "" });
     taut_params(s->front, share, &(tour){ .s = s, .prefix = "middle." });
     taut_params(s->front_fixed, share, &(tour){ .s = s, .prefix = "middle." });
-    *out = s;
-    return TAUT_OK;
+    taut_module *const all[] = { s->m, s->fixed, s->front, s->front_fixed };
+    taut_status status = TAUT_OK;
+    for (int i = 0; !status && i < 4; i++) status = taut_module_place(all[i], s->k);
+    if (status)
+        taut_plash_head_free(s);
+    else
+        *out = s;
+    return status;
 }
 
 taut_status taut_plash_head_new(taut_plash_head **out, const taut_plash_case *c)

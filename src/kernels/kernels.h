@@ -4,6 +4,8 @@
  * name in kernels/cpu/ states the error it promises against that definition. */
 #ifndef TAUT_KERNELS_H
 #define TAUT_KERNELS_H
+#include <math.h>
+
 #include "base/status.h"
 #include "tensor/tensor.h"
 
@@ -28,7 +30,7 @@ typedef struct {
 typedef struct {
     int64_t rows, d, size; /* size: even */
     int degree;
-    const int32_t *hash;
+    const taut_index *hash;
 } taut_sketch_shape;
 
 /* Keys and values of n examples brought together in m groups a head: k and v are (n, t, heads*dh), what is
@@ -44,10 +46,10 @@ typedef struct {
  * the right, both counted round.  One p serves every example. */
 typedef struct {
     int64_t n, heads, t, dh;
-    int64_t span;       /* columns of w; at least t, and where not causal odd and at least 2t - 1; on a torus t */
-    bool causal;        /* p_ij = 0 for j > i */
-    int64_t row;        /* tokens in a row of the torus, a divisor of t; 0: no torus */
-    const double *gain; /* one a head, above 0 */
+    int64_t span;          /* columns of w; at least t, and where not causal odd and at least 2t - 1; on a torus t */
+    bool causal;           /* p_ij = 0 for j > i */
+    int64_t row;           /* tokens in a row of the torus, a divisor of t; 0: no torus */
+    const taut_real *gain; /* one a head, above 0 */
 } taut_distance;
 /* The column of w where query i meets key j. */
 static inline int64_t taut_distance_column(const taut_distance *a, int64_t i, int64_t j)
@@ -66,6 +68,20 @@ typedef struct {
     bool causal;  /* query i sees key j only if j <= i; tq = tk */
     uint64_t key; /* names the draws */
 } taut_sparse;
+
+/* A factor, or n of them, that may come from numbers which the host has not seen: value by[e]; by NULL: value. */
+typedef struct {
+    double value;
+    const taut_sum *by;
+} taut_factor;
+typedef enum {                /* where a or b is NULL it counts as 1 */
+               TAUT_SUM_ADD,  /* a + c b */
+               TAUT_SUM_MUL,  /* c a b */
+               TAUT_SUM_DIV,  /* c a / b */
+               TAUT_SUM_ROOT, /* c sqrt(a) */
+               TAUT_SUM_MIN,  /* min(c, a); c where a is NaN */
+               TAUT_SUM_UNIT, /* c / sqrt(a), what makes a vector c long whose squares add up to a; 1 where a is not above 0 */
+} taut_sum_op;
 
 /* One step of AdamW: m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2,
  * w = w (1 - decay) - lr * (m/c1) / (sqrt(v/c2) + eps).   decay already holds the learning rate. */
@@ -91,8 +107,12 @@ typedef struct {
 } taut_pixels;
 
 typedef struct taut_kernels {
-    const char *name; /* "ref", "cpu", "cuda" */
-    size_t elem;      /* bytes per element: 8, 4, 4 */
+    const char *name;  /* "ref", "cpu" */
+    const char *dtype; /* what a safetensors file calls an element: "F64", "F32" */
+    size_t elem;       /* bytes per element */
+    double unit;       /* roundoff of an element, relative */
+    bool host;         /* the host can read its memory */
+    bool rigorous;     /* elements are doubles and every operation is the one that proofs assume */
 #define SLOT(result, name, arguments) result(*name) arguments;
 #include "kernels/slots.def"
 } taut_kernels;
@@ -106,9 +126,36 @@ int taut_threads(void); /* how many the kernels use; taut_threads_set is in taut
 const char *taut_blas_version(void);
 const char *taut_compiler_version(void);
 
-/* The address of element i: pointer arithmetic for a type nobody can look into. */
+/* Memory for `len` elements, zeroed; NULL when there is none. */
+static inline taut_real *taut_reals(const taut_kernels *k, int64_t len)
+{
+    const bool fits = len >= 0 && (uint64_t)len <= SIZE_MAX / 2 / k->elem;
+    return fits ? (taut_real *)k->alloc((size_t)len * k->elem) : NULL;
+}
+
+/* The address of a sum, or of element i: pointer arithmetic for types nobody can look into. */
+static inline taut_sum *taut_sum_at(const taut_sum *s, int64_t i) { return (taut_sum *)((char *)s + 8 * i); }
+
 static inline taut_real *taut_at(const taut_kernels *k, const taut_real *x, int64_t i)
 {
     return (taut_real *)((char *)x + i * (int64_t)k->elem);
+}
+
+/* x.y for a host that decides by it: waits.  NaN when the table failed.  `room` holds the sum meanwhile. */
+static inline double taut_dot(const taut_kernels *k, taut_sum *room, const taut_real *x, const taut_real *y,
+                              int64_t len)
+{
+    double sum;
+    k->dot(room, x, y, 1, len, len);
+    return k->read(&sum, room, 1) ? (double)NAN : sum;
+}
+
+/* x divided by its length, where that is above 0.  room holds two sums: the first becomes the length's square. */
+static inline void taut_make_unit(const taut_kernels *k, taut_sum *room, taut_real *x, int64_t len)
+{
+    taut_sum *factor = taut_sum_at(room, 1);
+    k->dot(room, x, x, 1, len, len);
+    k->sum_op(factor, TAUT_SUM_UNIT, 1, room, NULL, 1);
+    k->axpby_by(x, 0, (taut_factor){ 0, NULL }, NULL, 0, (taut_factor){ 1, factor }, 1, len);
 }
 #endif

@@ -122,13 +122,13 @@ static taut_status witness(double *lower, const taut_exact *e, const taut_module
     taut_probe p;
     taut_status s = taut_probe_create(&p, map, e->k, x, in, NULL);
     if (s) return s;
-    taut_real *ty = e->k->alloc(taut_len(p.out));
+    taut_real *ty = taut_reals(e->k, taut_len(p.out));
     if (ty) {
         taut_probe_jvp(&p, ty, (const taut_real *)direction);
         const double *v = direction;
         double size = 0;
         for (int64_t i = 0; i < taut_len(in); i++) size += v[i] * v[i];
-        *lower = size > 0 ? sqrt(e->k->dot(ty, ty, taut_len(p.out)) / size) * (1 - 1e-12) : 0;
+        *lower = size > 0 ? sqrt(taut_dot(e->k, p.sum, ty, ty, taut_len(p.out)) / size) * (1 - 1e-12) : 0;
         e->k->release(ty);
     } else {
         s = taut_no_memory("a direction");

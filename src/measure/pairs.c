@@ -115,7 +115,7 @@ static taut_status allocate(pairs *s, double **memory, bool **better)
     const int64_t x = s->examples * s->nx, y = s->examples * s->ny;
     double *m = *memory = taut_calloc((size_t)(6 * x + 2 * y + 2 * s->examples + 1), sizeof *m);
     *better = taut_calloc((size_t)s->examples + 1, sizeof **better);
-    s->real = s->p->run.k->alloc(x + y);
+    s->real = taut_reals(s->p->run.k, x + y);
     if (!m || !*better || !s->real) return taut_no_memory("pairs");
     s->x = m, s->y = m + x, s->gx = m + 2 * x, s->gy = m + 3 * x, s->best_x = m + 4 * x, s->best_y = m + 5 * x;
     s->fx = m + 6 * x, s->fy = s->fx + y, s->step = s->fy + y, s->ratio = s->step + s->examples;
@@ -134,7 +134,7 @@ taut_status taut_pairs_find(double *out, double *x, double *y, taut_probe *p, co
     double *memory = NULL;
     bool *better = NULL;
     if (!(o->radius > 0)) return taut_fail(TAUT_BAD_CONFIG, "pairs need a ball: the radius is %g", o->radius);
-    s.closest = o->radius * (p->run.k->elem == 8 ? 1e-6 : 1e-2);
+    s.closest = o->radius * (p->run.k->unit < 0x1p-40 ? 1e-6 : 1e-2);
     const taut_status status = allocate(&s, &memory, &better);
     if (!status) {
         for (int i = 0; i < o->random || i < 1; i++) {

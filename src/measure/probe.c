@@ -14,19 +14,21 @@ taut_status taut_probe_create(taut_probe *p, const taut_module *m, const taut_ke
                               taut_shape in, const int32_t *lengths)
 {
     const taut_plan plan = taut_plan_of(m, in);
-    const int64_t nx = taut_len(in), ny = taut_len(plan.out), all = nx + ny + plan.trace + plan.scratch;
+    const int64_t nx = taut_len(in), ny = taut_len(plan.out),
+                  all = nx + ny + plan.trace + plan.scratch + taut_sums_len(1);
     *p = (taut_probe){ .module = m, .in = in, .out = plan.out };
     for (int64_t i = 0; i < nx; i++)
         if (!isfinite(x[i])) return taut_fail(TAUT_BAD_DATA, "the activations hold a NaN or an infinite number");
-    p->memory = k->alloc(all);
+    p->memory = taut_reals(k, all);
     if (!p->memory) return taut_no_memory("an input to measure at");
     taut_span rest = { p->memory, all, k->elem };
     p->at.x = taut_take_tensor(&rest, in);
     p->y = taut_take_tensor(&rest, plan.out);
     p->at.trace = taut_take_span(&rest, plan.trace);
+    p->sum = taut_take_sums(&rest, 1);
     p->run = (taut_run){ .k = k, .scratch = rest, .lengths = lengths };
     stand(p, x);
-    if (isfinite(k->dot(p->y.data, p->y.data, ny))) return TAUT_OK;
+    if (isfinite(taut_dot(k, p->sum, p->y.data, p->y.data, ny))) return TAUT_OK;
     taut_probe_free(p);
     return taut_fail(TAUT_BAD_DATA, "the output at this input is not finite");
 }

@@ -10,7 +10,8 @@ typedef struct {
     taut_point at;
     taut_shape in, out;
     taut_tensor y;
-    taut_real *memory; /* x, y, trace, scratch */
+    taut_real *memory; /* x, y, trace, scratch, sum */
+    taut_sum *sum;     /* for whoever asks for a number of a vector */
 } taut_probe;
 
 /* x is in.n * in.t * in.d doubles; lengths (or NULL) must outlive the probe.  Refused: an input or output that is not

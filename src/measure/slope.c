@@ -45,7 +45,10 @@ static taut_real *part(const lanczos *l, taut_real *whole, int64_t example, int6
     return taut_at(l->k, whole, example * len);
 }
 
-static double length(const lanczos *l, const taut_real *x, int64_t n) { return sqrt(l->k->dot(x, x, n)); }
+static double length(const lanczos *l, const taut_real *x, int64_t n)
+{
+    return sqrt(taut_dot(l->k, l->p->sum, x, x, n));
+}
 
 /* Gaussian, of length 1. */
 static taut_status start(const lanczos *l, taut_real *v, uint64_t seed)
@@ -75,7 +78,8 @@ static double clean(const lanczos *l, taut_real *whole, taut_real **against, int
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < k; i++) {
             const taut_real *q = part(l, against[i], e, len);
-            l->k->axpby(w, -l->k->dot(w, q, len), q, 1, len);
+            l->k->dot(l->p->sum, w, q, 1, len, len);
+            l->k->axpby_by(w, 0, (taut_factor){ -1, l->p->sum }, q, 0, (taut_factor){ 1, NULL }, 1, len);
         }
     const double size = length(l, w, len);
     const bool gone = !(size > 1e-6 * l->k->elem * scale * 0x1p-20) || !(size > 0);
@@ -134,7 +138,7 @@ static bool lanczos_step(lanczos *l, int k, taut_slope *out, double tolerance)
 /* The direction V z of every example into v[0], which is no longer needed otherwise; then the slope along it. */
 static taut_status witness(lanczos *l, taut_slope *out, double *direction)
 {
-    taut_real *found = l->k->alloc(l->examples * l->nx);
+    taut_real *found = taut_reals(l->k, l->examples * l->nx);
     if (!found) return taut_no_memory("the direction found");
     for (int64_t e = 0; e < l->examples; e++) {
         double z[MOST] = { 1 }, s, r;
@@ -167,9 +171,9 @@ static taut_status run_lanczos(lanczos *l, taut_slope *out, double *direction, c
     bool open = true;
     taut_status s = TAUT_OK;
     for (int k = 0; open && !s && k < l->steps; k++) {
-        if (k == 0 && !(l->v[0] = l->k->alloc(l->examples * l->nx))) return taut_no_memory("Lanczos vectors");
-        l->u[k] = l->k->alloc(l->examples * l->ny);
-        l->v[k + 1] = l->k->alloc(l->examples * l->nx);
+        if (k == 0 && !(l->v[0] = taut_reals(l->k, l->examples * l->nx))) return taut_no_memory("Lanczos vectors");
+        l->u[k] = taut_reals(l->k, l->examples * l->ny);
+        l->v[k + 1] = taut_reals(l->k, l->examples * l->nx);
         if (!l->u[k] || !l->v[k + 1]) return taut_no_memory("Lanczos vectors");
         if (k == 0) s = start(l, l->v[0], o->seed);
         if (!s) open = lanczos_step(l, k, out, o->tolerance);
@@ -179,8 +183,8 @@ static taut_status run_lanczos(lanczos *l, taut_slope *out, double *direction, c
 
 static taut_status run_power(lanczos *l, taut_slope *out, double *direction, const taut_slope_options *o)
 {
-    l->v[0] = l->k->alloc(l->examples * l->nx), l->v[1] = l->k->alloc(l->examples * l->nx);
-    l->u[0] = l->k->alloc(l->examples * l->ny);
+    l->v[0] = taut_reals(l->k, l->examples * l->nx), l->v[1] = taut_reals(l->k, l->examples * l->nx);
+    l->u[0] = taut_reals(l->k, l->examples * l->ny);
     taut_status s = l->v[0] && l->v[1] && l->u[0] ? start(l, l->v[0], o->seed) : taut_no_memory("vectors");
     bool open = !s;
     for (int k = 0; open && k < o->steps; k++) {
@@ -217,7 +221,7 @@ taut_status taut_slope_find(taut_slope *out, double *direction, taut_probe *p, c
     l.b = l.a + n * MOST;
     if (!s) s = o->method == TAUT_SLOPE_POWER ? run_power(&l, out, direction, o) : run_lanczos(&l, out, direction, o);
     vectors_free(&l);
-    return s;
+    return s ? s : l.k->read(NULL, NULL, 0); /* what failed on the way is no small slope */
 }
 
 double taut_slope_probable(const taut_slope *s, const taut_slope_options *o, int64_t n, double miss)

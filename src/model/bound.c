@@ -49,7 +49,7 @@ bool taut_model_finite(const taut_model *m)
 
 taut_status taut_model_bound(taut_bound *b, const taut_model *m, taut_norm norm)
 {
-    TAUT_CHECK(m->k->elem == sizeof(double), "bounds are proved on a ref model");
+    TAUT_CHECK(m->k->host && m->k->rigorous, "bounds are proved on a ref model");
     const taut_status s = taut_arithmetic_test();
     if (s) return s;
     taut_region in = taut_model_region(m, norm, UP_ZERO);

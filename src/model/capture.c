@@ -11,7 +11,7 @@ const char *const taut_map_names[TAUT_MAPS] = { "bare", "attention", "branch", "
 static int64_t memory_of(const taut_model *m, taut_shape in)
 {
     const taut_plan p = taut_plan_of(m->body, in);
-    return taut_len(in) + taut_len(p.out) + p.trace + p.scratch;
+    return taut_len(in) + taut_len(p.out) + p.trace + p.scratch + taut_indices_len(taut_rows(in));
 }
 
 taut_status taut_capture_create(taut_capture **out, taut_model *m, int64_t n, int64_t t)
@@ -21,7 +21,7 @@ taut_status taut_capture_create(taut_capture **out, taut_model *m, int64_t n, in
     if (!c) return taut_no_memory("captured activations");
     *c = (taut_capture){ .m = m, .largest = n * t };
     c->layer = taut_calloc((size_t)m->spec.depth, sizeof *c->layer);
-    c->memory = m->k->alloc(memory_of(m, (taut_shape){ n, t, m->in.d }));
+    c->memory = taut_reals(m->k, memory_of(m, (taut_shape){ n, t, m->in.d }));
     if (c->layer && c->memory) {
         *out = c;
         return TAUT_OK;
@@ -79,10 +79,12 @@ static void run_body(taut_capture *c, taut_input x, int64_t n, int64_t t)
     c->embedded = taut_take_tensor(&rest, in);
     c->features = taut_take_tensor(&rest, plan.out);
     const taut_point at = { c->embedded, taut_take_span(&rest, plan.trace) };
-    taut_run run = { .k = m->k, .scratch = rest };
-    if (x.ids)
-        m->k->gather(c->embedded.data, m->embed.value, x.ids, n * t, in.d);
-    else
+    taut_run run = { .k = m->k, .scratch = taut_take_span(&rest, plan.scratch) };
+    taut_index *ids = taut_take_indices(&rest, n * t);
+    if (x.ids) {
+        m->k->put_index(ids, x.ids, n * t);
+        m->k->gather(c->embedded.data, m->embed.value, ids, n * t, in.d);
+    } else
         m->k->put(c->embedded.data, x.reals, taut_len(in));
     taut_forward(m->body, &run, c->features, at);
     c->layers = 0;

@@ -59,7 +59,7 @@ taut_status taut_model_save(const taut_model *m, const char *path)
     taut_st_entry *entry = taut_calloc((size_t)m->weights, sizeof *entry);
     taut_slab_view *view = taut_calloc((size_t)m->weights, sizeof *view);
     char *tree = taut_model_tree(m);
-    taut_status s = entry && view && tree ? m->k->sync() : taut_no_memory("saving the model");
+    taut_status s = entry && view && tree ? m->k->read(NULL, NULL, 0) : taut_no_memory("saving the model");
     for (int i = 0; !s && i < m->weights; i++) {
         const taut_weight *w = &m->weight[i];
         view[i] = (taut_slab_view){ m->k, w->param->value };

@@ -20,7 +20,7 @@ static taut_module *embed(const taut_model_spec *s, uint64_t id)
     taut_list l = { .count = 0 };
     taut_list_add(&l, "near", taut_neighbours(s->columns));
     taut_list_add(&l, "value", taut_linear(s->width, in, s->bias, TAUT_INIT_NORMAL, 1 / sqrt((double)in)));
-    taut_list_add(&l, "pos", taut_sinusoid(s->width));
+    taut_list_add(&l, "pos", taut_sinusoid(s->seq + s->label + s->ahead, s->width));
     if (s->dropout > 0) taut_list_add(&l, "drop", taut_dropout(s->dropout, id));
     return taut_list_sequence(&l);
 }

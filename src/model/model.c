@@ -45,14 +45,14 @@ static void list_weight(taut_param *p, const char *path, void *arg)
 
 taut_status taut_model_bind(taut_model *m, bool grads)
 {
-    m->values = m->k->alloc(m->slab);
-    if (grads) m->grads = m->k->alloc(m->slab);
+    m->values = taut_reals(m->k, m->slab);
+    if (grads) m->grads = taut_reals(m->k, m->slab);
     if (!m->values || (grads && !m->grads)) return taut_no_memory("the weights of the model");
     for (int i = 0; i < m->weights; i++) {
         m->weight[i].param->value = taut_at(m->k, m->values, m->weight[i].offset);
         m->weight[i].param->grad = grads ? taut_at(m->k, m->grads, m->weight[i].offset) : NULL;
     }
-    return TAUT_OK;
+    return taut_module_place(m->root, m->k);
 }
 
 static taut_module *build(taut_model *m)

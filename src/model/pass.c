@@ -10,18 +10,22 @@ int64_t taut_pass_len(const taut_model *m, int64_t n, int64_t t, bool backward)
 {
     const taut_shape in = batch_shape(m, n, t);
     const taut_plan p = taut_plan_of(m->root, in);
-    return taut_len(in) * (backward ? 2 : 1) + taut_len(p.out) + p.trace + p.scratch;
+    return taut_len(in) * (backward ? 2 : 1) + taut_len(p.out) + p.trace + p.scratch + taut_indices_len(n * t) +
+           taut_indices_len(taut_rows(p.out)) + taut_sums_len(TAUT_PASS_SUMS);
 }
 
 taut_status taut_pass_create(taut_pass **out, taut_model *m, int64_t n, int64_t t, bool backward)
 {
     taut_pass *p = taut_calloc(1, sizeof *p);
-    taut_real *memory = p ? m->k->alloc(taut_pass_len(m, n, t, backward)) : NULL;
+    taut_real *memory = p ? taut_reals(m->k, taut_pass_len(m, n, t, backward)) : NULL;
     if (!memory) {
         free(p);
         return taut_no_memory("activations of a batch");
     }
     *p = (taut_pass){ .m = m, .largest = n * t, .backward = backward, .memory = memory };
+    taut_span sums = { memory, taut_pass_len(m, n, t, backward), m->k->elem };
+    taut_take(&sums, sums.len - taut_sums_len(TAUT_PASS_SUMS));
+    p->sums = taut_take_sums(&sums, TAUT_PASS_SUMS);
     *out = p;
     return TAUT_OK;
 }
@@ -45,7 +49,9 @@ static void lay_out(taut_pass *p, taut_shape in)
     p->gx = p->backward ? taut_take(&rest, taut_len(in)) : NULL;
     p->trace = taut_take_span(&rest, plan.trace);
     p->run.k = m->k;
-    p->run.scratch = rest;
+    p->run.scratch = taut_take_span(&rest, plan.scratch);
+    p->ids = taut_take_indices(&rest, taut_rows(in));
+    p->targets = taut_take_indices(&rest, taut_rows(plan.out));
 }
 
 void taut_pass_shape(taut_pass *p, int64_t n, int64_t t)
@@ -60,7 +66,8 @@ void taut_pass_run(taut_pass *p) { taut_forward(p->m->root, &p->run, p->logits, 
 void taut_pass_forward(taut_pass *p, const int32_t *ids, int64_t n, int64_t t)
 {
     taut_pass_shape(p, n, t);
-    p->m->k->gather(p->x.data, p->m->embed.value, ids, n * t, p->in.d);
+    p->m->k->put_index(p->ids, ids, n * t);
+    p->m->k->gather(p->x.data, p->m->embed.value, p->ids, n * t, p->in.d);
     taut_pass_run(p);
 }
 
@@ -79,30 +86,38 @@ void taut_pass_read(taut_pass *p, taut_input x, int64_t n)
         taut_pass_forward_real(p, x.reals, n);
 }
 
-double taut_pass_loss(taut_pass *p, const int32_t *targets, int64_t *correct, double weight, bool backward)
+void taut_pass_loss(taut_pass *p, const int32_t *targets, double weight, bool backward)
 {
+    const taut_kernels *k = p->m->k;
     const taut_shape s = p->logits.shape;
-    return p->m->k->cross_entropy(backward ? p->logits.data : NULL, correct, p->logits.data, targets, taut_rows(s), s.d,
-                                  weight);
+    k->put_index(p->targets, targets, taut_rows(s));
+    k->cross_entropy(backward ? p->logits.data : NULL, p->sums, p->logits.data, p->targets, taut_rows(s), s.d, weight);
 }
 
-double taut_pass_loss_shared(taut_pass *p, const double *shares, int64_t *correct, double weight)
+void taut_pass_loss_shared(taut_pass *p, const double *shares, double weight)
 {
     const taut_kernels *k = p->m->k;
     const taut_shape s = p->logits.shape;
     TAUT_CHECK(p->backward && taut_len(s) <= taut_len(p->in), "pass: no room for shares");
     k->put(p->gx, shares, taut_len(s)); /* nobody needs gx before the way back */
-    return k->shared_cross_entropy(p->logits.data, correct, p->logits.data, p->gx, taut_rows(s), s.d, weight);
+    k->shared_cross_entropy(p->logits.data, p->sums, p->logits.data, p->gx, taut_rows(s), s.d, weight);
 }
 
 /* What is wanted lies where the gradient of the input will be, or where the input was: both are larger, and free now. */
-double taut_pass_error(taut_pass *p, const double *wanted, double *absolute, double weight, bool backward)
+void taut_pass_error(taut_pass *p, const double *wanted, double weight, bool backward)
 {
     const int64_t len = taut_len(p->logits.shape);
     taut_real *y = p->gx ? p->gx : p->x.data;
     TAUT_CHECK(len <= taut_len(p->in), "pass: a forecast longer than what it is made from");
     p->m->k->put(y, wanted, len);
-    return p->m->k->squared_error(backward ? p->logits.data : NULL, absolute, p->logits.data, y, len, weight);
+    p->m->k->squared_error(backward ? p->logits.data : NULL, p->sums, p->logits.data, y, len, weight);
+}
+
+void taut_pass_clear(taut_pass *p) { p->m->k->put_sum(p->sums, NULL, TAUT_PASS_SUMS); }
+
+taut_status taut_pass_sums(taut_pass *p, double sums[TAUT_PASS_SUMS])
+{
+    return p->m->k->read(sums, p->sums, TAUT_PASS_SUMS);
 }
 
 static void backward(taut_pass *p, bool param_grads)
@@ -112,10 +127,10 @@ static void backward(taut_pass *p, bool param_grads)
     taut_vjp(p->m->root, &p->run, (taut_tensor){ p->gx, p->in }, p->logits, (taut_point){ p->x, p->trace });
 }
 
-void taut_pass_backward(taut_pass *p, const int32_t *ids)
+void taut_pass_backward(taut_pass *p)
 {
     backward(p, true);
-    if (ids) p->m->k->scatter(p->m->embed.grad, p->gx, ids, taut_rows(p->in), p->in.d);
+    if (p->m->embed.rows) p->m->k->scatter(p->m->embed.grad, p->gx, p->ids, taut_rows(p->in), p->in.d);
 }
 
 void taut_pass_input_grad(taut_pass *p) { backward(p, false); }

@@ -94,8 +94,7 @@ static void attention_vjp(const taut_module *m, taut_run *run, taut_tensor gx, t
     k->attention_vjp(d.q.data, d.k.data, d.v.data, d.o.data, t.in.o.data, t.lse, t.in.q.data, t.in.k.data, t.in.v.data,
                      &t.attn);
     if (run->jasmin)
-        *run->jasmin_sum += run->jasmin->weight *
-                            k->attention_jasmin(d.q.data, d.k.data, t.in.q.data, t.in.k.data, &t.attn, run->jasmin);
+        k->attention_jasmin(run->jasmin_sum, d.q.data, d.k.data, t.in.q.data, t.in.k.data, &t.attn, run->jasmin);
     qkv_turn(k, &d, s->spec.heads, base_of(&s->spec), -1);
     qkv_leave(&s->qkv, run, gx, &d, &t.in);
     run->scratch = mark;

@@ -144,10 +144,10 @@ static void attlip_forward(const taut_module *m, taut_run *run, taut_tensor y, t
     prox p = prox_of(s, run, at, &kept);
     prox_lane_end *end = taut_calloc((size_t)(n > 0 ? n : 1), sizeof *end);
     TAUT_CHECK(end, "attlip: no memory for a few numbers an example");
-    TAUT_CHECK(!run->strict || run->k->elem == sizeof(double), "attlip: a residual is proved in double");
+    TAUT_CHECK(!run->strict || run->k->rigorous, "attlip: a residual is proved in double");
     for (int64_t e = 0; e < n; e++) {
         const taut_real *x = taut_at(run->k, at.x.data, e * lane);
-        const double enough = s->spec.loose * sqrt(run->k->dot(x, x, lane)) / p.eta;
+        const double enough = s->spec.loose * sqrt(taut_dot(run->k, p.sums, x, x, lane)) / p.eta;
         end[e].tol = run->strict ? 0.5 * s->spec.tol : fmax(s->spec.tol, enough);
     }
     solve(s, &p, &kept, end, run->scratch);
@@ -197,10 +197,11 @@ static void respond_inner(const attlip *s, prox *p, taut_real *u, const taut_rea
     prox_image(p, r0, 0, n);
     for (int64_t e = 0; e < n; e++) {
         const taut_real *ge = taut_at(k, real, e * lane);
-        const double pull = k->dot(taut_at(k, gw, e * len), taut_at(k, e0, e * len), len);
-        const double rhs = k->dot(ge, ge, lane) / p->eta - p->shift * pull, start = prox_dot(p, r0, r0, e);
+        const double pull = taut_dot(k, p->sums, taut_at(k, gw, e * len), taut_at(k, e0, e * len), len);
+        const double rhs = taut_dot(k, p->sums, ge, ge, lane) / p->eta - p->shift * pull,
+                     start = prox_dot(p, r0, r0, e);
         tol[e] = start > 0 ? s->spec.slope_tol * sqrt(rhs / start) : 0;
-        stiff[e] = start > 0 && !(tol[e] > ROUNDINGS * (k->elem == 8 ? 0x1p-53 : 0x1p-24));
+        stiff[e] = start > 0 && !(tol[e] > ROUNDINGS * (k->unit));
         if (stiff[e]) tol[e] = INFINITY;
     }
     prox_cg(p, a, r0, tol, ATTLIP_PRODUCTS, 0, n, scratch);
@@ -305,7 +306,8 @@ static void attlip_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut
         respond(s, &p, gx.data, gy.data, h, run->scratch);
         if (run->param_grads) {
             attlip_weight_grad(s, &p, gx.data, kept.p, h, -p.eta * twice);
-            const double pull = k->dot(gx.data, kept.p, len) - k->dot(gx.data, at.x.data, len);
+            const double pull = taut_dot(k, p.sums, gx.data, kept.p, len) -
+                                taut_dot(k, p.sums, gx.data, at.x.data, len);
             attlip_eta_grad(s, k, twice * pull / p.eta);
         }
         k->axpby(gx.data, 0, NULL, twice, len);

@@ -14,6 +14,7 @@
 #include "bound/ledger.h"
 #include "bound/up.h"
 #include "kernels/kernels.h"
+#include "module/constant.h"
 
 typedef struct taut_module taut_module;
 
@@ -45,7 +46,7 @@ typedef struct {
     taut_prox_log *prox;       /* who counts; NULL: nobody */
     const taut_jasmin *jasmin; /* what every softmax attention's vjp adds the gradient of; NULL: nothing */
     int settle; /* n > 0: every PLASH puts its prototypes on its keys first, by k-center and n - 1 steps of Lloyd */
-    double *jasmin_sum; /* collects weight times its value */
+    taut_sum *jasmin_sum; /* collects weight times its value */
 } taut_run;
 
 /* A region of inputs and the norm in which Lipschitz constants are meant.  Always a ball per token:
@@ -102,7 +103,8 @@ typedef struct taut_param {
 } taut_param;
 
 typedef struct taut_visitor {
-    void (*see)(taut_param *, const char *path, void *arg);
+    void (*see)(taut_param *, const char *path, void *arg); /* NULL: weights are passed by */
+    void (*constant)(taut_constant *, void *arg);           /* NULL: constants are passed by */
     void *arg;
     char path[256]; /* where we are: "block.0.attn." */
 } taut_visitor;
@@ -211,7 +213,8 @@ taut_module *taut_tokens(int64_t first, int64_t count); /* those tokens alone */
 taut_module *
 taut_neighbours(int64_t cols); /* the first cols features of the token before, its own, those after; then the rest */
 taut_module *taut_halve(void); /* every other token, the largest of it and its neighbours */
-taut_module *taut_sinusoid(int64_t d);                                  /* y_t = x_t + sines and cosines of t */
+taut_module *taut_sinusoid(int64_t tokens,
+                           int64_t d); /* y_t = x_t + sines and cosines of t, for at most so many tokens */
 taut_module *taut_mix(taut_module *f, double keep, double mix);         /* keep x + mix f(x) */
 taut_module *taut_parts(int64_t first, taut_module *f, taut_module *g); /* f of the first tokens, g of the others */
 taut_module *taut_ask(int64_t first,

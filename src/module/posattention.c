@@ -18,7 +18,7 @@ typedef struct {
     taut_module base;
     taut_posattention_spec spec;
     taut_param v, o, bias, table;
-    double gain[];
+    taut_constant gain;
 } posattention;
 
 typedef struct {
@@ -47,7 +47,7 @@ static kept kept_at(const posattention *s, taut_point at)
                            .span = s->table.cols,
                            .causal = s->spec.causal,
                            .row = s->spec.row,
-                           .gain = s->gain };
+                           .gain = s->gain.there };
     return t;
 }
 
@@ -140,7 +140,7 @@ static taut_bound posattention_bound(const taut_module *m, taut_region in)
                                           .wo = taut_ref_values(&s->o),
                                           .bo = s->spec.bias ? taut_ref_values(&s->bias) : NULL,
                                           .table = taut_ref_values(&s->table),
-                                          .gain = s->gain,
+                                          .gain = s->gain.reals,
                                           .span = s->table.cols,
                                           .causal = s->spec.causal,
                                           .torus = s->spec.row > 0 };
@@ -164,6 +164,13 @@ static void posattention_params(taut_module *m, taut_visitor *v)
     taut_visit_param(v, &s->o);
     if (s->spec.bias) taut_visit_param(v, &s->bias);
     taut_visit_param(v, &s->table);
+    taut_visit_constant(v, &s->gain);
+}
+
+static void posattention_free(taut_module *m)
+{
+    taut_constant_free(&((posattention *)m)->gain);
+    free(m);
 }
 
 static const taut_module_ops posattention_ops = {
@@ -175,7 +182,7 @@ static const taut_module_ops posattention_ops = {
     .bound = posattention_bound,
     .describe = posattention_describe,
     .params = posattention_params,
-    .free = leaf_free,
+    .free = posattention_free,
 };
 
 taut_module *taut_posattention(const taut_posattention_spec *spec)
@@ -184,8 +191,13 @@ taut_module *taut_posattention(const taut_posattention_spec *spec)
     const int64_t d = spec->width, zero = spec->causal || torus ? 0 : spec->context - 1;
     TAUT_CHECK(spec->heads > 0 && d % spec->heads == 0, "posattention: width must be a multiple of heads");
     TAUT_CHECK(!torus || (!spec->causal && !spec->far && spec->context % spec->row == 0), "posattention: its torus");
-    posattention *s = taut_calloc(1, sizeof *s + (size_t)spec->heads * sizeof *s->gain);
+    posattention *s = taut_calloc(1, sizeof *s);
     if (!s) return NULL;
+    s->gain = (taut_constant){ spec->heads, taut_malloc((size_t)spec->heads * sizeof(double)), NULL, NULL, NULL };
+    if (!s->gain.reals) {
+        free(s);
+        return NULL;
+    }
     s->base.ops = &posattention_ops;
     s->spec = *spec;
     const taut_init out_init = spec->out_gain == 0 ? TAUT_INIT_ZERO : spec->init;
@@ -207,7 +219,7 @@ taut_module *taut_posattention(const taut_posattention_spec *spec)
                                                  : TAUT_INIT_NEAR,
                              .gain = (double)(torus ? spec->row : zero) };
     for (int64_t h = 0; h < spec->heads; h++)
-        s->gain[h] = torus ? 1 : taut_float32(1 / sqrt(1 + (double)taut_offset(h, spec->far, spec->context)));
+        s->gain.reals[h] = torus ? 1 : taut_float32(1 / sqrt(1 + (double)taut_offset(h, spec->far, spec->context)));
     return &s->base;
 }
 

@@ -26,14 +26,16 @@ static taut_plan potential_plan(const taut_module *m, taut_shape in)
     const potential *s = (const potential *)m;
     TAUT_CHECK(in.d == s->weight.cols, "potential: width of the input");
     const int64_t hidden = taut_len(hidden_shape(s, in));
-    return (taut_plan){ in, 2 * hidden, hidden };
+    return (taut_plan){ in, 2 * hidden, hidden + taut_sums_len(1) + taut_sums_len(2) };
 }
 
-static double scale_of(const potential *s, const taut_kernels *k)
+/* The factor -2/s, in a sum taken from the scratch. */
+static taut_factor step_of(const potential *s, taut_run *run)
 {
-    double scale;
-    k->get(&scale, s->scale.value, 1);
-    return scale;
+    taut_sum *by = taut_take_sums(&run->scratch, 1);
+    run->k->sum_of(by, s->scale.value, 1);
+    run->k->sum_op(by, TAUT_SUM_DIV, -2, NULL, by, 1);
+    return (taut_factor){ 1, by };
 }
 
 /* h = W x */
@@ -43,22 +45,24 @@ static void inner(const potential *s, const taut_kernels *k, taut_tensor h, taut
 }
 
 /* y = x + c W^T a */
-static void outer(const potential *s, const taut_kernels *k, taut_tensor y, taut_tensor x, taut_tensor a, double c)
+static void outer(const potential *s, const taut_kernels *k, taut_tensor y, taut_tensor x, taut_tensor a, taut_factor c)
 {
     k->axpby(y.data, 1, x.data, 0, taut_len(y.shape));
-    k->gemm(y.data, a.data, s->weight.value, taut_rows(a.shape), s->weight.cols, s->weight.rows, false, false, c, 1);
+    k->gemm_by(y.data, a.data, s->weight.value, taut_rows(a.shape), s->weight.cols, s->weight.rows, false, false, c, 1);
 }
 
 static void potential_forward(const taut_module *m, taut_run *run, taut_tensor y, taut_point at)
 {
     const potential *s = (const potential *)m;
     const taut_kernels *k = run->k;
+    const taut_span mark = run->scratch;
     const taut_tensor h = taut_take_tensor(&at.trace, hidden_shape(s, at.x.shape));
     const taut_tensor a = taut_take_tensor(&at.trace, h.shape);
     inner(s, k, h, at.x);
     if (s->has_bias) k->add_rows(h.data, h.data, s->bias.value, taut_rows(h.shape), h.shape.d, 1);
     k->pointwise(a.data, h.data, s->curve, taut_len(h.shape));
-    outer(s, k, y, at.x, a, -2 / scale_of(s, k));
+    outer(s, k, y, at.x, a, step_of(s, run));
+    run->scratch = mark;
 }
 
 static void potential_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut_tensor tx, taut_point at)
@@ -69,16 +73,21 @@ static void potential_jvp(const taut_module *m, taut_run *run, taut_tensor ty, t
     const taut_tensor th = taut_take_tensor(&run->scratch, h.shape);
     inner(s, run->k, th, tx);
     run->k->pointwise_slope(th.data, th.data, h.data, s->curve, taut_len(h.shape));
-    outer(s, run->k, ty, tx, th, -2 / scale_of(s, run->k));
+    outer(s, run->k, ty, tx, th, step_of(s, run));
     run->scratch = mark;
 }
 
-static void add_scale_grad(const potential *s, const taut_kernels *k, double more)
+/* gs += (2/s^2) g.a */
+static void add_scale_grad(const potential *s, taut_run *run, const taut_real *g, const taut_real *a, int64_t len)
 {
-    double grad;
-    k->get(&grad, s->scale.grad, 1);
-    grad += more;
-    k->put(s->scale.grad, &grad, 1);
+    const taut_kernels *k = run->k;
+    taut_sum *by = taut_take_sums(&run->scratch, 2), *dot = taut_sum_at(by, 1);
+    k->sum_of(by, s->scale.value, 1);
+    k->sum_op(by, TAUT_SUM_MUL, 1, by, by, 1);
+    k->sum_op(by, TAUT_SUM_DIV, 2, NULL, by, 1);
+    k->dot(dot, g, a, 1, len, len);
+    k->sum_op(by, TAUT_SUM_MUL, 1, by, dot, 1);
+    k->add_sum(s->scale.grad, 1, by, 1);
 }
 
 static void potential_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_tensor gy, taut_point at)
@@ -90,15 +99,15 @@ static void potential_vjp(const taut_module *m, taut_run *run, taut_tensor gx, t
     const taut_tensor a = taut_take_tensor(&at.trace, h.shape);
     const taut_tensor g = taut_take_tensor(&run->scratch, h.shape);
     const int64_t rows = taut_rows(gy.shape), len = taut_len(h.shape), hidden = h.shape.d, width = gy.shape.d;
-    const double scale = scale_of(s, k);
+    const taut_factor step = step_of(s, run);
     inner(s, k, g, gy);
-    if (run->param_grads) add_scale_grad(s, k, 2 / (scale * scale) * k->dot(g.data, a.data, len));
+    if (run->param_grads) add_scale_grad(s, run, g.data, a.data, len);
     k->pointwise_slope(g.data, g.data, h.data, s->curve, len);
-    k->axpby(g.data, -2 / scale, g.data, 0, len);
-    outer(s, k, gx, gy, g, 1);
+    k->axpby_by(g.data, 0, (taut_factor){ 0, NULL }, NULL, 0, step, 1, len);
+    outer(s, k, gx, gy, g, (taut_factor){ 1, NULL });
     if (run->param_grads) {
         k->gemm(s->weight.grad, g.data, at.x.data, hidden, width, rows, true, false, 1, 1);
-        k->gemm(s->weight.grad, a.data, gy.data, hidden, width, rows, true, false, -2 / scale, 1);
+        k->gemm_by(s->weight.grad, a.data, gy.data, hidden, width, rows, true, false, step, 1);
         if (s->has_bias) k->sum_rows(s->bias.grad, g.data, rows, hidden, 1);
     }
     run->scratch = mark;

@@ -15,7 +15,7 @@ int64_t prox_kept(taut_shape x, int64_t heads, int64_t dh)
 int64_t prox_used(taut_shape x, int64_t heads, int64_t dh)
 {
     const int64_t inner = heads * dh;
-    return x.n * x.t * ((inner > x.d ? inner : x.d) + heads);
+    return x.n * x.t * ((inner > x.d ? inner : x.d) + heads) + taut_sums_len(3 * x.n);
 }
 
 void prox_lay_out(prox *p, taut_span *kept, taut_span *scratch)
@@ -30,6 +30,7 @@ void prox_lay_out(prox *p, taut_span *kept, taut_span *scratch)
     p->col = taut_take(kept, rows * p->heads);
     p->centre = taut_take(scratch, rows * (inner > d ? inner : d));
     p->mean = taut_take(scratch, rows * p->heads);
+    p->sums = taut_take_sums(scratch, 3 * p->shape.n);
 }
 
 int64_t prox_ready_used(const prox *p) { return p->shape.d * (2 * p->shape.d + p->heads * p->dh); }
@@ -46,11 +47,19 @@ void prox_precondition(prox *p, taut_span scratch)
     p->k->gemm(p->gram, half, half, inner, inner, d, false, true, 1, 0);
 }
 
+/* The products of `count` lanes, where the kernels are. */
+static void dots(const prox *p, taut_sum *out, const taut_real *x, const taut_real *y, int64_t first, int64_t count)
+{
+    const int64_t inner = prox_inner(p), lane = prox_lane(p);
+    const taut_real *left = prox_at(p, x, first), *right = prox_at(p, y, first);
+    p->k->dot(out, left, p->plain ? right : taut_at(p->k, right, inner), count, p->plain ? lane : inner, lane);
+}
+
 double prox_dot(const prox *p, const taut_real *x, const taut_real *y, int64_t lane)
 {
-    const int64_t inner = prox_inner(p);
-    const taut_real *left = prox_at(p, x, lane), *right = prox_at(p, y, lane);
-    return p->plain ? p->k->dot(left, right, prox_lane(p)) : p->k->dot(left, taut_at(p->k, right, inner), inner);
+    double sum;
+    dots(p, p->sums, x, y, lane, 1);
+    return p->k->read(&sum, p->sums, 1) ? NAN : sum;
 }
 
 void prox_add(const prox *p, taut_real *y, double a, const taut_real *x, double b, int64_t lane)
@@ -121,11 +130,13 @@ void prox_begin(const prox *p, taut_real *v0, const taut_real *x)
 }
 
 /* |V|^2 over real tokens: what padded tokens hold is no part of the problem. */
-static double inner_square(const prox *p, int64_t lane)
+static void inner_squares(const prox *p, taut_sum *out, int64_t first, int64_t count)
 {
-    const int64_t length = p->lengths && p->lengths[lane] < p->shape.t ? p->lengths[lane] : p->shape.t;
-    const taut_real *v = inner_at(p, p->v, lane);
-    return length > 0 ? p->k->dot(v, v, length * p->heads * p->dh) : 0;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t real = p->lengths && p->lengths[first + i] < p->shape.t ? p->lengths[first + i] : p->shape.t;
+        const taut_real *v = inner_at(p, p->v, first + i);
+        p->k->dot(taut_sum_at(out, i), v, v, 1, real > 0 ? real * p->heads * p->dh : 0, 0);
+    }
 }
 
 /* V of the lanes' points, turned */
@@ -147,13 +158,20 @@ static void inner_point(prox *p, const taut_real *point, int64_t first, int64_t 
 void prox_value(prox *p, double *phi, const taut_real *point, int64_t first, int64_t count)
 {
     const taut_attn a = prox_attn(p, first, count);
+    taut_sum *f = p->sums, *own = taut_sum_at(f, count), *pull = taut_sum_at(own, count);
     inner_point(p, point, first, count);
-    p->k->attlip(phi, row_at(p, p->max, first), row_at(p, p->sum, first), inner_at(p, p->v, first), &a);
-    for (int64_t e = first; e < first + count; e++) {
-        const double own = 0.5 * prox_dot(p, point, point, e);
-        phi[e - first] += p->plain ? own / p->eta - prox_dot(p, point, p->centre, e)
-                                   : own - 0.5 * p->shift * inner_square(p, e);
-    }
+    p->k->attlip(f, row_at(p, p->max, first), row_at(p, p->sum, first), inner_at(p, p->v, first), &a);
+    dots(p, own, point, point, first, count);
+    if (p->plain)
+        dots(p, pull, point, p->centre, first, count);
+    else
+        inner_squares(p, pull, first, count);
+    p->k->sum_op(own, TAUT_SUM_MUL, p->plain ? 0.5 / p->eta : 0.5, own, NULL, count);
+    p->k->sum_op(pull, TAUT_SUM_MUL, p->plain ? -1 : -0.5 * p->shift, pull, NULL, count);
+    p->k->sum_op(own, TAUT_SUM_ADD, 1, own, pull, count);
+    p->k->sum_op(f, TAUT_SUM_ADD, 1, f, own, count);
+    if (p->k->read(phi, f, count))
+        for (int64_t i = 0; i < count; i++) phi[i] = NAN;
     if (p->log) p->log->values += count;
 }
 
@@ -290,5 +308,5 @@ double prox_norm(const prox *p, const taut_real *grad, int64_t lane, taut_span s
     const int64_t t = p->shape.t, d = p->shape.d;
     taut_real *g = taut_take(&scratch, t * d);
     p->k->gemm(g, prox_at(p, grad, lane), p->weight, t, d, p->heads * p->dh, false, false, 1, 0);
-    return sqrt(p->k->dot(g, g, t * d));
+    return sqrt(taut_dot(p->k, p->sums, g, g, t * d));
 }

@@ -29,11 +29,12 @@ typedef struct {
     taut_real *back, *gram;             /* B (heads*dh, d) and K (heads*dh, heads*dh) */
     taut_real *v, *g, *max, *sum, *col; /* V turned, G turned back, rows of alpha */
     taut_real *centre, *mean;           /* V0, or x/eta (plain); a scratch row each */
+    taut_sum *sums;                     /* three per lane, for numbers on their way to the host */
     taut_prox_log *log;
 } prox;
 
 /* Elements that a problem keeps for its derivatives (back, gram, v, g, max, sum, col), and those it needs while it
- * is solved or differentiated (centre, mean). */
+ * is solved or differentiated (centre, mean, sums). */
 int64_t prox_kept(taut_shape, int64_t heads, int64_t dh);
 int64_t prox_used(taut_shape, int64_t heads, int64_t dh);
 void prox_lay_out(prox *, taut_span *kept, taut_span *scratch); /* after k, shape, heads, dh are set */

@@ -9,29 +9,20 @@
 
 typedef struct {
     taut_module base;
-    int64_t d;
+    int64_t tokens, d;
+    taut_constant table; /* (tokens, d) */
 } sinusoid;
 
 static taut_plan sinusoid_plan(const taut_module *m, taut_shape in)
 {
-    TAUT_CHECK(in.d == ((const sinusoid *)m)->d, "sinusoid: width of the input");
-    return (taut_plan){ .out = in, .scratch = in.t * in.d };
+    const sinusoid *s = (const sinusoid *)m;
+    TAUT_CHECK(in.d == s->d && in.t <= s->tokens, "sinusoid: shape of the input");
+    return (taut_plan){ .out = in };
 }
 
 static void sinusoid_forward(const taut_module *m, taut_run *run, taut_tensor y, taut_point at)
 {
-    (void)m;
-    const taut_span mark = run->scratch;
-    const int64_t t = at.x.shape.t, d = at.x.shape.d;
-    taut_real *table = taut_take(&run->scratch, t * d);
-    for (int64_t i = 0; i < t; i++)
-        for (int64_t c = 0; c < d; c++) {
-            const double angle = (double)i * pow(10000, -(double)(c - c % 2) / (double)d);
-            const double value = c % 2 ? cos(angle) : sin(angle);
-            run->k->put(taut_at(run->k, table, i * d + c), &value, 1);
-        }
-    run->k->add_rows(y.data, at.x.data, table, taut_rows(y.shape), d, t);
-    run->scratch = mark;
+    run->k->add_rows(y.data, at.x.data, ((const sinusoid *)m)->table.there, taut_rows(y.shape), y.shape.d, y.shape.t);
 }
 
 static void sinusoid_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut_tensor tx, taut_point at)
@@ -50,6 +41,14 @@ static taut_bound sinusoid_bound(const taut_module *m, taut_region in)
     return (taut_bound){ { 1 }, region_after(in, size, round) };
 }
 
+static void sinusoid_params(taut_module *m, taut_visitor *v) { taut_visit_constant(v, &((sinusoid *)m)->table); }
+
+static void sinusoid_free(taut_module *m)
+{
+    taut_constant_free(&((sinusoid *)m)->table);
+    free(m);
+}
+
 static const taut_module_ops sinusoid_ops = {
     .kind = "sinusoid",
     .plan = sinusoid_plan,
@@ -57,13 +56,23 @@ static const taut_module_ops sinusoid_ops = {
     .jvp = sinusoid_jvp,
     .vjp = sinusoid_jvp,
     .bound = sinusoid_bound,
-    .params = leaf_no_params,
-    .free = leaf_free,
+    .params = sinusoid_params,
+    .free = sinusoid_free,
 };
 
-taut_module *taut_sinusoid(int64_t d)
+taut_module *taut_sinusoid(int64_t tokens, int64_t d)
 {
     sinusoid *s = taut_malloc(sizeof *s);
-    if (s) *s = (sinusoid){ { &sinusoid_ops }, d };
-    return s ? &s->base : NULL;
+    double *table = taut_malloc((size_t)(tokens * d + 1) * sizeof *table);
+    if (!s || !table) {
+        free(s), free(table);
+        return NULL;
+    }
+    for (int64_t i = 0; i < tokens; i++)
+        for (int64_t c = 0; c < d; c++) {
+            const double angle = (double)i * pow(10000, -(double)(c - c % 2) / (double)d);
+            table[i * d + c] = c % 2 ? cos(angle) : sin(angle);
+        }
+    *s = (sinusoid){ { &sinusoid_ops }, tokens, d, { .len = tokens * d, .reals = table } };
+    return &s->base;
 }

@@ -25,13 +25,13 @@ typedef struct {
     taut_module base;
     taut_sketch_spec spec;
     taut_param weight[TERMS], beta;
-    int32_t *hash[TERMS]; /* (degree, in) each */
+    taut_constant hash[TERMS]; /* (degree, in) each */
     char name[TERMS][32];
 } sketch;
 
 static taut_sketch_shape shape_of(const sketch *s, int i, int64_t rows)
 {
-    return (taut_sketch_shape){ rows, s->spec.in, s->spec.size[i], s->spec.degree[i], s->hash[i] };
+    return (taut_sketch_shape){ rows, s->spec.in, s->spec.size[i], s->spec.degree[i], s->hash[i].there };
 }
 
 static int64_t largest(const sketch *s)
@@ -48,21 +48,31 @@ static taut_plan sketch_plan(const taut_module *m, taut_shape in)
     int64_t sizes = 0;
     for (int i = 0; i < s->spec.degrees; i++) sizes += s->spec.size[i];
     const int64_t rows = taut_rows(in);
-    return (taut_plan){ { in.n, in.t, s->spec.out }, rows * (in.d + sizes), rows * (in.d + largest(s)) };
+    return (taut_plan){ { in.n, in.t, s->spec.out },
+                        rows * (in.d + sizes),
+                        rows * (in.d + largest(s)) + taut_sums_len(2 * TERMS) };
 }
 
 /* y = or += the sum of beta W z over the degrees, one at a time */
-static void read_out(const sketch *s, const taut_kernels *k, taut_tensor y, const taut_real *z, int i)
+static void read_out(const sketch *s, const taut_kernels *k, taut_tensor y, const taut_real *z, const taut_sum *beta,
+                     int i)
 {
-    double beta[TERMS];
-    k->get(beta, s->beta.value, s->spec.degrees);
-    k->gemm(y.data, z, s->weight[i].value, taut_rows(y.shape), s->spec.out, s->spec.size[i], false, true, beta[i],
-            i ? 1 : 0);
+    k->gemm_by(y.data, z, s->weight[i].value, taut_rows(y.shape), s->spec.out, s->spec.size[i], false, true,
+               (taut_factor){ 1, taut_sum_at(beta, i) }, i ? 1 : 0);
+}
+
+static taut_sum *betas(const sketch *s, taut_run *run)
+{
+    taut_sum *beta = taut_take_sums(&run->scratch, 2 * TERMS); /* in the second half, what vjp needs them for */
+    run->k->sum_of(beta, s->beta.value, s->spec.degrees);
+    return beta;
 }
 
 static void sketch_forward(const taut_module *m, taut_run *run, taut_tensor y, taut_point at)
 {
     const sketch *s = (const sketch *)m;
+    const taut_span mark = run->scratch;
+    const taut_sum *beta = betas(s, run);
     const int64_t rows = taut_rows(at.x.shape);
     taut_real *g = taut_take(&at.trace, rows * s->spec.in);
     run->k->unit_rows(g, at.x.data, rows, s->spec.in, s->spec.floor, 1 / s->spec.tau);
@@ -70,8 +80,9 @@ static void sketch_forward(const taut_module *m, taut_run *run, taut_tensor y, t
         taut_real *z = taut_take(&at.trace, rows * s->spec.size[i]);
         const taut_sketch_shape shape = shape_of(s, i, rows);
         run->k->sketch(z, g, &shape);
-        read_out(s, run->k, y, z, i);
+        read_out(s, run->k, y, z, beta, i);
     }
+    run->scratch = mark;
 }
 
 static void sketch_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut_tensor tx, taut_point at)
@@ -80,12 +91,13 @@ static void sketch_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut
     const taut_span mark = run->scratch;
     const int64_t rows = taut_rows(at.x.shape);
     const taut_real *g = taut_take(&at.trace, rows * s->spec.in);
+    const taut_sum *beta = betas(s, run);
     taut_real *tg = taut_take(&run->scratch, rows * s->spec.in), *tz = taut_take(&run->scratch, rows * largest(s));
     run->k->unit_rows_slope(tg, tx.data, at.x.data, rows, s->spec.in, s->spec.floor, 1 / s->spec.tau);
     for (int i = 0; i < s->spec.degrees; i++) {
         const taut_sketch_shape shape = shape_of(s, i, rows);
         run->k->sketch_jvp(tz, tg, g, &shape);
-        read_out(s, run->k, ty, tz, i);
+        read_out(s, run->k, ty, tz, beta, i);
     }
     run->scratch = mark;
 }
@@ -98,24 +110,20 @@ static void sketch_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut
     const int64_t rows = taut_rows(at.x.shape), out = s->spec.out;
     const taut_real *g = taut_take(&at.trace, rows * s->spec.in);
     taut_real *gg = taut_take(&run->scratch, rows * s->spec.in), *gz = taut_take(&run->scratch, rows * largest(s));
-    double beta[TERMS], slope[TERMS] = { 0 };
-    k->get(beta, s->beta.value, s->spec.degrees);
+    const taut_sum *beta = betas(s, run);
     k->axpby(gg, 0, gg, 0, rows * s->spec.in);
     for (int i = 0; i < s->spec.degrees; i++) {
         const int64_t size = s->spec.size[i];
         const taut_real *z = taut_take(&at.trace, rows * size);
         const taut_sketch_shape shape = shape_of(s, i, rows);
         k->gemm(gz, gy.data, s->weight[i].value, rows, size, out, false, false, 1, 0);
-        slope[i] = run->param_grads ? k->dot(gz, z, rows * size) : 0;
-        if (run->param_grads) k->gemm(s->weight[i].grad, gy.data, z, out, size, rows, true, false, beta[i], 1);
-        k->axpby(gz, beta[i], gz, 0, rows * size);
+        const taut_factor by = { 1, taut_sum_at(beta, i) };
+        if (run->param_grads) k->dot(taut_sum_at(beta, TERMS + i), gz, z, 1, rows * size, 0);
+        if (run->param_grads) k->gemm_by(s->weight[i].grad, gy.data, z, out, size, rows, true, false, by, 1);
+        k->axpby_by(gz, 0, (taut_factor){ 0, NULL }, NULL, 0, by, 1, rows * size);
         k->sketch_vjp(gg, gz, g, &shape);
     }
-    if (run->param_grads) {
-        k->get(beta, s->beta.grad, s->spec.degrees);
-        for (int i = 0; i < s->spec.degrees; i++) beta[i] += slope[i];
-        k->put(s->beta.grad, beta, s->spec.degrees);
-    }
+    if (run->param_grads) k->add_sum(s->beta.grad, 1, taut_sum_at(beta, TERMS), s->spec.degrees);
     k->unit_rows_slope(gx.data, gg, at.x.data, rows, s->spec.in, s->spec.floor, 1 / s->spec.tau);
     run->scratch = mark;
 }
@@ -140,7 +148,7 @@ static void sketch_sizes(const sketch *s, int i, taut_up r, taut_up *size, taut_
     const int degree = s->spec.degree[i];
     int64_t most = 0;
     for (int t = 0; t < degree; t++) {
-        const int64_t here = load(s->hash[i] + t * s->spec.in, s->spec.in);
+        const int64_t here = load(s->hash[i].whole + t * s->spec.in, s->spec.in);
         most = here > most ? here : most;
     }
     const taut_up full = up_sqrt(up_int(most));
@@ -181,12 +189,13 @@ static void sketch_params(taut_module *m, taut_visitor *v)
     sketch *s = (sketch *)m;
     for (int i = 0; i < s->spec.degrees; i++) taut_visit_param(v, &s->weight[i]);
     taut_visit_param(v, &s->beta);
+    for (int i = 0; i < s->spec.degrees; i++) taut_visit_constant(v, &s->hash[i]);
 }
 
 static void sketch_free(taut_module *m)
 {
     sketch *s = (sketch *)m;
-    for (int i = 0; i < TERMS; i++) free(s->hash[i]);
+    for (int i = 0; i < TERMS; i++) taut_constant_free(&s->hash[i]);
     free(s);
 }
 
@@ -205,7 +214,7 @@ static void hash_tables(sketch *s, int i)
 {
     const int64_t d = s->spec.in;
     for (int t = 0; t < s->spec.degree[i]; t++) {
-        int32_t *table = s->hash[i] + t * d;
+        int32_t *table = s->hash[i].whole + t * d;
         if (s->spec.fixed)
             for (int64_t c = 0; c < d; c++) table[c] = (int32_t)c;
         else
@@ -235,8 +244,9 @@ taut_module *taut_sketch(const taut_sketch_spec *spec)
         s->weight[i] = (taut_param){
             .name = s->name[i], .rows = spec->out, .cols = spec->size[i], .init = spec->init, .gain = spec->gain
         };
-        s->hash[i] = taut_malloc((size_t)(spec->degree[i] * spec->in + 1) * sizeof *s->hash[i]);
-        whole = whole && s->hash[i];
+        s->hash[i].len = spec->degree[i] * spec->in;
+        s->hash[i].whole = taut_malloc((size_t)(s->hash[i].len + 1) * sizeof *s->hash[i].whole);
+        whole = whole && s->hash[i].whole;
         if (whole) hash_tables(s, i);
     }
     if (whole) return &s->base;

@@ -7,7 +7,10 @@
 
 #include "base/check.h"
 
-typedef struct taut_real taut_real; /* never completed: only kernels know what it is */
+/* Numbers that live where a table of kernels lives.  Never completed: only kernels know what they are. */
+typedef struct taut_real taut_real;   /* of the table's own kind */
+typedef struct taut_sum taut_sum;     /* a double */
+typedef struct taut_index taut_index; /* an int32: a token, a target, a bucket */
 typedef struct {
     int64_t n, t, d;
 } taut_shape; /* examples, tokens, features */
@@ -40,6 +43,21 @@ static inline taut_real *taut_take(taut_span *s, int64_t len)
 static inline taut_tensor taut_take_tensor(taut_span *s, taut_shape shape)
 {
     return (taut_tensor){ taut_take(s, taut_len(shape)), shape };
+}
+
+/* Elements that n sums or n indices take: an element has 4 bytes or more, and one more makes up for alignment. */
+static inline int64_t taut_sums_len(int64_t n) { return 2 * n + 1; }
+static inline int64_t taut_indices_len(int64_t n) { return n; }
+
+static inline taut_sum *taut_take_sums(taut_span *s, int64_t n)
+{
+    const uintptr_t front = (uintptr_t)taut_take(s, taut_sums_len(n));
+    return (taut_sum *)((front + 7) & ~(uintptr_t)7);
+}
+
+static inline taut_index *taut_take_indices(taut_span *s, int64_t n)
+{
+    return (taut_index *)taut_take(s, taut_indices_len(n));
 }
 
 static inline taut_span taut_take_span(taut_span *s, int64_t len)

@@ -70,12 +70,12 @@ void taut_batch_forward(const taut_batch *b, taut_pass *p)
     taut_pass_read(p, (taut_input){ b->x, b->reals }, b->count);
 }
 
-double taut_batch_loss(taut_batch *b, taut_pass *p, int64_t *correct, double weight, bool backward)
+void taut_batch_loss(const taut_batch *b, taut_pass *p, double weight, bool backward)
 {
-    if (b->mixed && backward) return taut_pass_loss_shared(p, b->share, correct, weight);
-    if (!b->wanted) return taut_pass_loss(p, b->y, correct, weight, backward);
-    b->absolute = 0;
-    return taut_pass_error(p, b->wanted, &b->absolute, weight, backward);
+    if (b->mixed && backward)
+        taut_pass_loss_shared(p, b->share, weight);
+    else if (b->wanted)
+        taut_pass_error(p, b->wanted, weight, backward);
+    else
+        taut_pass_loss(p, b->y, weight, backward);
 }
-
-void taut_batch_backward(const taut_batch *b, taut_pass *p) { taut_pass_backward(p, b->x); }

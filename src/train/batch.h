@@ -7,14 +7,13 @@
 typedef struct {
     const taut_source *source;
     uint64_t seed;
-    int32_t *x;      /* (largest, t) token ids; or NULL, and */
-    double *reals;   /* (largest, t, d) */
-    int32_t *y;      /* (largest, asked); -1 where nothing is asked */
-    double *share;   /* (largest, asked, answers) where the task is shared, else NULL */
-    bool mixed;      /* what is in it now was drawn with shares */
-    double *wanted;  /* in the place of y where answers are numbers: (largest, asked, reals) */
-    double absolute; /* sum of |forecast - wanted| of the last loss */
-    int64_t count;   /* examples that are in it now */
+    int32_t *x;     /* (largest, t) token ids; or NULL, and */
+    double *reals;  /* (largest, t, d) */
+    int32_t *y;     /* (largest, asked); -1 where nothing is asked */
+    double *share;  /* (largest, asked, answers) where the task is shared, else NULL */
+    bool mixed;     /* what is in it now was drawn with shares */
+    double *wanted; /* in the place of y where answers are numbers: (largest, asked, reals) */
+    int64_t count;  /* examples that are in it now */
 } taut_batch;
 
 taut_status taut_batch_create(taut_batch *, const taut_source *, uint64_t seed, int64_t largest) TAUT_MUST_USE;
@@ -28,6 +27,5 @@ int64_t taut_batch_windows(taut_batch *, taut_split, const int64_t *index, int64
 
 /* What is in the batch through the model and back; as the functions of the same names in model/pass.h. */
 void taut_batch_forward(const taut_batch *, taut_pass *);
-double taut_batch_loss(taut_batch *, taut_pass *, int64_t *correct, double weight, bool backward);
-void taut_batch_backward(const taut_batch *, taut_pass *);
+void taut_batch_loss(const taut_batch *, taut_pass *, double weight, bool backward);
 #endif

@@ -13,5 +13,6 @@ typedef struct {
 
 /* At most `windows` windows, 0 for the whole split, `rows` at a time (the pass and the batch hold that many).
  */
-taut_evaluation taut_evaluate(taut_pass *, taut_batch *, taut_split, int64_t windows, int64_t rows);
+taut_status taut_evaluate(taut_evaluation *out, taut_pass *, taut_batch *, taut_split, int64_t windows,
+                          int64_t rows) TAUT_MUST_USE;
 #endif

@@ -7,8 +7,6 @@
  * These ranges are of the polynomials in real arithmetic: nothing here is a certificate. */
 #include "train/muon.h"
 
-#include <math.h>
-
 const char *const taut_muon_names = "you6|nanogpt5|classic5";
 
 typedef struct {
@@ -38,7 +36,7 @@ static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 int64_t taut_muon_work(int64_t rows, int64_t cols)
 {
     const int64_t side = smaller(rows, cols);
-    return rows * cols + 2 * side * side;
+    return rows * cols + 2 * side * side + taut_sums_len(2);
 }
 
 void taut_muon_orthogonalise(const taut_kernels *k, taut_real *x, taut_real *work, int64_t rows, int64_t cols,
@@ -46,10 +44,10 @@ void taut_muon_orthogonalise(const taut_kernels *k, taut_real *x, taut_real *wor
 {
     const int64_t side = smaller(rows, cols), len = rows * cols;
     const bool wide = rows <= cols;
-    taut_real *next = work, *gram = taut_at(k, work, len), *mix = taut_at(k, gram, side * side);
-    const double size = sqrt(k->dot(x, x, len));
-    if (size == 0) return;
-    k->axpby(x, 1 / size, x, 0, len);
+    taut_span rest = { work, taut_muon_work(rows, cols), k->elem };
+    taut_real *next = taut_take(&rest, len), *gram = taut_take(&rest, side * side),
+              *mix = taut_take(&rest, side * side);
+    taut_make_unit(k, taut_take_sums(&rest, 2), x, len);
     for (int i = 0; i < polynomials[polynomial].steps; i++) {
         const quintic p = polynomials[polynomial].step[i];
         k->gemm(gram, x, x, side, side, wide ? cols : rows, !wide, wide, 1, 0);

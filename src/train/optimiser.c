@@ -35,10 +35,10 @@ taut_status taut_optimiser_create(taut_optimiser **out, taut_model *m, const tau
     if (!o) return taut_no_memory("the optimiser");
     *o = (taut_optimiser){ .m = m, .spec = t };
     const bool squares = t->optimiser != TAUT_SGD, muon = t->optimiser == TAUT_MUON;
-    o->first = m->k->alloc(m->slab);
-    if (squares) o->second = m->k->alloc(m->slab);
-    if (muon) o->work = m->k->alloc(work_len(m, t));
-    if (t->patience > 0) o->best = m->k->alloc(m->slab);
+    o->first = taut_reals(m->k, m->slab);
+    if (squares) o->second = taut_reals(m->k, m->slab);
+    if (muon) o->work = taut_reals(m->k, work_len(m, t));
+    if (t->patience > 0) o->best = taut_reals(m->k, m->slab);
     if (!o->first || (squares && !o->second) || (muon && !o->work) || (t->patience > 0 && !o->best)) {
         taut_optimiser_free(o);
         return taut_no_memory("the optimiser's state");

@@ -48,7 +48,7 @@ static taut_status write_entries(const taut_clock *c, const taut_optimiser *o, c
                                  taut_st_entry *entry)
 {
     const taut_model *m = o->m;
-    const char *prefix[KINDS], *dtype = m->k->elem == 8 ? "F64" : "F32";
+    const char *prefix[KINDS], *dtype = m->k->dtype;
     taut_real *slab[KINDS];
     char step[32], tokens[32], seconds[40], best[96];
     int count = 0;

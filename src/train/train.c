@@ -120,7 +120,7 @@ static taut_status checkpoint(run *r)
     taut_trainer *t = &r->trainer;
     const taut_model *m = t->model;
     if (r->saved == t->clock.step) return TAUT_OK;
-    if (!isfinite(m->k->dot(m->values, m->values, m->slab)))
+    if (!isfinite(taut_dot(m->k, t->pass->sums, m->values, m->values, m->slab)))
         return taut_fail(TAUT_NOT_FINITE, "step %lld: a weight is not finite", (long long)t->clock.step);
     t->clock.seconds = now() - r->started;
     /* Where no checkpoint was due, the state keeps the weights as they are: a run that was stopped and
@@ -156,8 +156,8 @@ static taut_status log_evaluation(run *r)
     taut_evaluation e;
     taut_glance seen;
     taut_status s = taut_best_try(t);
+    if (!s) s = taut_evaluate(&e, t->pass, &t->batch, TAUT_VALID, windows, spec->batch);
     if (!s) {
-        e = taut_evaluate(t->pass, &t->batch, TAUT_VALID, windows, spec->batch);
         taut_best_see(t, e.loss);
         s = taut_glance_at(&seen, t->pass, &t->batch, TAUT_VALID, &t->recipe.constrain);
     }
@@ -262,9 +262,10 @@ static taut_status finish(run *r, taut_train_summary *out)
     taut_best_show(t);
     if (t->enforcer) /* the twin is what was written last: model.safetensors */
         t->model->k->put(t->model->values, (const double *)t->enforcer->twin->values, t->model->slab);
-    const taut_evaluation e = taut_evaluate(t->pass, &t->batch, TAUT_VALID, 0, t->recipe.train.batch);
-    taut_evaluation test = { .loss = NAN, .mae = NAN };
-    if (t->source->task.reals) test = taut_evaluate(t->pass, &t->batch, TAUT_TEST, 0, t->recipe.train.batch);
+    taut_evaluation e, test = { .loss = NAN, .mae = NAN };
+    taut_status s = taut_evaluate(&e, t->pass, &t->batch, TAUT_VALID, 0, t->recipe.train.batch);
+    if (!s && t->source->task.reals) s = taut_evaluate(&test, t->pass, &t->batch, TAUT_TEST, 0, t->recipe.train.batch);
+    if (s) return s;
     *out = (taut_train_summary){ .steps = c->step,
                                  .val_mae = e.mae,
                                  .test_loss = test.loss,
@@ -278,7 +279,7 @@ static taut_status finish(run *r, taut_train_summary *out)
                                  .seconds = seconds,
                                  .best_step = t->optimiser->best ? c->best_step : 0,
                                  .stopped = c->step < t->recipe.train.steps && !taut_best_over(t) };
-    taut_status s = tell_bound(out, r);
+    s = tell_bound(out, r);
     if (s) return s;
     cJSON *o = taut_train_summary_json(out);
     char *text = taut_json_text(o, true);

@@ -31,7 +31,9 @@ static taut_status allocate(taut_trainer *t, const taut_kernels *k)
                             (double)taut_constrainer_len(t->model, c) + (double)one +
                             (double)(r->batch - 1) * (double)(taut_pass_len(t->model, 2, tokens, true) - one);
     const double proof = c->target > 0 ? 2 * (double)t->model->slab * sizeof(double) : 0;
-    taut_status s = taut_memory_check(elements * (double)k->elem + proof, "this recipe");
+    const double there = elements * (double)k->elem;
+    taut_status s = taut_memory_check(k->host ? there + proof : there, k->available(), "this recipe");
+    if (!s && !k->host) s = taut_memory_check(proof, taut_memory_available(), "the proof of this recipe");
     if (!s) s = taut_model_bind(t->model, true);
     if (!s) s = taut_constrainer_create(&t->constrainer, t->model, &t->recipe);
     if (!s && c->target > 0) s = taut_enforcer_create(&t->enforcer, t->model, c);
@@ -39,7 +41,7 @@ static taut_status allocate(taut_trainer *t, const taut_kernels *k)
     if (!s) s = taut_pass_create(&t->pass, t->model, r->batch, tokens, true);
     if (!s) s = taut_batch_create(&t->batch, t->source, r->seed, r->batch);
     const int64_t work = s ? 0 : taut_specformer_work(t->model, &t->recipe.penalty);
-    if (work && !(t->penalty_work = k->alloc(work))) s = taut_no_memory("the penalty");
+    if (work && !(t->penalty_work = taut_reals(k, work))) s = taut_no_memory("the penalty");
     return s;
 }
 
@@ -77,35 +79,36 @@ void taut_trainer_settle(taut_trainer *t)
     t->pass->run.settle = 0;
 }
 
-/* Forward and backward over the step's micro-batches; returns the mean loss over the targets of all of them.
+/* Forward and backward over the step's micro-batches; sums[TAUT_PASS_LOSS] over `targets` is then the mean loss of all of
+ * them.
  * Masks leave an encoder's micro-batches with different numbers of targets, so they are counted first:
  * examples are a pure function of their number and can be drawn twice. */
-static double gradients(taut_trainer *t, double *penalty)
+static int64_t gradients(taut_trainer *t)
 {
     const taut_train_spec *r = &t->recipe.train;
     const taut_model *m = t->model;
     const int64_t first = t->clock.step * r->accumulate, end = first + r->accumulate;
-    double loss = 0;
-    int64_t correct = 0, targets = 0;
+    int64_t targets = 0;
     m->k->axpby(m->grads, 0, m->grads, 0, m->slab);
     for (int64_t micro = first; micro < end; micro++)
         targets += taut_batch_train(&t->batch, micro * r->batch, r->batch);
     const double weight = 1 / (double)targets;
-    *penalty = 0;
+    taut_pass_clear(t->pass);
     /* the K steps of a proximal layer come in K equal parts of the run: 1, then 2, ... */
     t->pass->run.prox_steps = 1 + (int)(t->clock.step * m->spec.attlip_spec.steps / r->steps);
-    taut_jasmin_begin(t->pass, &t->recipe.penalty, r->batch * r->accumulate, penalty);
+    taut_jasmin_begin(t->pass, &t->recipe.penalty, r->batch * r->accumulate);
     for (int64_t micro = first; micro < end; micro++) {
         if (taut_batch_train(&t->batch, micro * r->batch, r->batch) == 0) continue;
         t->pass->run.dropout_key = taut_rng_key(r->seed, TAUT_RNG_DROPOUT, (uint64_t)micro) | 1;
         taut_batch_forward(&t->batch, t->pass);
-        loss += weight * taut_batch_loss(&t->batch, t->pass, &correct, weight, true);
-        taut_batch_backward(&t->batch, t->pass);
+        taut_batch_loss(&t->batch, t->pass, weight, true);
+        taut_pass_backward(t->pass);
     }
     t->pass->run.jasmin = NULL;
     const int64_t work = taut_specformer_work(m, &t->recipe.penalty);
-    *penalty += taut_specformer_add(m, &t->recipe.penalty, (taut_span){ t->penalty_work, work, m->k->elem });
-    return loss;
+    taut_specformer_add(m, &t->recipe.penalty, taut_sum_at(t->pass->sums, TAUT_PASS_PENALTY),
+                        (taut_span){ t->penalty_work, work, m->k->elem });
+    return targets;
 }
 
 /* With shares each weight has a learning rate of its own.  The optimiser looks at a list of weights: a list
@@ -139,14 +142,15 @@ taut_status taut_trainer_step(taut_trainer *t, taut_step *out)
     const taut_train_spec *r = &t->recipe.train;
     const taut_model *m = t->model;
     taut_clock *c = &t->clock;
-    double penalty;
+    double sums[TAUT_PASS_SUMS];
     const taut_status filled = fill(t);
     if (filled) return filled;
-    const double factor = taut_schedule(r, c->step), loss = gradients(t, &penalty);
-    const double norm = sqrt(m->k->dot(m->grads, m->grads, m->slab));
-    const taut_status s = m->k->sync();
+    const double factor = taut_schedule(r, c->step), weight = 1 / (double)gradients(t);
+    m->k->dot(taut_sum_at(t->pass->sums, TAUT_PASS_ROOM), m->grads, m->grads, 1, m->slab, m->slab);
+    const taut_status s = taut_pass_sums(t->pass, sums); /* the only wait of a step */
     if (s) return s;
-    *out = (taut_step){ loss, norm, r->lr * factor, penalty };
+    const double loss = weight * sums[TAUT_PASS_LOSS], norm = sqrt(sums[TAUT_PASS_ROOM]);
+    *out = (taut_step){ loss, norm, r->lr * factor, sums[TAUT_PASS_PENALTY] };
     if (!isfinite(loss) || !isfinite(norm))
         return taut_fail(TAUT_NOT_FINITE, "step %lld: the %s is not finite", (long long)c->step + 1,
                          isfinite(loss) ? "gradient" : "loss");

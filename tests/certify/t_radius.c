@@ -1,8 +1,8 @@
 /* Certified radii.  On small trained models projected gradient ascent inside each radius, in both norms, against every
  * other class, changes no prediction; on linear models the radius is the exact distance to the flip, so that any factor
  * too large is seen at once; and ties, NaN, infinity, one class and equal rows are never certified. */
-#include "build.h"
 #include "base/float32.h"
+#include "build.h"
 #include "certify/example.h"
 #include "laws.h"
 #include "taut.h"
@@ -140,7 +140,6 @@ static void train(taut_model *m, int steps)
     enum { N = 8 };
     taut_pass *pass = NULL;
     int32_t ids[N * T], target[N * T];
-    int64_t correct = 0;
     double *momentum = doubles(m->slab);
     for (int i = 0; i < m->weights; i++) {
         const taut_param *p = m->weight[i].param; /* larger than the default, so that there is something to attack */
@@ -152,8 +151,8 @@ static void train(taut_model *m, int steps)
         for (int i = 0; i < N * T; i++) target[i] = (ids[i] + (i % T ? ids[i - 1] : 1)) % V;
         memset(m->grads, 0, (size_t)m->slab * 8);
         taut_pass_forward(pass, ids, N, T);
-        taut_pass_loss(pass, target, &correct, 1. / (N * T), true);
-        taut_pass_backward(pass, ids);
+        taut_pass_loss(pass, target, 1. / (N * T), true);
+        taut_pass_backward(pass);
         m->k->sgd(m->values, (taut_real *)momentum, m->grads, m->slab, 0.1, 0.9, 0);
     }
     taut_pass_free(pass);

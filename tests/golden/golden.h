@@ -12,6 +12,7 @@
 #include "model/pass.h"
 #include "model/safetensors.h"
 #include "model/slabs.h"
+#include "table.h"
 #include "train/optimiser.h"
 #include "train/schedule.h"
 
@@ -132,9 +133,13 @@ static inline double golden_batch(golden *g, const int32_t *ids, const int32_t *
     m->k->axpby(m->grads, 0, m->grads, 0, m->slab);
     taut_pass_forward(g->pass, ids, g->n, g->t);
     if (logits) m->k->get(logits, g->pass->logits.data, taut_len(g->pass->logits.shape));
-    const double loss = taut_pass_loss(g->pass, targets, correct, 1 / (double)count, true) / (double)count;
-    taut_pass_backward(g->pass, ids);
-    return loss;
+    double sums[TAUT_PASS_SUMS];
+    taut_pass_clear(g->pass);
+    taut_pass_loss(g->pass, targets, 1 / (double)count, true);
+    taut_pass_backward(g->pass);
+    CHECK(!taut_pass_sums(g->pass, sums), taut_last_error());
+    *correct = (int64_t)sums[TAUT_PASS_RIGHT];
+    return sums[TAUT_PASS_LOSS] / (double)count;
 }
 
 static inline bool golden_ends(const char *path, const char *end)
@@ -224,7 +229,7 @@ static inline void golden_training(golden *g)
     int64_t correct = 0;
     for (int64_t step = 0; step < r->steps; step++) {
         const double loss = golden_batch(g, ids + step * rows, targets + step * rows, NULL, &correct);
-        const double size = sqrt(m->k->dot(m->grads, m->grads, m->slab));
+        const double size = sqrt(table_dot(m->k, m->grads, m->grads, m->slab));
         golden_judge(&g->worst.training, fabs(loss / losses[step] - 1), g->tol.training, "training loss");
         if (r->clip > 0 && size > r->clip) m->k->axpby(m->grads, r->clip / size, m->grads, 0, m->slab);
         taut_optimiser_step(g->opt, step, taut_schedule(r, step));

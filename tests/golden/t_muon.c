@@ -11,7 +11,7 @@ static double compare(const taut_safetensors *st, const taut_kernels *k, const c
     char dot_name[32];
     snprintf(dot_name, sizeof dot_name, ".%s", names[polynomial]);
     double *x = golden_read(st, "", shape, len), *y = golden_read(st, shape, dot_name, len);
-    taut_real *a = k->alloc(len), *work = k->alloc(taut_muon_work(rows, cols));
+    taut_real *a = taut_reals(k, len), *work = taut_reals(k, taut_muon_work(rows, cols));
     k->put(a, x, len);
     taut_muon_orthogonalise(k, a, work, rows, cols, polynomial);
     k->get(x, a, len);

@@ -5,10 +5,11 @@
 #define PAIR_H
 #include "harness.h"
 #include "kernels/kernels.h"
+#include "table.h"
 
 /* One rounding, relative, of the table under test.  Where that is double too, ref's own roundings are as large as those it
  * judges: promises then count four. */
-#define UNIT (cpu->elem == sizeof(double) ? 0x1p-51 : 0x1p-24)
+#define UNIT (cpu->unit < 0x1p-40 ? 4 * cpu->unit : cpu->unit)
 
 typedef struct {
     int64_t len;
@@ -40,7 +41,7 @@ static inline void pair_sync(pair *p)
 
 static inline pair pair_new(int64_t len, double size)
 {
-    pair p = { len, doubles(len), cpu->alloc(len) };
+    pair p = { len, doubles(len), taut_reals(cpu, len) };
     for (int64_t i = 0; i < len; i++) p.d[i] = size * rng_pm();
     pair_sync(&p);
     return p;
@@ -48,7 +49,7 @@ static inline pair pair_new(int64_t len, double size)
 
 static inline pair pair_copy(const pair *from)
 {
-    pair p = { from->len, doubles(from->len), cpu->alloc(from->len) };
+    pair p = { from->len, doubles(from->len), taut_reals(cpu, from->len) };
     memcpy(p.d, from->d, (size_t)p.len * sizeof(double));
     pair_sync(&p);
     return p;
@@ -129,7 +130,7 @@ static inline void pair_restore(pair *p, const pair *from)
 /* An exact copy of both sides. */
 static inline pair pair_bits(const pair *from)
 {
-    pair p = { from->len, doubles(from->len), cpu->alloc(from->len) };
+    pair p = { from->len, doubles(from->len), taut_reals(cpu, from->len) };
     pair_restore(&p, from);
     return p;
 }

@@ -2,6 +2,31 @@
 #include "base/alloc.h"
 #include "kernels/pair.h"
 
+/* Sums and indices, also carved out of the middle of elements. */
+static void carved(const taut_kernels *k)
+{
+    enum { N = 5 };
+    const int32_t id[N] = { 3, 0, 2, 2, 1 };
+    const double want[N] = { 1, -2, NAN, 0, 1e300 };
+    double table[4] = { 10, 11, 12, 13 }, got[N];
+    const int64_t len = 3 + taut_sums_len(N) + taut_indices_len(N) + 4 + N;
+    taut_span rest = { taut_reals(k, len), len, k->elem };
+    taut_real *all = rest.data, *odd = taut_take(&rest, 3);
+    taut_sum *sums = taut_take_sums(&rest, N);
+    taut_index *ids = taut_take_indices(&rest, N);
+    taut_real *rows = taut_take(&rest, 4), *y = taut_take(&rest, N);
+    CHECK(rest.len == 0 && (uintptr_t)sums % 8 == 0, "as many as planned, and doubles where doubles may be");
+    k->put(odd, want, 3), k->put_index(ids, id, N), k->put(rows, table, 4), k->put_sum(sums, want, N);
+    k->gather(y, rows, ids, N, 1);
+    k->get(got, y, N);
+    for (int i = 0; i < N; i++) CHECK(got[i] == table[id[i]], "indices");
+    CHECK(k->read(got, sums, N) == TAUT_OK, "read");
+    for (int i = 0; i < N; i++) CHECK(isnan(want[i]) ? isnan(got[i]) : got[i] == want[i], "sums are doubles");
+    k->put_sum(sums, NULL, N - 1);
+    CHECK(k->read(got, sums, N) == TAUT_OK && got[0] == 0 && got[3] == 0 && got[4] == 1e300, "zeros");
+    k->release(all);
+}
+
 int main(void)
 {
     pair_begin();
@@ -10,7 +35,7 @@ int main(void)
         const taut_kernels *k = tables[case_no % 2];
         const int64_t len = rng_int(0, 300);
         double *x = doubles(len), *y = doubles(len);
-        taut_real *a = k->alloc(len);
+        taut_real *a = taut_reals(k, len);
         CHECK(a && (uintptr_t)a % 64 == 0, "aligned");
         k->get(y, a, len);
         for (int64_t i = 0; i < len; i++) CHECK(y[i] == 0, "zeroed");
@@ -29,12 +54,14 @@ int main(void)
         free(y);
     }
     for (int t = 0; t < 2; t++) {
-        CHECK(tables[t]->alloc(INT64_MAX) == NULL, "too much is NULL");
+        CHECK(taut_reals(tables[t], INT64_MAX) == NULL && taut_reals(tables[t], -1) == NULL, "too much is NULL");
+        CHECK(tables[t]->available() > 0, "there is memory");
         taut_alloc_fail_at(1);
-        CHECK(tables[t]->alloc(10) == NULL, "out of memory is NULL");
+        CHECK(taut_reals(tables[t], 10) == NULL, "out of memory is NULL");
         taut_alloc_fail_at(0);
         tables[t]->release(NULL);
-        CHECK(tables[t]->sync() == TAUT_OK, "sync");
+        CHECK(tables[t]->read(NULL, NULL, 0) == TAUT_OK, "nothing failed");
     }
+    carved(ref), carved(cpu);
     return test_end("memory", "worst error / promised = %.3f", worst);
 }

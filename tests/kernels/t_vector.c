@@ -27,17 +27,48 @@ static void dot_case(int64_t len)
     double sum = 0;
     for (int64_t i = 0; i < len; i++) sum += fabs(x.d[i] * y.d[i]);
     const double terms = (double)len * 0x1p-53 * sum; /* ref adds its len terms one by one */
-    near(cpu->dot(x.f, y.f, len), ref->dot(R(&x), R(&y), len),
+    near(table_dot(cpu, x.f, y.f, len), table_dot(ref, R(&x), R(&y), len),
          terms + ((double)len / 4096 + 1100) * 0x1p-53 * sum + 1e-300, "dot");
-    SAME_BITS(got, (got.d[0] = cpu->dot(x.f, y.f, len)));
+    SAME_BITS(got, (got.d[0] = table_dot(cpu, x.f, y.f, len)));
     if (len > 0) {
         x.d[len / 2] = NAN;
         pair_sync(&x);
-        CHECK(isnan(cpu->dot(x.f, y.f, len)) && isnan(ref->dot(R(&x), R(&y), len)), "dot keeps NaN");
+        CHECK(isnan(table_dot(cpu, x.f, y.f, len)) && isnan(table_dot(ref, R(&x), R(&y), len)), "dot keeps NaN");
     }
     pair_free(&x);
     pair_free(&y);
     pair_free(&got);
+}
+
+/* n vectors at once, each with its own factors: the bits of each alone. */
+static void batch_case(int64_t n, int64_t len)
+{
+    const int64_t ys = len + rng_int(0, 3), xs = len + rng_int(0, 3);
+    pair x = pair_new(n * xs, 1), y = pair_new(n * ys, 1), one = pair_copy(&y), z = pair_new(n * xs, 1);
+    double *by = doubles(n), *tol = doubles(y.len);
+    for (int64_t e = 0; e < n; e++) by[e] = rng_int(0, 3) ? rng_pm() : 0;
+    const double a = rng_int(0, 3) ? rng_pm() : 0, b = rng_int(0, 2) ? rng_pm() : 0;
+    taut_sum *in_ref = table_sums(ref, n, 0), *in_cpu = table_sums(cpu, n, 0);
+    ref->put_sum(in_ref, by, n), cpu->put_sum(in_cpu, by, n);
+    for (int64_t i = 0; i < y.len; i++)
+        if (ys > 0 && i % ys < len)
+            tol[i] = 3 * UNIT * (fabs(a * by[i / ys] * x.d[i / ys * xs + i % ys]) + fabs(b * y.d[i]));
+    ref->axpby_by(R(&y), ys, (taut_factor){ a, in_ref }, R(&x), xs, (taut_factor){ b, NULL }, n, len);
+    cpu->axpby_by(y.f, ys, (taut_factor){ a, in_cpu }, x.f, xs, (taut_factor){ b, NULL }, n, len);
+    pair_near(&y, tol, 0, 0, "axpby_by");
+    for (int64_t e = 0; e < n; e++)
+        cpu->axpby(taut_at(cpu, one.f, e * ys), a * by[e], taut_at(cpu, x.f, e * xs), b, len),
+            ref->axpby(taut_at(ref, R(&one), e * ys), a * by[e], taut_at(ref, R(&x), e * xs), b, len);
+    pair_same(&y, &one, "each as if it were alone");
+    cpu->dot(in_cpu, x.f, z.f, n, len, xs), ref->dot(in_ref, R(&x), R(&z), n, len, xs);
+    for (int64_t e = 0; e < n; e++) {
+        CHECK(table_sum(cpu, in_cpu, e) == table_dot(cpu, taut_at(cpu, x.f, e * xs), taut_at(cpu, z.f, e * xs), len),
+              "a dot does not depend on its neighbours");
+        near(table_sum(cpu, in_cpu, e), table_sum(ref, in_ref, e), 1e-11 * (double)(len + 1), "dots");
+    }
+    ref->release(in_ref), cpu->release(in_cpu);
+    pair_free(&x), pair_free(&y), pair_free(&one), pair_free(&z);
+    free(by), free(tol);
 }
 
 int main(void)
@@ -47,6 +78,7 @@ int main(void)
         const int64_t len = case_no < 5 ? case_no : rng_int(0, case_no % 4 ? 300 : 40000);
         axpby_case(len);
         dot_case(len);
+        batch_case(rng_int(0, 5), case_no % 7 ? rng_int(0, 90) : len);
     }
     pair x = pair_new(3, 1), y = pair_new(3, 1);
     y.d[0] = y.d[1] = NAN;

@@ -1,7 +1,7 @@
 /* What is captured is what the model computes: layers' inputs from formulas written out here, maps against each other and
  * against the model itself, for norms before and behind, plain, convex and channel residuals, and both kernels. */
-#include "laws.h"
 #include "base/float32.h"
+#include "laws.h"
 #include "model/capture.h"
 #include "model/pass.h"
 
@@ -60,7 +60,7 @@ static double *apply(const taut_capture *c, int layer, taut_map which)
     must(taut_capture_map(&map, c, layer, which));
     const taut_plan p = taut_plan_of(map, x.shape);
     const int64_t len = taut_len(p.out) + p.trace + p.scratch;
-    taut_real *memory = k->alloc(len);
+    taut_real *memory = taut_reals(k, len);
     taut_span rest = { memory, len, k->elem };
     const taut_tensor y = taut_take_tensor(&rest, p.out);
     const taut_point at = { x, taut_take_span(&rest, p.trace) };

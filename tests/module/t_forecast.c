@@ -7,7 +7,7 @@ static taut_module *any_tokens(taut_shape in)
     return taut_tokens(rng_int(0, in.t - count), count);
 }
 static taut_module *any_neighbours(taut_shape in) { return taut_neighbours(rng_int(0, in.d)); }
-static taut_module *any_sinusoid(taut_shape in) { return taut_sinusoid(in.d); }
+static taut_module *any_sinusoid(taut_shape in) { return taut_sinusoid(in.t + rng_int(0, 3), in.d); }
 static taut_module *any_parts(taut_shape in)
 {
     const int64_t out = rng_int(1, 4);
@@ -51,7 +51,7 @@ static void circle(void)
 
 static void waves(void)
 {
-    law l = attained(taut_sinusoid(4));
+    law l = attained(taut_sinusoid(4, 4));
     CHECK_NEAR(l.y[4 + 0] - l.x[4 + 0], sin(1), 1e-15, "sine");
     CHECK_NEAR(l.y[4 + 3] - l.x[4 + 3], cos(0.01), 1e-15, "cosine");
     law_end(&l);

@@ -101,7 +101,7 @@ static void run(method f, double *w, int64_t rows, int64_t cols, setting s)
 {
     const int64_t room = taut_hold_work(rows, cols);
     double start[MOST];
-    taut_real *x = s.k->alloc(rows * cols), *work = s.k->alloc(room), *v = s.k->alloc(cols);
+    taut_real *x = taut_reals(s.k, rows * cols), *work = taut_reals(s.k, room), *v = taut_reals(s.k, cols);
     for (int64_t i = 0; i < cols; i++) start[i] = rng_pm();
     s.k->put(x, w, rows * cols);
     s.k->put(v, start, cols);
@@ -361,7 +361,7 @@ static void rows_capped(const char *kernels)
     enum { ROWS = 300, COLS = 24 };
     static double w[ROWS * COLS], before[ROWS * COLS];
     const taut_kernels *k = taut_kernels_find(kernels);
-    taut_real *x = k->alloc(ROWS * COLS), *work = k->alloc(ROWS * (COLS + 1));
+    taut_real *x = taut_reals(k, ROWS * COLS), *work = taut_reals(k, ROWS * (COLS + 1));
     for (int i = 0; i < ROWS * COLS; i++) w[i] = before[i] = taut_float32(rng_pm() * (i / COLS) * 0.01);
     k->put(x, w, ROWS * COLS);
     taut_cap_rows(k, x, ROWS, COLS, 0.7, (taut_span){ work, ROWS * (COLS + 1), k->elem });

@@ -36,6 +36,13 @@ static taut_evaluation oracle(taut_trainer *t, taut_split split, const int64_t *
     return e;
 }
 
+static taut_evaluation evaluate(taut_pass *p, taut_batch *b, taut_split split, int64_t windows, int64_t rows)
+{
+    taut_evaluation e;
+    must(taut_evaluate(&e, p, b, split, windows, rows));
+    return e;
+}
+
 static void same(taut_evaluation a, taut_evaluation b, double tol, const char *what)
 {
     CHECK(a.targets == b.targets && a.windows == b.windows, what);
@@ -53,10 +60,10 @@ static void whole_split(taut_trainer *t, taut_split split, double tol)
     CHECK(want.windows > 70, "more windows than rows at a time");
     if (t->model->spec.arch == TAUT_ARCH_GPT)
         CHECK(want.targets == (split == TAUT_TRAIN ? 990 : 810) - 1, "every id but the first is a target once");
-    for (int i = 0; i < 5; i++) same(taut_evaluate(t->pass, &t->batch, split, 0, rows[i]), want, tol, "whole split");
-    same(taut_evaluate(t->pass, &t->batch, split, all + 5, 16), want, tol, "more windows than there are");
+    for (int i = 0; i < 5; i++) same(evaluate(t->pass, &t->batch, split, 0, rows[i]), want, tol, "whole split");
+    same(evaluate(t->pass, &t->batch, split, all + 5, 16), want, tol, "more windows than there are");
     t->pass->run.dropout_key = 77; /* left over from training */
-    same(taut_evaluate(t->pass, &t->batch, split, 0, 16), want, tol, "no dropout");
+    same(evaluate(t->pass, &t->batch, split, 0, 16), want, tol, "no dropout");
     free(index);
 }
 
@@ -66,7 +73,7 @@ static void some_windows(taut_trainer *t, double tol)
     for (int64_t n = 1; n < all; n = 3 * n + 1) {
         int64_t *index = malloc((size_t)n * sizeof *index);
         for (int64_t i = 0; i < n; i++) index[i] = i * all / n;
-        same(taut_evaluate(t->pass, &t->batch, TAUT_VALID, n, 4), oracle(t, TAUT_VALID, index, n), tol, "n windows");
+        same(evaluate(t->pass, &t->batch, TAUT_VALID, n, 4), oracle(t, TAUT_VALID, index, n), tol, "n windows");
         free(index);
     }
 }
@@ -93,7 +100,7 @@ static void nothing_asked(void)
                                   "[data]\nlength = 500\n[model]\narch = encoder\nwidth = 8\nheads = 2\ncontext = 8\n"
                                   "[train]\nmask_rate = 1e-6\n",
                                   "cpu");
-    const taut_evaluation e = taut_evaluate(t.pass, &t.batch, TAUT_VALID, 0, 4);
+    const taut_evaluation e = evaluate(t.pass, &t.batch, TAUT_VALID, 0, 4);
     CHECK(e.targets == 0 && isnan(e.loss) && isnan(e.accuracy), "no target, no number");
     trainer_end(&t, cfg);
 }

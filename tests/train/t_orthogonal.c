@@ -11,7 +11,7 @@ static double worst;
 
 static taut_real *put(const double *x, int64_t len)
 {
-    taut_real *r = k->alloc(len);
+    taut_real *r = taut_reals(k, len);
     k->put(r, x, len);
     return r;
 }
@@ -33,7 +33,7 @@ static double defect(const double *x, int64_t rows, int64_t cols)
 
 static void bjorck(double *y, const double *x, int64_t rows, int64_t cols, int steps)
 {
-    taut_real *r = put(x, rows * cols), *work = k->alloc(taut_hold_work(rows, cols));
+    taut_real *r = put(x, rows * cols), *work = taut_reals(k, taut_hold_work(rows, cols));
     taut_bjorck(k, r, work, rows, cols, steps);
     k->get(y, r, rows * cols);
     k->release(r), k->release(work);

@@ -18,16 +18,19 @@ static double objective(taut_trainer *t)
 {
     const taut_model *m = t->model;
     const int64_t targets = taut_batch_train(&t->batch, 0, 3);
-    int64_t correct = 0;
-    double penalty = 0;
+    double sums[TAUT_PASS_SUMS];
+    taut_pass_clear(t->pass);
     m->k->axpby(m->grads, 0, m->grads, 0, m->slab);
-    taut_jasmin_begin(t->pass, &t->recipe.penalty, 3, &penalty);
+    taut_jasmin_begin(t->pass, &t->recipe.penalty, 3);
     t->pass->run.dropout_key = 0;
     taut_batch_forward(&t->batch, t->pass);
-    const double loss = taut_batch_loss(&t->batch, t->pass, &correct, 1 / (double)targets, true) / (double)targets;
-    taut_batch_backward(&t->batch, t->pass);
+    taut_batch_loss(&t->batch, t->pass, 1 / (double)targets, true);
+    taut_pass_backward(t->pass);
     const int64_t work = taut_specformer_work(m, &t->recipe.penalty);
-    return loss + penalty + taut_specformer_add(m, &t->recipe.penalty, (taut_span){ t->penalty_work, work, 8 });
+    taut_specformer_add(m, &t->recipe.penalty, taut_sum_at(t->pass->sums, TAUT_PASS_PENALTY),
+                        (taut_span){ t->penalty_work, work, 8 });
+    must(taut_pass_sums(t->pass, sums));
+    return sums[TAUT_PASS_LOSS] / (double)targets + sums[TAUT_PASS_PENALTY];
 }
 
 static void derivative(const char *recipe, const char *penalty)
@@ -70,8 +73,13 @@ static double trained(const char *penalty, const char *measure)
     must(taut_penalty_spec_read(&t.recipe.penalty, other));
     double sum = 0;
     if (t.recipe.penalty.kind == TAUT_SPECFORMER) {
-        t.penalty_work = t.penalty_work ? t.penalty_work : t.model->k->alloc(4096);
-        sum = taut_specformer_add(t.model, &t.recipe.penalty, (taut_span){ t.penalty_work, 4096, t.model->k->elem });
+        t.penalty_work = t.penalty_work ? t.penalty_work : taut_reals(t.model->k, 4096);
+        taut_pass_clear(t.pass);
+        taut_specformer_add(t.model, &t.recipe.penalty, taut_sum_at(t.pass->sums, TAUT_PASS_PENALTY),
+                            (taut_span){ t.penalty_work, 4096, t.model->k->elem });
+        double sums[TAUT_PASS_SUMS];
+        must(taut_pass_sums(t.pass, sums));
+        sum = sums[TAUT_PASS_PENALTY];
     } else {
         must(taut_trainer_step(&t, &step));
         sum = step.penalty;

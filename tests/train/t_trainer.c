@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "small.h"
+#include "table.h"
 
 static const char *const recipes[] = {
     "[data]\nlength = 4000\n"
@@ -149,7 +150,7 @@ static void clipping(double limit)
              "[data]\nlength = 5000\n[model]\nwidth = 16\nheads = 2\ncontext = 16\n[train]\nclip = %g\n", limit);
     taut_config *cfg = trainer_of(&t, recipe, "ref");
     must(taut_trainer_step(&t, &step));
-    const double left = sqrt(t.model->k->dot(t.model->grads, t.model->grads, t.model->slab));
+    const double left = sqrt(table_dot(t.model->k, t.model->grads, t.model->grads, t.model->slab));
     CHECK_LE(1e-2, step.grad_norm, "there is something to clip");
     CHECK_NEAR(left, limit > 0 && limit < step.grad_norm ? limit : step.grad_norm, 1e-12 * left, "clip");
     trainer_end(&t, cfg);

@@ -105,8 +105,9 @@ static void total(double *f, const float *max, const float *sum, const float *sq
     }
 }
 
-void CPU(attlip)(double *f, taut_real *max_, taut_real *sum_, const taut_real *v_, const taut_attn *a)
+void CPU(attlip)(taut_sum *f_, taut_real *max_, taut_real *sum_, const taut_real *v_, const taut_attn *a)
 {
+    double *f = (double *)f_;
     const int64_t heads = a->n * a->heads, rows = heads * a->tq, blocks = prox_blocks(a);
     float *max = (float *)max_, *sum = (float *)sum_, *square = att_scratch(2 * rows + 1), *weight = square + rows;
     const float *v = (const float *)v_;

@@ -21,6 +21,11 @@ enum { CPU_CHUNK = 8192 }; /* elements one thread takes at a time: worth a fork,
 
 static inline int64_t cpu_min(int64_t a, int64_t b) { return a < b ? a : b; }
 
+static inline double cpu_factor(taut_factor f, int64_t e)
+{
+    return f.by && f.value != 0 ? f.value * ((const double *)f.by)[e] : f.value;
+}
+
 #define SLOT(result, name, arguments) result CPU(name) arguments;
 #include "kernels/slots.def"
 #endif

@@ -54,9 +54,10 @@ static double row_loss(float *g, int64_t *correct, const float *x, int64_t targe
     return loss;
 }
 
-double CPU(cross_entropy)(taut_real *g_, int64_t *correct, const taut_real *x, const int32_t *target, int64_t rows,
-                          int64_t classes, double weight)
+void CPU(cross_entropy)(taut_real *g_, taut_sum *sums, const taut_real *x, const taut_index *target_, int64_t rows,
+                        int64_t classes, double weight)
 {
+    const int32_t *target = (const int32_t *)target_;
     enum { CHUNKS = 256 };
     const int64_t size = (rows + CHUNKS - 1) / CHUNKS;
     double part[CHUNKS] = { 0 };
@@ -72,8 +73,8 @@ double CPU(cross_entropy)(taut_real *g_, int64_t *correct, const taut_real *x, c
         }
     double loss = 0;
     for (int chunk = 0; chunk < CHUNKS; chunk++) loss += part[chunk];
-    *correct += right;
-    return loss;
+    ((double *)sums)[0] += loss;
+    ((double *)sums)[1] += (double)right;
 }
 
 static double shared_loss(float *g, int64_t *correct, const float *x, const float *q, int64_t classes, double weight)
@@ -92,12 +93,14 @@ static double shared_loss(float *g, int64_t *correct, const float *x, const floa
     return loss;
 }
 
-double CPU(shared_cross_entropy)(taut_real *g, int64_t *correct, const taut_real *x, const taut_real *q, int64_t rows,
-                                 int64_t classes, double weight)
+void CPU(shared_cross_entropy)(taut_real *g, taut_sum *sums, const taut_real *x, const taut_real *q, int64_t rows,
+                               int64_t classes, double weight)
 {
     double loss = 0;
+    int64_t correct = 0;
     for (int64_t r = 0; r < rows; r++)
-        loss += shared_loss(g ? (float *)g + r * classes : NULL, correct, (const float *)x + r * classes,
+        loss += shared_loss(g ? (float *)g + r * classes : NULL, &correct, (const float *)x + r * classes,
                             (const float *)q + r * classes, classes, weight);
-    return loss;
+    ((double *)sums)[0] += loss;
+    ((double *)sums)[1] += (double)correct;
 }

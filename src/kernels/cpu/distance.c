@@ -30,7 +30,7 @@ void CPU(distance_softmax)(taut_real *p_, const taut_real *w_, const taut_distan
         for (int64_t j = 0; j < keys; j++) p[j] = w[taut_distance_column(a, i, j)];
         for (int64_t j = 0; j < keys; j++) most = p[j] > most ? p[j] : most;
         for (int64_t j = 0; j < keys; j++) sum += exp(p[j] - most);
-        for (int64_t j = 0; j < keys; j++) p[j] = (float)(a->gain[h] * (exp(p[j] - most) / sum));
+        for (int64_t j = 0; j < keys; j++) p[j] = (float)(((const float *)a->gain)[h] * (exp(p[j] - most) / sum));
         memset(p + keys, 0, (size_t)(a->t - keys) * sizeof *p);
     }
 }
@@ -46,7 +46,7 @@ void CPU(distance_softmax_vjp)(taut_real *gw_, const taut_real *gp_, const taut_
                         *gp = (const float *)gp_ + (h * a->t + i) * a->t;
             double *sum = sums + h * a->span, mean = 0;
             for (int64_t j = 0; j < keys_of(a, i); j++) mean += (double)p[j] * gp[j];
-            mean /= a->gain[h];
+            mean /= ((const float *)a->gain)[h];
             for (int64_t j = 0; j < keys_of(a, i); j++) sum[taut_distance_column(a, i, j)] += p[j] * (gp[j] - mean);
         }
         float *gw = (float *)gw_ + h * a->span;

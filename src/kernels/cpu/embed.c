@@ -8,15 +8,17 @@
 
 enum { COLS = 32 };
 
-void CPU(gather)(taut_real *y, const taut_real *table, const int32_t *ids, int64_t rows, int64_t d)
+void CPU(gather)(taut_real *y, const taut_real *table, const taut_index *ids_, int64_t rows, int64_t d)
 {
+    const int32_t *ids = (const int32_t *)ids_;
 #pragma omp parallel for schedule(static) if (rows * d > CPU_CHUNK)
     for (int64_t r = 0; r < rows; r++)
         memcpy((float *)y + r * d, (const float *)table + ids[r] * d, (size_t)d * sizeof(float));
 }
 
-void CPU(scatter)(taut_real *table_, const taut_real *y_, const int32_t *ids, int64_t rows, int64_t d)
+void CPU(scatter)(taut_real *table_, const taut_real *y_, const taut_index *ids_, int64_t rows, int64_t d)
 {
+    const int32_t *ids = (const int32_t *)ids_;
 #pragma omp parallel for schedule(static) if (rows * d > CPU_CHUNK)
     for (int64_t from = 0; from < d; from += COLS) {
         const int64_t width = cpu_min(COLS, d - from);

@@ -125,3 +125,9 @@ void CPU(gemm)(taut_real *c, const taut_real *a, const taut_real *b, int64_t m, 
     }
     free(p.scratch);
 }
+
+void CPU(gemm_by)(taut_real *c, const taut_real *a, const taut_real *b, int64_t m, int64_t n, int64_t k, bool ta,
+                  bool tb, taut_factor alpha, double beta)
+{
+    CPU(gemm)(c, a, b, m, n, k, ta, tb, cpu_factor(alpha, 0), beta);
+}

@@ -84,8 +84,8 @@ static double head(const work *w, const att_head *g)
     return w->p->mean ? sum / (double)count : most;
 }
 
-double CPU(attention_jasmin)(taut_real *gq, taut_real *gk, const taut_real *q, const taut_real *k, const taut_attn *a,
-                             const taut_jasmin *p)
+void CPU(attention_jasmin)(taut_sum *sum, taut_real *gq, taut_real *gk, const taut_real *q, const taut_real *k,
+                           const taut_attn *a, const taut_jasmin *p)
 {
     const int64_t heads = a->n * a->heads;
     double *part = taut_malloc((size_t)(heads + 1) * sizeof *part), value = 0;
@@ -104,5 +104,5 @@ double CPU(attention_jasmin)(taut_real *gq, taut_real *gk, const taut_real *q, c
     }
     for (int64_t i = 0; i < heads; i++) value += part[i];
     free(part);
-    return value;
+    *(double *)sum += p->weight * value;
 }

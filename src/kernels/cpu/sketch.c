@@ -75,7 +75,8 @@ static void times(kiss_fft_cpx *y, const kiss_fft_cpx *x, float sign, int64_t bi
 
 static void all_spectra(worker *w, const float *x, const taut_sketch_shape *s)
 {
-    for (int t = 0; t < s->degree; t++) transform(w->spectrum + t * w->bins, w, x, s->hash + t * s->d, s);
+    for (int t = 0; t < s->degree; t++)
+        transform(w->spectrum + t * w->bins, w, x, (const int32_t *)s->hash + t * s->d, s);
 }
 
 /* gone *= every spectrum but number t's, conjugated when sign is -1 */
@@ -111,7 +112,7 @@ void CPU(sketch)(taut_real *z_, const taut_real *x_, const taut_sketch_shape *s)
             const float *x = (const float *)x_ + r * s->d;
             float *z = (float *)z_ + r * s->size;
             if (s->degree == 1) {
-                bucket_sums(z, x, s->hash, s);
+                bucket_sums(z, x, (const int32_t *)s->hash, s);
                 continue;
             }
             all_spectra(&w, x, s);
@@ -133,12 +134,12 @@ void CPU(sketch_jvp)(taut_real *tz_, const taut_real *tx_, const taut_real *x_, 
             const float *tx = (const float *)tx_ + r * s->d;
             float *tz = (float *)tz_ + r * s->size;
             if (s->degree == 1) {
-                bucket_sums(tz, tx, s->hash, s);
+                bucket_sums(tz, tx, (const int32_t *)s->hash, s);
                 continue;
             }
             all_spectra(&w, (const float *)x_ + r * s->d, s);
             for (int t = 0; t < s->degree; t++) {
-                transform(w.gone, &w, tx, s->hash + t * s->d, s);
+                transform(w.gone, &w, tx, (const int32_t *)s->hash + t * s->d, s);
                 times_others(&w, s, t, 1);
                 back_to(tz, &w, s->size, t > 0);
             }
@@ -157,7 +158,7 @@ void CPU(sketch_vjp)(taut_real *gx_, const taut_real *gz_, const taut_real *x_, 
             float *gx = (float *)gx_ + r * s->d;
             const float *gz = (const float *)gz_ + r * s->size;
             if (s->degree == 1) {
-                spread(gx, gz, s->hash, s->d);
+                spread(gx, gz, (const int32_t *)s->hash, s->d);
                 continue;
             }
             all_spectra(&w, (const float *)x_ + r * s->d, s);
@@ -165,7 +166,7 @@ void CPU(sketch_vjp)(taut_real *gx_, const taut_real *gz_, const taut_real *x_, 
                 kiss_fftr(w.there, gz, w.gone);
                 times_others(&w, s, t, -1);
                 back_to(w.c, &w, s->size, false);
-                spread(gx, w.c, s->hash + t * s->d, s->d);
+                spread(gx, w.c, (const int32_t *)s->hash + t * s->d, s->d);
             }
         }
         worker_free(&w);

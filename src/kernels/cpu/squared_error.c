@@ -6,16 +6,17 @@
 
 #include "kernels/cpu/cpu.h"
 
-double CPU(squared_error)(taut_real *g, double *absolute, const taut_real *x_, const taut_real *y_, int64_t len,
-                          double weight)
+void CPU(squared_error)(taut_real *g, taut_sum *sums, const taut_real *x_, const taut_real *y_, int64_t len,
+                        double weight)
 {
     const float *x = (const float *)x_, *y = (const float *)y_;
-    double sum = 0;
+    double square = 0, size = 0;
     for (int64_t i = 0; i < len; i++) {
         const double e = (double)x[i] - (double)y[i];
-        sum += e * e;
-        *absolute += fabs(e);
+        square += e * e;
+        size += fabs(e);
         if (g) ((float *)g)[i] = (float)(2 * weight * e);
     }
-    return sum;
+    ((double *)sums)[0] += square;
+    ((double *)sums)[1] += size;
 }

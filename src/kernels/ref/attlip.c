@@ -63,8 +63,9 @@ static double alpha(const scene *s, int64_t i, int64_t j)
     return exp(logit(s, i, j) - s->max[s->rows + i]) / s->sum[s->rows + i];
 }
 
-void taut_ref_attlip(double *f, taut_real *max_, taut_real *sum_, const taut_real *v, const taut_attn *a)
+void taut_ref_attlip(taut_sum *f_, taut_real *max_, taut_real *sum_, const taut_real *v, const taut_attn *a)
 {
+    double *f = (double *)f_;
     double *max = (double *)max_, *sum = (double *)sum_;
     for (int64_t e = 0; e < a->n; e++) f[e] = 0;
     for (int64_t index = 0; index < a->n * a->heads; index++) {

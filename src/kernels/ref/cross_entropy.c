@@ -32,18 +32,21 @@ static double row_loss(double *g, int64_t *correct, const double *x, int64_t tar
     return loss;
 }
 
-double taut_ref_cross_entropy(taut_real *g_, int64_t *correct, const taut_real *x, const int32_t *target, int64_t rows,
-                              int64_t classes, double weight)
+void taut_ref_cross_entropy(taut_real *g_, taut_sum *sums, const taut_real *x, const taut_index *target_, int64_t rows,
+                            int64_t classes, double weight)
 {
+    const int32_t *target = (const int32_t *)target_;
     double loss = 0;
+    int64_t correct = 0;
     for (int64_t r = 0; r < rows; r++) {
         double *g = g_ ? (double *)g_ + r * classes : NULL;
         if (target[r] >= 0)
-            loss += row_loss(g, correct, (const double *)x + r * classes, target[r], classes, weight);
+            loss += row_loss(g, &correct, (const double *)x + r * classes, target[r], classes, weight);
         else if (g)
             for (int64_t c = 0; c < classes; c++) g[c] = 0;
     }
-    return loss;
+    ((double *)sums)[0] += loss;
+    ((double *)sums)[1] += (double)correct;
 }
 
 static double shared_loss(double *g, int64_t *correct, const double *x, const double *q, int64_t classes, double weight)
@@ -59,12 +62,14 @@ static double shared_loss(double *g, int64_t *correct, const double *x, const do
     return isnan(sum) ? sum : loss;
 }
 
-double taut_ref_shared_cross_entropy(taut_real *g, int64_t *correct, const taut_real *x, const taut_real *q,
-                                     int64_t rows, int64_t classes, double weight)
+void taut_ref_shared_cross_entropy(taut_real *g, taut_sum *sums, const taut_real *x, const taut_real *q, int64_t rows,
+                                   int64_t classes, double weight)
 {
     double loss = 0;
+    int64_t correct = 0;
     for (int64_t r = 0; r < rows; r++)
-        loss += shared_loss(g ? (double *)g + r * classes : NULL, correct, (const double *)x + r * classes,
+        loss += shared_loss(g ? (double *)g + r * classes : NULL, &correct, (const double *)x + r * classes,
                             (const double *)q + r * classes, classes, weight);
-    return loss;
+    ((double *)sums)[0] += loss;
+    ((double *)sums)[1] += (double)correct;
 }

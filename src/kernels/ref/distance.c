@@ -19,7 +19,7 @@ void taut_ref_distance_softmax(taut_real *p_, const taut_real *w_, const taut_di
             const double *w = (const double *)w_ + h * a->span;
             for (int64_t j = 0; j < keys_of(a, i); j++) most = fmax(most, w[taut_distance_column(a, i, j)]);
             for (int64_t j = 0; j < keys_of(a, i); j++) sum += p[j] = exp(w[taut_distance_column(a, i, j)] - most);
-            for (int64_t j = 0; j < keys_of(a, i); j++) p[j] = a->gain[h] * (p[j] / sum);
+            for (int64_t j = 0; j < keys_of(a, i); j++) p[j] = ((const double *)a->gain)[h] * (p[j] / sum);
         }
 }
 
@@ -30,7 +30,7 @@ void taut_ref_distance_softmax_vjp(taut_real *gw_, const taut_real *gp_, const t
             const double *p = (const double *)p_ + (h * a->t + i) * a->t;
             const double *gp = (const double *)gp_ + (h * a->t + i) * a->t;
             double *gw = (double *)gw_ + h * a->span, mean = 0;
-            for (int64_t j = 0; j < keys_of(a, i); j++) mean += p[j] / a->gain[h] * gp[j];
+            for (int64_t j = 0; j < keys_of(a, i); j++) mean += p[j] / ((const double *)a->gain)[h] * gp[j];
             for (int64_t j = 0; j < keys_of(a, i); j++) gw[taut_distance_column(a, i, j)] += p[j] * (gp[j] - mean);
         }
 }

@@ -34,3 +34,9 @@ void taut_ref_gemm(taut_real *c_, const taut_real *a_, const taut_real *b_, int6
         if (alpha != 0) (tb ? row_times_bt : row_times_b)(c, a, ta ? m : 1, b, n, k, alpha);
     }
 }
+
+void taut_ref_gemm_by(taut_real *c, const taut_real *a, const taut_real *b, int64_t m, int64_t n, int64_t k, bool ta,
+                      bool tb, taut_factor alpha, double beta)
+{
+    taut_ref_gemm(c, a, b, m, n, k, ta, tb, ref_factor(alpha, 0), beta);
+}

@@ -6,6 +6,11 @@
 
 #define REF(slot) taut_ref_##slot
 
+static inline double ref_factor(taut_factor f, int64_t e)
+{
+    return f.by && f.value != 0 ? f.value * ((const double *)f.by)[e] : f.value;
+}
+
 #define SLOT(result, name, arguments) result REF(name) arguments;
 #include "kernels/slots.def"
 #endif

@@ -37,7 +37,7 @@ static void product_of(double *product, double *c, double *sum, const double *x,
     product[0] = 1;
     for (int u = 0; u < s->degree; u++) {
         if (u == skip) continue;
-        bucket_sums(c, x, s->hash + u * s->d, s->d, s->size);
+        bucket_sums(c, x, (const int32_t *)s->hash + u * s->d, s->d, s->size);
         convolve(product, c, sum, s->size);
     }
 }
@@ -65,7 +65,7 @@ void taut_ref_sketch_jvp(taut_real *tz_, const taut_real *tx, const taut_real *x
         memset(tz, 0, (size_t)s->size * sizeof *tz);
         for (int t = 0; t < s->degree; t++) {
             product_of(product, c, sum, (const double *)x + r * s->d, s, t);
-            bucket_sums(c, (const double *)tx + r * s->d, s->hash + t * s->d, s->d, s->size);
+            bucket_sums(c, (const double *)tx + r * s->d, (const int32_t *)s->hash + t * s->d, s->d, s->size);
             convolve(product, c, sum, s->size);
             for (int64_t b = 0; b < s->size; b++) tz[b] += product[b];
         }
@@ -80,7 +80,7 @@ void taut_ref_sketch_vjp(taut_real *gx_, const taut_real *gz_, const taut_real *
         double *gx = (double *)gx_ + r * s->d;
         const double *gz = (const double *)gz_ + r * s->size;
         for (int t = 0; t < s->degree; t++) {
-            const int32_t *hash = s->hash + t * s->d;
+            const int32_t *hash = (const int32_t *)s->hash + t * s->d;
             product_of(product, c, sum, (const double *)x + r * s->d, s, t);
             for (int64_t a = 0; a < s->size; a++) {
                 c[a] = 0;

@@ -4,16 +4,17 @@
 
 #include "kernels/ref/ref.h"
 
-double taut_ref_squared_error(taut_real *g, double *absolute, const taut_real *x_, const taut_real *y_, int64_t len,
-                              double weight)
+void taut_ref_squared_error(taut_real *g, taut_sum *sums, const taut_real *x_, const taut_real *y_, int64_t len,
+                            double weight)
 {
     const double *x = (const double *)x_, *y = (const double *)y_;
-    double sum = 0;
+    double square = 0, size = 0;
     for (int64_t i = 0; i < len; i++) {
         const double e = x[i] - y[i];
-        sum += e * e;
-        *absolute += fabs(e);
+        square += e * e;
+        size += fabs(e);
         if (g) ((double *)g)[i] = 2 * weight * e;
     }
-    return sum;
+    ((double *)sums)[0] += square;
+    ((double *)sums)[1] += size;
 }

@@ -1,5 +1,5 @@
-/* y = a x + b y, where a = 0 means that x is not read and b = 0 that y is not; and the dot product
- * sum_i x_i y_i.  Aliasing: y may be x. */
+/* y = a x + b y, where a = 0 means that x is not read and b = 0 that y is not; the same of n vectors with
+ * factors of their own; and n dot products sum_i x_i y_i.  Aliasing: y may be x. */
 #include "kernels/ref/ref.h"
 
 void taut_ref_axpby(taut_real *y_, double a, const taut_real *x_, double b, int64_t len)
@@ -9,10 +9,20 @@ void taut_ref_axpby(taut_real *y_, double a, const taut_real *x_, double b, int6
     for (int64_t i = 0; i < len; i++) y[i] = (a == 0 ? 0 : a * x[i]) + (b == 0 ? 0 : b * y[i]);
 }
 
-double taut_ref_dot(const taut_real *x_, const taut_real *y_, int64_t len)
+void taut_ref_axpby_by(taut_real *y, int64_t y_stride, taut_factor a, const taut_real *x, int64_t x_stride,
+                       taut_factor b, int64_t n, int64_t len)
 {
-    const double *x = (const double *)x_, *y = (const double *)y_;
-    double sum = 0;
-    for (int64_t i = 0; i < len; i++) sum += x[i] * y[i];
-    return sum;
+    for (int64_t e = 0; e < n; e++)
+        taut_ref_axpby((taut_real *)((double *)y + e * y_stride), ref_factor(a, e),
+                       (const taut_real *)((const double *)x + e * x_stride), ref_factor(b, e), len);
+}
+
+void taut_ref_dot(taut_sum *s, const taut_real *x_, const taut_real *y_, int64_t n, int64_t len, int64_t stride)
+{
+    for (int64_t e = 0; e < n; e++) {
+        const double *x = (const double *)x_ + e * stride, *y = (const double *)y_ + e * stride;
+        double sum = 0;
+        for (int64_t i = 0; i < len; i++) sum += x[i] * y[i];
+        ((double *)s)[e] = sum;
+    }
 }

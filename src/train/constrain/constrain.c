@@ -81,13 +81,13 @@ taut_status taut_constrainer_create(taut_constrainer **out, taut_model *m, const
     if (!c) return taut_no_memory("the constraint");
     *c = (taut_constrainer){ .m = m, .spec = &r->constrain, .train = &r->train, .room = room(m, &r->constrain) };
     c->share = taut_malloc((size_t)(m->weights + 1) * sizeof *c->share);
-    c->start = m->k->alloc(longest(m, c->spec));
-    c->work = m->k->alloc(c->room);
+    c->start = taut_reals(m->k, longest(m, c->spec));
+    c->work = taut_reals(m->k, c->room);
     const int64_t raise = taut_scale_work(m);
     if (raise) c->raise = taut_malloc((size_t)raise * sizeof *c->raise);
     bool have = c->share && c->start && c->work && (c->raise || !raise);
     if (c->spec->method == TAUT_CAYLEY) {
-        c->before = m->k->alloc(m->slab);
+        c->before = taut_reals(m->k, m->slab);
         c->turn = taut_malloc((size_t)(turn(m, c->spec) + 1) * sizeof *c->turn);
         have = have && c->before && c->turn;
     }
@@ -130,8 +130,13 @@ static double grown(const taut_constrainer *c, double cap, double lr)
 static void tame(taut_hold h)
 {
     const int64_t len = h.rows * h.cols;
-    const double size = sqrt(h.k->dot(h.w, h.w, len)), most = 1e6 * (h.cap + 1) * sqrt((double)len);
-    if (size > most) h.k->axpby(h.w, most / size, h.w, 0, len);
+    const double most = 1e6 * (h.cap + 1) * sqrt((double)len);
+    taut_sum *room = taut_take_sums(&h.work, 1);
+    h.k->dot(room, h.w, h.w, 1, len, len);
+    h.k->sum_op(room, TAUT_SUM_ROOT, 1, room, NULL, 1);
+    h.k->sum_op(room, TAUT_SUM_DIV, most, NULL, room, 1);
+    h.k->sum_op(room, TAUT_SUM_MIN, 1, room, NULL, 1);
+    h.k->axpby_by(h.w, 0, (taut_factor){ 0, NULL }, NULL, 0, (taut_factor){ 1, room }, 1, len);
 }
 
 /* cap times the nearest orthogonal matrix */
@@ -146,7 +151,8 @@ static void cayley(const taut_constrainer *c, taut_hold h, taut_real *before)
 {
     const int64_t len = h.rows * h.cols;
     const double unit = h.cap * hold_unit(&h);
-    if (!(h.k->dot(before, before, len) > 0)) {
+    taut_span work = h.work;
+    if (!(taut_dot(h.k, taut_take_sums(&work, 1), before, before, len) > 0)) {
         bjorck(h);
         return;
     }

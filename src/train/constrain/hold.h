@@ -21,9 +21,10 @@ typedef struct {
 int64_t taut_hold_work(int64_t rows, int64_t cols);
 
 /* power.c: the top singular value of w (not RMS) and its unit vectors u (rows), v (cols); v holds the start, work has
- * 2 side^2 + side elements.  An estimate from below: 0 (and u = 0) for a zero matrix, NaN when w is not finite. */
-double est_top_pair(const taut_kernels *, taut_real *u, taut_real *v, const taut_real *w, int64_t rows, int64_t cols,
-                    int iterations, taut_span work);
+ * 2 side^2 + side + taut_sums_len(2) elements.  An estimate from below: 0 (and u = 0) for a zero matrix, NaN when w is not
+ * finite.  The two below it wait for the number. */
+void est_top_pair(const taut_kernels *, taut_sum *top, taut_real *u, taut_real *v, const taut_real *w, int64_t rows,
+                  int64_t cols, int iterations, taut_span work);
 double est_hold_norm(taut_hold);                                /* RMS->RMS */
 double est_hold_top(taut_hold *, taut_real **u, taut_real **v); /* the same; its vectors lie in work */
 

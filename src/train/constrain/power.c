@@ -7,62 +7,56 @@
 
 enum { SQUARINGS = 3 };
 
-static double unit(const taut_kernels *k, taut_real *x, int64_t len)
-{
-    const double size = sqrt(k->dot(x, x, len));
-    if (size > 0) k->axpby(x, 1 / size, x, 0, len);
-    return size;
-}
-
-/* G^8 / |.| in one of the two places; NULL when W is 0. */
-static taut_real *gram_power(const taut_kernels *k, taut_real *g, taut_real *other, const taut_real *w, int64_t rows,
-                             int64_t cols)
+/* G^8 / |.| in one of the two places; 0 when W is 0. */
+static taut_real *gram_power(const taut_kernels *k, taut_real *g, taut_real *other, taut_sum *room, const taut_real *w,
+                             int64_t rows, int64_t cols)
 {
     const int64_t side = odd_side(rows, cols);
     odd_gram(k, g, w, w, rows, cols, 1);
-    if (unit(k, g, side * side) == 0) return NULL;
+    taut_make_unit(k, room, g, side * side);
     for (int i = 0; i < SQUARINGS; i++) {
         taut_real *last = g;
         k->gemm(other, last, last, side, side, side, false, false, 1, 0);
-        unit(k, other, side * side);
+        taut_make_unit(k, room, other, side * side);
         g = other, other = last;
     }
     return g;
 }
 
-double est_top_pair(const taut_kernels *k, taut_real *u, taut_real *v, const taut_real *w, int64_t rows, int64_t cols,
-                    int iterations, taut_span work)
+void est_top_pair(const taut_kernels *k, taut_sum *top, taut_real *u, taut_real *v, const taut_real *w, int64_t rows,
+                  int64_t cols, int iterations, taut_span work)
 {
     const bool wide = rows <= cols;
     const int64_t side = odd_side(rows, cols);
     taut_real *a = taut_take(&work, side * side), *b = taut_take(&work, side * side), *next = taut_take(&work, side);
+    taut_sum *room = taut_take_sums(&work, 2);
     taut_real *x = wide ? u : v;
-    const taut_real *g = gram_power(k, a, b, w, rows, cols);
-    if (!g) {
-        k->axpby(u, 0, u, 0, rows);
-        return 0;
-    }
+    const taut_real *g = gram_power(k, a, b, room, w, rows, cols);
     if (wide) k->gemm(u, w, v, rows, 1, cols, false, false, 1, 0);
-    unit(k, x, side);
+    taut_make_unit(k, room, x, side);
     for (int i = 0; i < iterations; i++) {
         k->gemm(next, g, x, side, 1, side, false, false, 1, 0);
-        unit(k, next, side);
+        taut_make_unit(k, room, next, side);
         k->axpby(x, 1, next, 0, side);
     }
     if (wide) {
         k->gemm(v, w, u, cols, 1, rows, true, false, 1, 0);
-        unit(k, v, cols);
+        taut_make_unit(k, room, v, cols);
     }
     k->gemm(u, w, v, rows, 1, cols, false, false, 1, 0);
-    return unit(k, u, rows);
+    taut_make_unit(k, room, u, rows);
+    k->sum_op(top, TAUT_SUM_ROOT, 1, room, NULL, 1);
 }
 
 double est_hold_top(taut_hold *h, taut_real **u, taut_real **v)
 {
     *u = taut_take(&h->work, h->rows);
     *v = taut_take(&h->work, h->cols);
+    taut_sum *top = taut_take_sums(&h->work, 1);
+    double size;
     h->k->axpby(*v, 1, h->start, 0, h->cols);
-    return est_top_pair(h->k, *u, *v, h->w, h->rows, h->cols, h->iterations, h->work) / hold_unit(h);
+    est_top_pair(h->k, top, *u, *v, h->w, h->rows, h->cols, h->iterations, h->work);
+    return h->k->read(&size, top, 1) ? NAN : size / hold_unit(h);
 }
 
 double est_hold_norm(taut_hold h)
@@ -75,5 +69,5 @@ double est_hold_norm(taut_hold h)
 int64_t taut_hold_work(int64_t rows, int64_t cols)
 {
     const int64_t side = odd_side(rows, cols);
-    return 3 * rows * cols + 4 * side * side + rows + cols;
+    return 3 * rows * cols + 4 * side * side + rows + cols + 3 * taut_sums_len(2);
 }

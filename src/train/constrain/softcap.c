@@ -11,19 +11,18 @@
 
 /* sqrt of the top eigenvalue of g, by power iteration with its square, which we have anyway. */
 static double est_from_square(const taut_hold *h, const taut_real *g, const taut_real *g2, taut_real *x,
-                              taut_real *next)
+                              taut_real *next, taut_sum *room)
 {
     const taut_kernels *k = h->k;
     const int64_t side = odd_side(h->rows, h->cols);
     k->axpby(x, 1, h->start, 0, side);
     for (int i = 0; i < h->iterations; i++) {
         k->gemm(next, g2, x, side, 1, side, false, false, 1, 0);
-        const double size = sqrt(k->dot(next, next, side));
-        if (size == 0) return 0;
-        k->axpby(x, 1 / size, next, 0, side);
+        k->axpby(x, 1, next, 0, side);
+        taut_make_unit(k, room, x, side);
     }
     k->gemm(next, g, x, side, 1, side, false, false, 1, 0);
-    return sqrt(k->dot(x, next, side));
+    return sqrt(taut_dot(k, room, x, next, side));
 }
 
 void taut_softcap(taut_hold h, double k)
@@ -38,9 +37,10 @@ void taut_softcap(taut_hold h, double k)
     }
     taut_real *w = taut_take(&h.work, len), *a = taut_take(&h.work, square), *a2 = taut_take(&h.work, square);
     taut_real *sum = taut_take(&h.work, square);
+    taut_sum *room = taut_take_sums(&h.work, 2);
     odd_gram(t, a, h.w, h.w, h.rows, h.cols, 1 / (unit * unit));
     t->gemm(a2, a, a, side, side, side, false, false, 1, 0);
-    const bool above = est_from_square(&h, a, a2, w, sum) > most; /* rarely: then it is worth a better look */
+    const bool above = est_from_square(&h, a, a2, w, sum, room) > most; /* rarely: then it is worth a better look */
     const double c = above ? fmin(1, most / est_hold_norm(h)) : 1, c2 = c * c * alpha;
     if (c < 1) t->axpby(h.w, c, h.w, 0, len);
     if (alpha == 0) return;

@@ -19,12 +19,12 @@ typedef struct {
 /* Keys are asked for only where a recipe has train.penalty. */
 taut_status taut_penalty_spec_read(taut_penalty_spec *, taut_config *) TAUT_MUST_USE;
 
-/* jasmin.c: what the next vjp of the pass is to add, for a step of `examples` examples; *sum collects weight times the
+/* jasmin.c: what the next vjp of the pass is to add, for a step of `examples` examples; the pass sums weight times the
  * penalty.  Nothing without jasmin. */
-void taut_jasmin_begin(taut_pass *, taut_penalty_spec *, int64_t examples, double *sum);
+void taut_jasmin_begin(taut_pass *, taut_penalty_spec *, int64_t examples);
 
-/* specformer.c: its value; adds its gradient to the weights'.  Power iteration from a start that is the same every time; a
- * zero matrix has none.  work has taut_specformer_work elements. */
+/* specformer.c: *sum += its value; adds its gradient to the weights'.  Power iteration from a start that is the same every
+ * time; a zero matrix has none.  work has taut_specformer_work elements. */
 int64_t taut_specformer_work(const taut_model *, const taut_penalty_spec *);
-double taut_specformer_add(const taut_model *, const taut_penalty_spec *, taut_span work);
+void taut_specformer_add(const taut_model *, const taut_penalty_spec *, taut_sum *sum, taut_span work);
 #endif

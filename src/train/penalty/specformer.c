@@ -21,16 +21,16 @@ int64_t taut_specformer_work(const taut_model *m, const taut_penalty_spec *s)
     int64_t most = 0;
     for (int i = 0; s->kind == TAUT_SPECFORMER && i < m->weights; i++) {
         const taut_param *p = m->weight[i].param;
-        const int64_t side = p->rows < p->cols ? p->rows : p->cols, need = 2 * side * side + side + p->rows + p->cols;
+        const int64_t side = p->rows < p->cols ? p->rows : p->cols;
+        const int64_t need = 2 * side * side + side + p->rows + p->cols + taut_sums_len(1) + taut_sums_len(2);
         if (weight_of(s, m->weight[i].path) > 0 && need > most) most = need;
     }
     return most;
 }
 
-double taut_specformer_add(const taut_model *m, const taut_penalty_spec *s, taut_span work)
+void taut_specformer_add(const taut_model *m, const taut_penalty_spec *s, taut_sum *sum, taut_span work)
 {
     const taut_kernels *k = m->k;
-    double sum = 0;
     for (int i = 0; s->kind == TAUT_SPECFORMER && i < m->weights; i++) {
         const taut_param *p = m->weight[i].param;
         const double weight = weight_of(s, m->weight[i].path);
@@ -39,9 +39,9 @@ double taut_specformer_add(const taut_model *m, const taut_penalty_spec *s, taut
         taut_real *u = taut_take(&room, p->rows), *v = taut_take(&room, p->cols);
         k->axpby(v, 0, v, 0, p->cols);
         k->sum_rows(v, p->value, p->rows, p->cols, 1); /* the sum of the rows of W, which is seldom across its top */
-        const double top = est_top_pair(k, u, v, p->value, p->rows, p->cols, ITERATIONS, room);
+        taut_sum *top = taut_take_sums(&room, 1);
+        est_top_pair(k, top, u, v, p->value, p->rows, p->cols, ITERATIONS, room);
         k->gemm(p->grad, u, v, p->rows, p->cols, 1, false, false, weight, 1);
-        sum += weight * top;
+        k->sum_op(sum, TAUT_SUM_ADD, weight, sum, top, 1);
     }
-    return sum;
 }
