@@ -65,7 +65,7 @@ static step squared(double *next, double *g, int64_t n, taut_up f)
     s.tiny = up_mul(up_int(n), (taut_up){ 0x1p-1074 });
     const taut_up products = up_mul(up_gamma(n), up_mul(up_add(h, s.tiny), up_add(h, s.tiny)));
     s.err = up_add(products, up_mul(up_mul(nn, up_int(n)), (taut_up){ 0x1p-1074 }));
-    cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, (blasint)n, (blasint)n, 1, g, (blasint)n, 0, next, (blasint)n);
+    blas_syrk(next, g, true, n, n, 1, 0);
     mirror(next, n);
     return s;
 }

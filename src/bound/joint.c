@@ -20,16 +20,15 @@
 static taut_ball root_of(const taut_ball *g)
 {
     taut_ball r = ball_of(g->v, g->rows, g->cols);
-    const blasint k = (blasint)r.rows;
-    blasint info = 0;
+    bool factored = false;
     double trace = 0;
     if (!r.v) return r;
     for (int64_t i = 0; i < r.rows; i++) trace += r.v[i * r.cols + i];
     for (int64_t i = 0; i < r.rows; i++) r.v[i * r.cols + i] += 0x1p-50 * trace;
-    if (trace > 0 && k > 0) dpotrf_("L", &k, r.v, &k, &info); /* row-major upper */
+    if (trace > 0) factored = blas_cholesky(r.v, r.rows);
     for (int64_t i = 0; i < r.rows; i++)
         for (int64_t j = 0; j < r.cols; j++)
-            if (j < i || info != 0 || !isfinite(r.v[i * r.cols + j])) r.v[i * r.cols + j] = 0;
+            if (j < i || !factored || !isfinite(r.v[i * r.cols + j])) r.v[i * r.cols + j] = 0;
     return r;
 }
 

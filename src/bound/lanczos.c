@@ -35,7 +35,7 @@ static double tridiagonal_top(const double *alpha, const double *beta, blasint k
 static void orthogonalise(double *w, const double *v, int64_t k, int64_t n, double *h)
 {
     for (int pass = 0; pass < 2; pass++) {
-        cblas_dgemv(CblasRowMajor, CblasNoTrans, (blasint)k, (blasint)n, 1, v, (blasint)n, w, 1, 0, h, 1);
+        blas_gemv(h, v, false, w, k, n);
         cblas_dgemv(CblasRowMajor, CblasTrans, (blasint)k, (blasint)n, -1, v, (blasint)n, h, 1, 1, w, 1);
     }
 }
@@ -78,20 +78,22 @@ static double est_top(lanczos_operator a)
 
 typedef struct {
     const double *g;
+    double *work;
     int64_t n;
 } stored;
 
 static void apply_stored(const void *self, double *y, const double *x)
 {
     const stored *s = self;
-    const blasint n = (blasint)s->n;
-    cblas_dsymv(CblasRowMajor, CblasUpper, n, 1, s->g, n, x, 1, 0, y, 1);
+    blas_symv(y, s->g, x, s->n, s->work);
 }
 
 double est_top_symmetric(const double *g, int64_t n)
 {
-    const stored s = { g, n };
-    return est_top((lanczos_operator){ apply_stored, &s, n });
+    const stored s = { g, taut_malloc((size_t)blas_symv_work(n) * sizeof(double)), n };
+    const double top = s.work ? est_top((lanczos_operator){ apply_stored, &s, n }) : NAN;
+    free(s.work);
+    return top;
 }
 
 typedef struct {
@@ -104,10 +106,9 @@ typedef struct {
 static void apply_product(const void *self, double *y, const double *x)
 {
     const product *p = self;
-    const blasint r = (blasint)p->rows, c = (blasint)p->cols;
     const bool tall = p->rows >= p->cols;
-    cblas_dgemv(CblasRowMajor, tall ? CblasNoTrans : CblasTrans, r, c, 1, p->w, c, x, 1, 0, p->half, 1);
-    cblas_dgemv(CblasRowMajor, tall ? CblasTrans : CblasNoTrans, r, c, 1, p->w, c, p->half, 1, 0, y, 1);
+    blas_gemv(p->half, p->w, !tall, x, p->rows, p->cols);
+    blas_gemv(y, p->w, tall, p->half, p->rows, p->cols);
 }
 
 double est_norm(const double *w, int64_t rows, int64_t cols)
@@ -116,14 +117,13 @@ double est_norm(const double *w, int64_t rows, int64_t cols)
     const double most = range_max(w, len);
     if (most == 0) return 0;
     if (!(most <= DBL_MAX) || large > INT_MAX) return NAN;
-    const int e = range_shift(most), before = blas_threads_raise(4.0 * (double)len);
+    const int e = range_shift(most);
     double *copy = e ? range_copy(w, len, e) : NULL, *half = taut_malloc((size_t)large * sizeof *half);
     double top = NAN;
     if (half && (!e || copy)) {
         const product p = { e ? copy : w, half, rows, cols };
         top = est_top((lanczos_operator){ apply_product, &p, small });
     }
-    blas_threads_restore(before);
     free(half);
     free(copy);
     return ldexp(sqrt(top), e);

@@ -19,10 +19,7 @@ static void project(const local_head *f, double *y, double *e, const double *x, 
     const int64_t d = f->w->width, dh = f->dh;
     const double *w = weight + f->index * dh * d, *b = bias ? bias + f->index * dh : NULL;
     const double fw = up_norm_frobenius(w, dh * d).v, fb = b ? up_norm_frobenius(b, dh).v : 0, g = up_gamma(d + 2).v;
-    const int before = blas_threads_raise(2.0 * (double)t * (double)dh * (double)d);
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (blasint)t, (blasint)dh, (blasint)d, 1, x, (blasint)d, w,
-                (blasint)d, 0, y, (blasint)dh);
-    blas_threads_restore(before);
+    blas_gemm(y, x, false, w, true, t, dh, d);
     for (int64_t i = 0; i < t; i++) {
         for (int64_t c = 0; b && c < dh; c++) y[i * dh + c] += b[c];
         e[i] = more(g * (fw * up_norm_frobenius(x + i * d, d).v + fb));

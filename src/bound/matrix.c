@@ -70,15 +70,6 @@ taut_ball ball_identity(double a, int64_t n)
     return finished(r, UP_ZERO);
 }
 
-static void multiply(taut_ball r, const taut_ball *a, bool ta, const taut_ball *b, bool tb, int64_t k)
-{
-    const int before = blas_threads_raise(2.0 * (double)r.rows * (double)r.cols * (double)k);
-    cblas_dgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans, (blasint)r.rows,
-                (blasint)r.cols, (blasint)k, 1, a->v, (blasint)a->cols, b->v, (blasint)b->cols, 0, r.v,
-                (blasint)r.cols);
-    blas_threads_restore(before);
-}
-
 taut_ball ball_mul(const taut_ball *a, bool ta, const taut_ball *b, bool tb)
 {
     const int64_t m = ta ? a->cols : a->rows, k = ta ? a->rows : a->cols, n = tb ? b->rows : b->cols;
@@ -90,7 +81,7 @@ taut_ball ball_mul(const taut_ball *a, bool ta, const taut_ball *b, bool tb)
     if (fa.v == 0 || fb.v == 0 || m * n == 0) /* exactly 0, also where k is 0 */
         memset(r.v, 0, (size_t)(m * n) * sizeof *r.v);
     else
-        multiply(r, a, ta, b, tb, k);
+        blas_gemm(r.v, a->v, ta, b->v, tb, m, n, k);
     const taut_up both = up_mul(fa, fb);
     const taut_up product = both.v == 0 ? UP_ZERO : up_add(up_mul(up_gamma(k), both), up_mul(up_int(k), lost(&r)));
     const taut_up inputs = up_add(up_mul(up_add(fa, a->err), b->err), up_mul(a->err, fb));

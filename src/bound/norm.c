@@ -8,7 +8,7 @@
  *
  * If the factorisation breaks down, mu - theta grows eightfold; after a success the gap to the last failure
  * is halved until it is 1e-8 of mu.  Every success is valid, so the smallest counts.  Assumes IEEE double,
- * round to nearest, no flush to zero, and inner products as in blas.h.  Nothing is assumed of dpotrf. */
+ * round to nearest, no flush to zero, and inner products as in blas.h.  Nothing is assumed of blas_cholesky. */
 #include <string.h>
 
 #include "bound/blas.h"
@@ -37,27 +37,15 @@ static double shift(proof p, double mu)
     return most;
 }
 
-/* Row-major upper is dpotrf's column-major lower: S = R^T R.  A NaN pivot can come back as success. */
-static bool factor(proof p)
-{
-    const blasint n = (blasint)p.n;
-    blasint info = 0;
-    dpotrf_("L", &n, p.r, &n, &info);
-    for (int64_t i = 0; info == 0 && i < p.n; i++)
-        if (!(p.r[i * p.n + i] > 0)) info = 1;
-    return info == 0;
-}
-
 /* A proved bound on lam_max(G), or +inf where mu is too small. */
 static taut_up certify(proof p, double mu)
 {
-    const blasint n = (blasint)p.n;
     const int64_t nn = p.n * p.n;
     const taut_up diagonal = up_mul((taut_up){ shift(p, mu) }, (taut_up){ 0x1p-53 });
-    if (!factor(p)) return UP_NONE;
+    if (!blas_cholesky(p.r, p.n)) return UP_NONE;
     const taut_up root2 = { 0x1.6a09e667f3bcdp+0 }; /* the whole of a symmetric matrix from its half */
     const taut_up s = up_mul(root2, up_norm_frobenius(p.s, nn)), r = up_norm_frobenius(p.r, nn);
-    cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, n, n, -1, p.r, n, 1, p.s, n);
+    blas_syrk(p.s, p.r, true, p.n, p.n, -1, 1);
     const taut_up t = up_mul(root2, up_norm_frobenius(p.s, nn));
     const taut_up rounding = up_mul(up_gamma(p.n + 1), up_add(s, up_mul(r, r)));
     return up_add(up_add(up_exact(mu), diagonal), up_add(t, rounding));

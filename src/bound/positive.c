@@ -22,9 +22,8 @@ enum { STEPS = 120 };
 static double step(const double *w, int64_t rows, int64_t cols, const double *y, double *h, double *z)
 {
     double most = 0;
-    const blasint r = (blasint)rows, c = (blasint)cols;
-    cblas_dgemv(CblasRowMajor, CblasNoTrans, r, c, 1, w, c, y, 1, 0, h, 1);
-    cblas_dgemv(CblasRowMajor, CblasTrans, r, c, 1, w, c, h, 1, 0, z, 1);
+    blas_gemv(h, w, false, y, rows, cols);
+    blas_gemv(z, w, true, h, rows, cols);
     for (int64_t j = 0; j < cols; j++) most = fmax(most, z[j] / y[j]);
     return most;
 }

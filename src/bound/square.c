@@ -17,13 +17,10 @@ static taut_up up_square(const double *w, int64_t rows, int64_t cols, taut_up fr
     const int64_t n = rows < cols ? rows : cols, m = rows < cols ? cols : rows;
     double *g = taut_malloc((size_t)(n * n) * sizeof *g);
     if (!g) return UP_NONE;
-    const int before = blas_threads_raise((double)n * (double)n * (double)m);
-    cblas_dsyrk(CblasRowMajor, CblasUpper, rows < cols ? CblasNoTrans : CblasTrans, (blasint)n, (blasint)m, 1, w,
-                (blasint)cols, 0, g, (blasint)n);
+    blas_syrk(g, w, rows >= cols, n, m, 1, 0);
     const taut_up lost = up_mul(up_mul(up_int(8 * m), up_int(n)), (taut_up){ RANGE_LOST });
     const taut_up rounding = up_mul(up_gamma(m), up_mul(frobenius, frobenius));
     const taut_up r = up_add(up_add(top(g, n), rounding), lost);
-    blas_threads_restore(before);
     free(g);
     return r;
 }

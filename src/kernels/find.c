@@ -63,6 +63,7 @@ static const taut_kernels *best_cpu(void)
 const taut_kernels *taut_kernels_find(const char *name)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    taut_blas_single();
     if (strcmp(name, "ref") == 0) return &taut_ref_table;
     if (strcmp(name, "cpu") != 0) return NULL;
     pthread_once(&once, blas_prepare);

@@ -356,7 +356,6 @@ static void check_known(void)
 int main(void)
 {
     test_begin();
-    openblas_set_num_threads(1); /* as the kernels do */
     const int cases = effort(5000), ascents = effort(40);
     for (case_no = 0; case_no < 50; case_no++) check_oracle();
     for (case_no = 0; case_no < cases; case_no++) check_random();

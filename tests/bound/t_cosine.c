@@ -359,7 +359,6 @@ static void check_memory(bool values)
 int main(void)
 {
     test_begin();
-    openblas_set_num_threads(1); /* as the kernels do */
     const int cases = effort(1500), ascents = effort(25), climbs = effort(6);
     for (case_no = 0; case_no < 50; case_no++) check_oracle();
     for (case_no = 0; case_no < cases; case_no++) check_random();

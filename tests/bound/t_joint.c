@@ -4,7 +4,6 @@
 #include "bound/joint.h"
 
 #include "base/alloc.h"
-#include "bound/blas.h"
 #include "oracle.h"
 
 enum { N = 6, K = 4, M = 6, HEADS = 3, BITS = 600 };
@@ -148,7 +147,6 @@ static void check_memory(void)
 int main(void)
 {
     test_begin();
-    openblas_set_num_threads(1); /* as the kernels do */
     const int cases = effort(2500);
     for (case_no = 0; case_no < cases; case_no++) check_one(case_no % 5);
     check_memory();

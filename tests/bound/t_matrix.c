@@ -5,7 +5,6 @@
 #include "bound/matrix.h"
 
 #include "base/alloc.h"
-#include "bound/blas.h"
 #include "bound/norm.h"
 #include "oracle.h"
 
@@ -189,7 +188,6 @@ static void check_corners(void)
 int main(void)
 {
     test_begin();
-    openblas_set_num_threads(1); /* as the kernels do */
     const int cases = effort(20000);
     for (case_no = 0; case_no < cases; case_no++) {
         check_product(case_no % 2);

@@ -8,7 +8,6 @@
 
 #include "base/alloc.h"
 #include "base/rng.h"
-#include "bound/blas.h"
 #include "oracle.h"
 
 static double worst; /* largest found/bound, to be at most 1 */
@@ -192,7 +191,6 @@ static void check_large(int64_t rows, int64_t cols)
 int main(void)
 {
     test_begin();
-    openblas_set_num_threads(1); /* as the kernels do */
     double *w = doubles(64 * 64);
     const int cases = effort(3500);
     for (case_no = 0; case_no < cases; case_no++) {

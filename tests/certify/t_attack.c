@@ -355,7 +355,6 @@ int main(void)
 {
     test_begin();
     temp_begin();
-    taut_threads_set(1); /* these networks are tiny */
     for (case_no = 0; case_no < effort(400); case_no++) network();
     CHECK_LE(2 * 0.98 * effort(400), bounded, "bounds are finite, as a rule"); /* logits beyond 1e14 have none */
     return test_end("attack",

@@ -295,7 +295,6 @@ int main(void)
 {
     test_begin();
     temp_begin();
-    taut_threads_set(1);
     for (case_no = 0; case_no < effort(60); case_no++) {
         room = case_no % 3 == 0 ? 0 : rng_unit();
         whole(recipes[case_no % 5], (taut_norm)(case_no / 5 % 2));

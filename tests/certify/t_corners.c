@@ -250,7 +250,6 @@ int main(void)
 {
     test_begin();
     temp_begin();
-    taut_threads_set(1);
     for (int n = 0; n < 2; n++) {
         poison(PLAIN, (taut_norm)n);
         poison(BASE "width = 4\nheads = 2\nmlp = 5\nnorm = layernorm\nnorm_eps = 0.1\n", (taut_norm)n);

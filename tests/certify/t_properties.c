@@ -120,7 +120,6 @@ static void alike(bool causal)
 int main(void)
 {
     test_begin();
-    taut_threads_set(1);
     for (case_no = 0; case_no < effort(400); case_no++) below_castin();
     for (case_no = 0; case_no < effort(100); case_no++) invariant();
     for (case_no = 0; case_no < 10; case_no++) alike(false), alike(true);

@@ -341,7 +341,6 @@ int main(void)
 {
     test_begin();
     temp_begin();
-    taut_threads_set(1);
     for (case_no = 0; case_no < effort(60); case_no++) trained(recipes[case_no % RECIPES]);
     for (case_no = 0; case_no < effort(80); case_no++) linear((taut_norm)(case_no % 2), case_no / 2 % 2);
     bad_weights();

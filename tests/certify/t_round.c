@@ -210,7 +210,8 @@ static void random_weights(const taut_model *made, double size)
         const taut_param *p = made->weight[i].param;
         const double scale = p->role == TAUT_VECTOR ? 0.5 : size / sqrt((double)p->cols);
         for (int64_t j = 0; j < p->rows * p->cols; j++)
-            ((double *)p->value)[j] = taut_float32((p->init == TAUT_INIT_ONE) + scale * rng_pm() * pow(10, -rng_unit()));
+            ((double *)p->value)[j] = taut_float32((p->init == TAUT_INIT_ONE) +
+                                                   scale * rng_pm() * pow(10, -rng_unit()));
     }
 }
 
@@ -290,7 +291,6 @@ int main(void)
 {
     test_begin();
     temp_begin();
-    taut_threads_set(1);
     for (case_no = 0; case_no < effort(250); case_no++) network();
     return test_end("round", "%d networks x 8; error / round: tokens %.4f flat %.4f; largest error %.3g", networks,
                     worst[0], worst[1], closest);

@@ -50,7 +50,6 @@ static void witness(int64_t heads, double factor, bool residual)
 int main(void)
 {
     test_begin();
-    taut_threads_set(1);
     for (int64_t heads = 1; heads <= 8; heads *= 2) witness(heads, 1, false);
     for (int64_t heads = 1; heads <= 8; heads *= 2) witness(heads, 3, false);
     witness(1, 1, true), witness(4, 1, true), witness(8, 1, true);

@@ -6,15 +6,11 @@
  *   4. all matrices (and the token table when the head is tied to it) by one factor, found by bisection: at factor 0
  *      the network is constant, so some factor will do, unless the architecture has no constant at all.
  * Every trial is of the very floats that would be written; the last one that was proved is kept.  The goal is a
- * millionth below the target, so that whoever proves it again, with another library or processor, also stays below.
- *
- * Proofs run on one thread here.  With more, OpenBLAS sums in another order, the constant changes in its last
- * digits, and so would the factor: the weights of a run would depend on the number of threads. */
+ * millionth below the target, so that whoever proves it again, with another library or processor, also stays below. */
 #include "train/constrain/enforce.h"
 #include "base/float32.h"
 
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -189,11 +185,8 @@ static bool shrink(taut_enforcer *e)
 /* The twin takes over what read_weights has read, and proves it. */
 static void prove_kept(taut_enforcer *e)
 {
-    const int threads = omp_get_max_threads();
     memcpy(slab(e), e->kept, (size_t)e->twin->slab * sizeof *e->kept);
-    omp_set_num_threads(1);
     prove(e);
-    omp_set_num_threads(threads);
 }
 
 /* Lip is |c| times as large with c W in the place of the head's W: the bias has no part in it, and nothing follows but
@@ -213,27 +206,21 @@ taut_status taut_enforcer_fill(taut_enforcer *e, const taut_model *m)
 double est_enforcer_head(const taut_enforcer *e, const taut_model *m)
 {
     const taut_weight *head = taut_model_find(m, "head.weight");
-    const int threads = omp_get_max_threads();
     m->k->get(e->kept, head->param->value, taut_weight_len(head));
-    omp_set_num_threads(1);
     const double norm = est_norm(e->kept, head->param->rows, head->param->cols);
-    omp_set_num_threads(threads);
     return norm > 0 ? norm : 0;
 }
 
 taut_status taut_enforcer_run(taut_enforcer *e, const taut_model *m, bool *shrunk)
 {
     const size_t size = (size_t)m->slab * sizeof *e->kept;
-    const int threads = omp_get_max_threads();
     *shrunk = false;
     e->failed = TAUT_OK;
     if (!read_weights(e, m)) return taut_fail(TAUT_NOT_FINITE, "a weight is not finite");
     if (met(e) && memcmp(slab(e), e->kept, size) == 0) return TAUT_OK;
     prove_kept(e);
     *shrunk = !met(e);
-    omp_set_num_threads(1);
     if (*shrunk && !shrink(e)) e->proved = UP_NONE;
-    omp_set_num_threads(threads);
     if (e->failed) return e->failed;
     if (met(e)) return TAUT_OK;
     return taut_fail(TAUT_BAD_CONFIG,
