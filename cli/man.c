@@ -64,7 +64,7 @@ static void page_of_taut(void)
     printf(".SH EXIT STATUS\n");
     entry(NULL, "0", NULL, "done");
     entry(NULL, "1", NULL, "bad input or a failed world, with one line on stderr");
-    entry(NULL, "2", NULL, "a contradiction: a certificate was beaten, or does not check");
+    entry(NULL, "2", NULL, "a contradiction: something that is proved was beaten, or a certificate does not check");
     entry(NULL, "3", NULL, "no fault was found in a certificate, but not all of it could be confirmed");
     printf(".SH SEE ALSO\n");
     for (int i = 0; i < cli_command_count; i++)
