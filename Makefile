@@ -2,6 +2,8 @@
 # make check      builds and runs every test; SAN=1 with ASan and UBSan; ONLY=module/ a part
 # make demo       a transformer on images: trained under a bound, proved, checked, attacked, shown on a page
 # make demo-text  the same for a GPT, on TEXT=FILE or built-in text; make demo-forecast: for time series
+# make CUDA=1     and build/libtaut_cuda.so, the kernels for a GPU, by nvcc
+# make check KERNELS=cuda    the kernels' tests on a device (cuda64: in double); without one they are skipped
 # make STRICT=1  stops at a warning, as lint does; the default build never does
 # make lint       layers, lengths, formatting, cppcheck, clang, functions nobody calls
 # make abi        what programs that were linked rely on, against include/taut.abi; abi-write stores it
@@ -31,13 +33,28 @@ endif
 # FLINT 3 has Arb inside; before, Arb was a library of its own.
 DEP_CFLAGS := $(shell $(PKG) --cflags openblas libcjson inih 2>/dev/null)
 ARB        := $(shell printf '\043include <flint/arb.h>\n' | $(CC) -E - >/dev/null 2>&1 && echo -lflint || echo -lflint-arb -lflint)
-LIBS       := $(shell $(PKG) --libs openblas libcjson inih 2>/dev/null || echo -lopenblas -lcjson -linih) -lkissfft-float $(ARB) -lunistring -lz -lm
+LIBS       := $(shell $(PKG) --libs openblas libcjson inih 2>/dev/null || echo -lopenblas -lcjson -linih) -lkissfft-float $(ARB) -lunistring -lz -lm -ldl
 
 # The cpu kernels are built once for each instruction set worth having; the best is chosen at run time.
 CPU_base   := -ffp-contract=fast
 CPU_v3     := -ffp-contract=fast -march=x86-64-v3 -mtune=generic
 CPU_v4     := -ffp-contract=fast -march=x86-64-v4 -mprefer-vector-width=512 -mtune=generic
 VARIANTS   := base $(if $(filter x86_64,$(ARCH)),v3 v4)
+
+# The cuda kernels are one library, opened when they are asked for; its objects do not depend on how the rest is built.
+NVCC       ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc) nvcc)
+CUDA       ?= $(if $(filter cuda%,$(KERNELS)),1)
+CUDA_ARCH  ?= 90
+CUDA_FLAGS := -std=c++20 -O3 -Xcompiler -fPIC,-Wall,-fvisibility=hidden -Isrc -Iinclude \
+              $(foreach a,$(CUDA_ARCH),-gencode arch=compute_$a,code=sm_$a) \
+              -gencode arch=compute_$(lastword $(CUDA_ARCH)),code=compute_$(lastword $(CUDA_ARCH))
+CUDA_f32   := -DTAUT_VARIANT=cuda -DTAUT_ELEMENT=float
+CUDA_f64   := -DTAUT_VARIANT=cuda64 -DTAUT_ELEMENT=double
+CUDA_ONCE  := device products
+CUDA_TWICE := $(filter-out $(CUDA_ONCE),$(patsubst src/kernels/cuda/%.cu,%,$(wildcard src/kernels/cuda/*.cu)))
+CUDA_OBJ   := $(CUDA_ONCE:%=build/cuda/once/%.o) $(CUDA_TWICE:%=build/cuda/f32/%.o) $(CUDA_TWICE:%=build/cuda/f64/%.o)
+# A sum over what says what a table is: program and library must have been built from the same.
+TABLE      := -DTAUT_TABLE=$(shell cat src/kernels/kernels.h src/kernels/slots.def src/kernels/library.h | cksum | cut -d' ' -f1)ul
 
 SRC      := $(filter-out src/kernels/cpu/%,$(wildcard src/*/*.c src/*/*/*.c))
 CPU_SRC  := $(wildcard src/kernels/cpu/*.c)
@@ -48,7 +65,7 @@ TESTS    := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/*/t_*.c))
 SCRIPTS  := $(wildcard tests/*/t_*.sh)
 
 .PHONY: all check coverage demo demo-text demo-forecast fuzz lint abi abi-write bench install clean deps format
-all: $(BUILD)/taut $(BUILD)/libtaut.so $(BUILD)/libtaut.a $(BUILD)/taut.pc
+all: $(BUILD)/taut $(BUILD)/libtaut.so $(BUILD)/libtaut.a $(BUILD)/taut.pc $(if $(CUDA),$(BUILD)/libtaut_cuda.so)
 
 # The inside, for the program and the tests.  Both libraries are made of the same objects, but show only what taut.h declares
 # (TAUT_API): the shared one because all else is hidden, the static one because it is a single object in which all else is local.
@@ -57,14 +74,14 @@ $(BUILD)/inside.a: $(OBJ)
 	@rm -f $@ && $(AR) rcsT $@ $^
 $(BUILD)/taut: $(PROGRAM) $(BUILD)/inside.a
 	@echo "  link  $@"
-	@$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
+	@$(CC) $(ALL_CFLAGS) -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../lib' -o $@ $^ $(LIBS)
 $(BUILD)/libtaut.a: $(OBJ)
 	@echo "  lib   $@"
 	@$(CC) -r -nostdlib -o $(BUILD)/libtaut.o $^ && $(OBJCOPY) --localize-hidden $(BUILD)/libtaut.o
 	@rm -f $@ && $(AR) rcs $@ $(BUILD)/libtaut.o
 $(BUILD)/libtaut.so: $(OBJ)
 	@echo "  lib   $@"
-	@$(CC) $(ALL_CFLAGS) -shared -Wl,-soname,$(SONAME) -o $@ $^ $(LIBS)
+	@$(CC) $(ALL_CFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,-rpath,'$$ORIGIN' -o $@ $^ $(LIBS)
 $(BUILD)/taut.pc: tools/taut.pc.in Makefile include/taut.h
 	@mkdir -p $(@D) && sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(LIBS)|' $< > $@
 
@@ -73,6 +90,7 @@ $(BUILD)/%.o: %.c
 	@echo "  cc    $<"
 	@$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 # What single folders need; a variable of its own, since CFLAGS on make's command line would win over additions here.
+$(BUILD)/src/kernels/library.o: OWN_CFLAGS = $(TABLE)
 $(BUILD)/src/check/%.o $(BUILD)/tests/check/%.o: OWN_CFLAGS = -frounding-math
 $(BUILD)/papers/%.o $(BUILD)/bench/%.o: OWN_CFLAGS = -I.
 define variant
@@ -83,12 +101,29 @@ $(BUILD)/src/kernels/cpu/$1/%.o: src/kernels/cpu/%.c
 endef
 $(foreach v,$(VARIANTS),$(eval $(call variant,$v)))
 
+$(BUILD)/libtaut_cuda.so: build/cuda/libtaut_cuda.so
+	@cp $< $@
+build/cuda/libtaut_cuda.so: $(CUDA_OBJ)
+	@echo "  lib   $@"
+	@$(NVCC) -shared -o $@ $^ -lcublasLt
+build/cuda/once/%.o: src/kernels/cuda/%.cu
+	@mkdir -p $(@D)
+	@echo "  nvcc  $<"
+	@$(NVCC) $(CUDA_FLAGS) $(TABLE) -MMD -MP -c -o $@ $<
+define cuda_variant
+build/cuda/$1/%.o: src/kernels/cuda/%.cu
+	@mkdir -p $$(@D)
+	@echo "  nvcc  $$< ($1)"
+	@$$(NVCC) $$(CUDA_FLAGS) $$(CUDA_$1) -MMD -MP -c -o $$@ $$<
+endef
+$(foreach v,f32 f64,$(eval $(call cuda_variant,$v)))
+
 $(BUILD)/tests/%.o: tests/%.c
 	@mkdir -p $(@D)
 	@echo "  test  $<"
 	@$(CC) $(ALL_CFLAGS) -Itests -MMD -MP -c -o $@ $<
 $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/inside.a
-	@$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/inside.a $(LIBS)
+	@$(CC) $(ALL_CFLAGS) -Wl,-rpath,'$$ORIGIN/../..' -o $@ $< $(BUILD)/inside.a $(LIBS)
 .SECONDARY: $(TESTS:%=%.o)
 
 deps:
@@ -100,7 +135,7 @@ check: deps
 	@tools/deps data || echo "no Fashion-MNIST: the tests that read it are skipped"
 	@tools/deps browser || echo "no browser: nobody will look at the report's pages"
 	@$(MAKE) --no-print-directory $(PARALLEL) all tests
-	@BUILD=$(BUILD) tools/run_tests $(ONLY)
+	@BUILD=$(BUILD) TAUT_KERNELS=$(KERNELS) tools/run_tests $(if $(KERNELS),$(or $(ONLY),kernels/),$(ONLY))
 .PHONY: tests
 tests: $(TESTS)
 
@@ -149,7 +184,7 @@ bench: all
 	@BUILD=$(BUILD) bench/run
 
 format:
-	clang-format -i $(shell git ls-files '*.c' '*.h')
+	clang-format -i $(shell git ls-files '*.c' '*.h' '*.cu')
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
@@ -157,6 +192,7 @@ install: all
 	install -m 644 include/taut.h $(DESTDIR)$(PREFIX)/include/taut.h
 	install -m 644 $(BUILD)/libtaut.a $(DESTDIR)$(PREFIX)/lib/libtaut.a
 	install -m 755 $(BUILD)/libtaut.so $(DESTDIR)$(PREFIX)/lib/$(SONAME)
+	$(if $(CUDA),install -m 755 $(BUILD)/libtaut_cuda.so $(DESTDIR)$(PREFIX)/lib/libtaut_cuda.so)
 	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libtaut.so
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 	$(BUILD)/taut man > $(DESTDIR)$(PREFIX)/share/man/man1/taut.1
@@ -170,4 +206,4 @@ install: all
 clean:
 	rm -rf build demo
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) build/cuda -name '*.d' 2>/dev/null)

@@ -10,7 +10,8 @@ const cli_option cli_common[] = {
     { "--json", NULL, "print one JSON object and nothing else" },
     { "--seed", "N", "seed of everything random" },
     { "--threads", "N", "threads to use (default: one a processor)" },
-    { "--kernels", "NAME", "cpu (float, fast) or ref (double, the definition)" },
+    { "--kernels", "NAME",
+      "cpu (float, fast), ref (double, the definition), or on a GPU cuda (float), cuda64 (double)" },
     { "--help", NULL, "this text" },
     { NULL, NULL, NULL },
 };
@@ -114,13 +115,14 @@ double cli_real(const cli_args *a, const char *name, double def, double lo, doub
 
 const taut_kernels *cli_kernels(const cli_args *a)
 {
-    static const char *const names[] = { "cpu", "ref" };
+    static const char *const names[] = { "cpu", "ref", "cuda", "cuda64" };
     const char *name = cli_text(a, "--kernels", "cpu");
     const taut_kernels *k = taut_kernels_find(name);
     if (!k) {
-        const char *near = taut_nearest(name, names, 2);
-        fprintf(stderr, "taut %s: no kernels are called %s (cpu, ref)%s%s%s\n", a->command->name, name,
-                near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+        const char *near = taut_nearest(name, names, 4);
+        if (near && strcmp(near, name) == 0) near = NULL; /* it exists, but not here */
+        fprintf(stderr, "taut %s: %s%s%s%s\n", a->command->name, taut_last_error(), near ? "; did you mean " : "",
+                near ? near : "", near ? "?" : "");
         exit(EXIT_BAD);
     }
     taut_threads_set((int)cli_int(a, "--threads", 0, 0, 1024));

@@ -50,7 +50,8 @@ typedef struct {
 TAUT_API TAUT_MUST_USE taut_status taut_train_recipe(taut_result *out, const char *recipe, const char *run,
                                                      const char *const *overrides, int count, int resume);
 
-/* A trained model of texts, from its model.safetensors.  kernels: "cpu" (float, fast) or "ref" (double, the definition).  Its
+/* A trained model of texts, from its model.safetensors.  kernels: "cpu" (float, fast), "ref" (double, the definition),
+ * or "cuda" and "cuda64", the same on a GPU, where libtaut_cuda.so and a device are there.  Its
  * weights stay in memory until it is freed. */
 typedef struct taut_net taut_net;
 TAUT_API TAUT_MUST_USE taut_status taut_net_open(taut_net **out, const char *path, const char *kernels);

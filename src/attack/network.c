@@ -60,9 +60,10 @@ static taut_status lane_open(lane *l, taut_model *m)
     return l->out ? TAUT_OK : taut_no_memory("a model under attack");
 }
 
-/* One a thread, as far as a gigabyte reaches. */
+/* One a thread, as far as a gigabyte reaches; a device has one queue. */
 static int64_t lanes_of(const taut_model *m)
 {
+    if (!m->k->host) return 1;
     const double one = (double)taut_pass_len(m, TAUT_NETWORK_BATCH, m->in.t, true) * (double)m->k->elem;
     const int64_t most = (int64_t)fmin(0x1p30 / one, taut_threads());
     return most > 1 ? most : 1;

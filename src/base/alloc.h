@@ -1,6 +1,7 @@
 /* Every allocation of the library goes through here, so that a test can make the n-th one fail. */
 #ifndef TAUT_BASE_ALLOC_H
 #define TAUT_BASE_ALLOC_H
+#include <stdbool.h>
 #include <stddef.h>
 
 void *taut_malloc(size_t size);
@@ -12,4 +13,7 @@ char *taut_strdup(const char *s);
 
 /* Test hook: allocation number n from now on fails (1 is the next); 0 switches this off. */
 void taut_alloc_fail_at(long n);
+
+/* For memory that is not the host's: counts as an allocation, and says whether it is to fail. */
+bool taut_alloc_fails(void);
 #endif

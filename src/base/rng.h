@@ -6,6 +6,8 @@
 #include <math.h>
 #include <stdint.h>
 
+#include "base/inline.h"
+
 __extension__ typedef unsigned __int128 taut_u128;
 
 enum {
@@ -21,7 +23,7 @@ enum {
     TAUT_RNG_PROBE
 };
 
-static inline uint64_t taut_rng_bits(uint64_t key, uint64_t counter)
+TAUT_INLINE uint64_t taut_rng_bits(uint64_t key, uint64_t counter)
 {
     uint64_t z = key + (counter + 1) * 0x9E3779B97F4A7C15ull;
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
@@ -29,25 +31,25 @@ static inline uint64_t taut_rng_bits(uint64_t key, uint64_t counter)
     return z ^ (z >> 31);
 }
 
-static inline uint64_t taut_rng_key(uint64_t seed, uint64_t purpose, uint64_t index)
+TAUT_INLINE uint64_t taut_rng_key(uint64_t seed, uint64_t purpose, uint64_t index)
 {
     return taut_rng_bits(taut_rng_bits(taut_rng_bits(0, seed), purpose), index);
 }
 
 /* In [0, 1). */
-static inline double taut_rng_unit(uint64_t key, uint64_t counter)
+TAUT_INLINE double taut_rng_unit(uint64_t key, uint64_t counter)
 {
     return (double)(taut_rng_bits(key, counter) >> 11) * 0x1p-53;
 }
 
 /* In 0 .. n-1; the bias is below n / 2^64. */
-static inline uint64_t taut_rng_below(uint64_t key, uint64_t counter, uint64_t n)
+TAUT_INLINE uint64_t taut_rng_below(uint64_t key, uint64_t counter, uint64_t n)
 {
     return (uint64_t)(((taut_u128)taut_rng_bits(key, counter) * n) >> 64);
 }
 
 /* Where i goes in a shuffling of 0 .. n-1: a Feistel network on the next power of four, walked until it is inside. */
-static inline uint64_t taut_rng_place(uint64_t key, uint64_t i, uint64_t n)
+TAUT_INLINE uint64_t taut_rng_place(uint64_t key, uint64_t i, uint64_t n)
 {
     int half = 1;
     while (half < 32 && (uint64_t)1 << 2 * half < n) half++;
@@ -64,7 +66,7 @@ static inline uint64_t taut_rng_place(uint64_t key, uint64_t i, uint64_t n)
     return i;
 }
 
-static inline double taut_rng_normal(uint64_t key, uint64_t counter)
+TAUT_INLINE double taut_rng_normal(uint64_t key, uint64_t counter)
 {
     const double u = 1 - taut_rng_unit(key, 2 * counter), v = taut_rng_unit(key, 2 * counter + 1);
     return sqrt(-2 * log(u)) * cos(6.283185307179586 * v);

@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "base/blas.h"
-#include "kernels/kernels.h"
+#include "kernels/library.h"
 
 extern const taut_kernels taut_ref_table, taut_cpu_base_table;
 #if defined __x86_64__
@@ -65,7 +65,11 @@ const taut_kernels *taut_kernels_find(const char *name)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     taut_blas_single();
     if (strcmp(name, "ref") == 0) return &taut_ref_table;
-    if (strcmp(name, "cpu") != 0) return NULL;
+    if (strcmp(name, "cuda") == 0 || strcmp(name, "cuda64") == 0) return taut_library_find(name);
+    if (strcmp(name, "cpu") != 0) {
+        (void)taut_fail(TAUT_BAD_CONFIG, "no kernels are called %s (cpu, ref, cuda, cuda64)", name);
+        return NULL;
+    }
     pthread_once(&once, blas_prepare);
     return best_cpu();
 }

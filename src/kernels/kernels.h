@@ -9,6 +9,9 @@
 #include "base/status.h"
 #include "tensor/tensor.h"
 
+/* Products of floats: in float; of factors rounded to tf32 (11 bits) or to bf16 (8 bits), with sums in float. */
+typedef enum { TAUT_PRODUCTS_FP32, TAUT_PRODUCTS_TF32, TAUT_PRODUCTS_BF16 } taut_products;
+
 typedef enum { TAUT_GELU, TAUT_GELU_TANH, TAUT_RELU, TAUT_SILU, TAUT_TANH, TAUT_ABS, TAUT_ELU } taut_curve;
 
 /* Softmax attention of n examples with `heads` heads of width dh.  q and o are (n, tq, heads*dh),
@@ -117,7 +120,8 @@ typedef struct taut_kernels {
 #include "kernels/slots.def"
 } taut_kernels;
 
-/* "ref", "cpu" (the best build for this processor); NULL for a name nobody has. */
+/* "ref", "cpu" (the best build for this processor), "cuda" and "cuda64" (float and double on a device); NULL, and a line in
+ * taut_last_error, for a name nobody has and for a device that cannot be used. */
 const taut_kernels *taut_kernels_find(const char *name);
 
 int taut_threads(void); /* how many the kernels use; taut_threads_set is in taut.h */

@@ -8,7 +8,8 @@ int main(void)
     for (int t = 0; t < 2; t++) {
         const char *from = (const char *)tables[t];
         CHECK(tables[t]->name && strlen(tables[t]->name) > 0, "a name");
-        CHECK(tables[t]->elem == (t == 0 ? sizeof(double) : sizeof(float)), "an element size");
+        CHECK(tables[t]->elem == (strcmp(tables[t]->dtype, "F64") == 0 ? sizeof(double) : sizeof(float)),
+              "an element size");
         /* all slots after elem are function pointers of one size */
         for (size_t at = offsetof(taut_kernels, alloc); at < sizeof(taut_kernels); at += sizeof(void (*)(void))) {
             void (*slot)(void);

@@ -131,3 +131,9 @@ void CPU(gemm_by)(taut_real *c, const taut_real *a, const taut_real *b, int64_t 
 {
     CPU(gemm)(c, a, b, m, n, k, ta, tb, cpu_factor(alpha, 0), beta);
 }
+
+taut_status CPU(products)(taut_products how)
+{
+    if (how == TAUT_PRODUCTS_FP32) return TAUT_OK;
+    return taut_fail(TAUT_BAD_CONFIG, "kernels cpu make products in full precision only, not in tf32 or bf16");
+}

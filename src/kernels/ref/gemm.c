@@ -40,3 +40,9 @@ void taut_ref_gemm_by(taut_real *c, const taut_real *a, const taut_real *b, int6
 {
     taut_ref_gemm(c, a, b, m, n, k, ta, tb, ref_factor(alpha, 0), beta);
 }
+
+taut_status taut_ref_products(taut_products how)
+{
+    if (how == TAUT_PRODUCTS_FP32) return TAUT_OK;
+    return taut_fail(TAUT_BAD_CONFIG, "kernels ref make products in full precision only, not in tf32 or bf16");
+}

@@ -1,0 +1,77 @@
+/* Row normalisation, its symmetric derivative, and centring (formulas: ref/normalise.c).
+ *
+ * A row is worked in double, so a large mean costs nothing; a row is one warp's, or one block's if it is long.
+ * Poison    one NaN or infinity makes its whole row NaN.
+ * Aliasing  normalise: z may be x; normalise_slope: y may be t; centre_rows: y may be x.
+ * Error     with u = 2^-24 (cuda64: 2^-53): z, rstd: 2 u |value| plus (d+4) 2^-52 max|x| rstd from the double sums;
+ *           slope: 2 u |y| + (d+4) 2^-52 rstd (|t| + mean|t| + |z| mean|z t|);
+ *           centre: 2 u |y| + (d+4) 2^-52 max|x|. */
+#include "kernels/cuda/reduce.h"
+
+template <int TEAM> __device__ static inline double row_mean(const real *x, int64_t d, int lane)
+{
+    double sum = 0;
+    for (int64_t c = lane; c < d; c += TEAM) sum += (double)x[c];
+    return team_sum<TEAM>(sum) / (double)d;
+}
+
+template <int TEAM>
+static __global__ void __launch_bounds__(THREADS)
+    normalise_rows(real *z, real *rstd, const real *x, int64_t rows, int64_t d, bool centre, double eps)
+{
+    const int64_t row = team_row<TEAM>();
+    const int lane = team_lane<TEAM>();
+    if (row >= rows) return;
+    x += row * d, z += row * d;
+    const double mu = centre ? row_mean<TEAM>(x, d, lane) : 0;
+    double var = 0;
+    for (int64_t c = lane; c < d; c += TEAM) var += ((double)x[c] - mu) * ((double)x[c] - mu);
+    const double scale = 1 / sqrt(team_sum<TEAM>(var) / (double)d + eps);
+    for (int64_t c = lane; c < d; c += TEAM) z[c] = (real)(((double)x[c] - mu) * scale);
+    if (lane == 0) rstd[row] = (real)scale;
+}
+
+void CUDA(normalise)(taut_real *z, taut_real *rstd, const taut_real *x, int64_t rows, int64_t d, bool centre,
+                     double eps)
+{
+    CUDA_ROWS(normalise_rows, rows, d, at(z), at(rstd), at(x), rows, d, centre, eps);
+}
+
+template <int TEAM>
+static __global__ void __launch_bounds__(THREADS)
+    slope_rows(real *y, const real *t, const real *z, const real *rstd, int64_t rows, int64_t d, bool centre)
+{
+    const int64_t row = team_row<TEAM>();
+    const int lane = team_lane<TEAM>();
+    if (row >= rows) return;
+    y += row * d, t += row * d, z += row * d;
+    double sum = 0, zt = 0;
+    for (int64_t c = lane; c < d; c += TEAM) {
+        const double a = (double)t[c];
+        sum += a, zt += (double)z[c] * a;
+    }
+    const double mu = centre ? team_sum<TEAM>(sum) / (double)d : 0, scale = (double)rstd[row];
+    zt = team_sum<TEAM>(zt) / (double)d;
+    for (int64_t c = lane; c < d; c += TEAM) y[c] = (real)(scale * ((double)t[c] - mu - (double)z[c] * zt));
+}
+
+void CUDA(normalise_slope)(taut_real *y, const taut_real *t, const taut_real *z, const taut_real *rstd, int64_t rows,
+                           int64_t d, bool centre)
+{
+    CUDA_ROWS(slope_rows, rows, d, at(y), at(t), at(z), at(rstd), rows, d, centre);
+}
+
+template <int TEAM>
+static __global__ void __launch_bounds__(THREADS) centred_rows(real *y, const real *x, int64_t rows, int64_t d)
+{
+    const int64_t row = team_row<TEAM>();
+    const int lane = team_lane<TEAM>();
+    if (row >= rows) return;
+    const double mu = row_mean<TEAM>(x + row * d, d, lane);
+    for (int64_t c = lane; c < d; c += TEAM) y[row * d + c] = (real)((double)x[row * d + c] - mu);
+}
+
+void CUDA(centre_rows)(taut_real *y, const taut_real *x, int64_t rows, int64_t d)
+{
+    CUDA_ROWS(centred_rows, rows, d, at(y), at(x), rows, d);
+}

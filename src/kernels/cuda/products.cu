@@ -1,0 +1,264 @@
+/* cuBLASLt: for every shape the algorithm that its heuristic names first is kept and used for ever, with a workspace of
+ * our own, so the same bits come out of every run on one chip and library.  Sums that are split along k are added in
+ * the product's own type, in order; nothing is added atomically.  An algorithm is chosen for one product and serves any
+ * batch of them: a product does not depend on how many there are.
+ *
+ * bf16 converts both matrices first, tf32 leaves that to the matrix units; sums are float in both. */
+#include "kernels/cuda/products.h"
+
+#include <cublasLt.h>
+#include <cuda_bf16.h>
+#include <stdio.h>
+#include <string.h>
+#include <unordered_map>
+
+static const size_t WORKSPACE = (size_t)32 << 20;
+
+static struct {
+    cublasLtHandle_t handle;
+    void *workspace;
+    taut_products how;
+    char *low; /* factors as bf16; not cuda_work's, since slots keep their own things there while they multiply */
+    size_t size;
+} blas;
+
+taut_products cuda_products(void) { return blas.how; }
+
+void cuda_products_set(taut_products how) { blas.how = how; }
+
+static bool good(cublasStatus_t s, const char *what)
+{
+    char why[128];
+    if (s == CUBLAS_STATUS_SUCCESS) return true;
+    snprintf(why, sizeof why, "%s: %s", what, cublasLtGetStatusString(s));
+    cuda_fault(why);
+    return false;
+}
+
+static bool opened(void)
+{
+    if (blas.handle) return true;
+    cuda_note(cudaMalloc(&blas.workspace, WORKSPACE), "workspace of products");
+    return !cuda_failed() && good(cublasLtCreate(&blas.handle), "cuBLASLt");
+}
+
+static bool reserve(size_t bytes)
+{
+    if (bytes <= blas.size) return true;
+    cuda_note(cudaFree(blas.low), "bf16"); /* waits for whoever uses it */
+    blas.low = NULL, blas.size = 0;
+    cuda_note(cudaMalloc((void **)&blas.low, bytes + bytes / 4), "factors in bf16");
+    if (blas.low) blas.size = bytes + bytes / 4;
+    return blas.low != NULL;
+}
+
+/* All that a choice of algorithm depends on; every byte is set. */
+struct shape {
+    int64_t m, n, k, batch;
+    cuda_steps c, a, b;
+    int32_t ta, tb, bytes, bf16, tf32, there;
+    uint32_t a_align, b_align, c_align, zero;
+    bool operator==(const shape &o) const { return memcmp(this, &o, sizeof o) == 0; }
+};
+
+struct shape_hash {
+    size_t operator()(const shape &s) const
+    {
+        uint64_t h = 1469598103934665603u;
+        for (size_t i = 0; i < sizeof s; i++) h = (h ^ ((const unsigned char *)&s)[i]) * 1099511628211u;
+        return (size_t)h;
+    }
+};
+
+struct plan {
+    cublasLtMatmulDesc_t desc;
+    cublasLtMatrixLayout_t a, b, c;
+    cublasLtMatmulAlgo_t algo;
+    int64_t at_once; /* products */
+    bool made;
+};
+
+/* Of the first matrix and of all others. */
+static uint32_t alignment(const void *p, cuda_steps steps, int bytes)
+{
+    const uintptr_t low = ((uintptr_t)p | (uintptr_t)steps.next * (uintptr_t)bytes) & 255;
+    return low ? (uint32_t)(low & -low) : 256;
+}
+
+static void set(plan *p, cublasLtMatmulDescAttributes_t what, int32_t value)
+{
+    good(cublasLtMatmulDescSetAttribute(p->desc, what, &value, sizeof value), "cuBLASLt");
+}
+
+/* A row-major (rows, cols) matrix is cuBLAS's (cols, rows). */
+static cublasLtMatrixLayout_t layout(cudaDataType_t type, int64_t rows, int64_t cols, int64_t batch, cuda_steps steps)
+{
+    cublasLtMatrixLayout_t l = NULL;
+    const int32_t count = (int32_t)batch;
+    good(cublasLtMatrixLayoutCreate(&l, type, (uint64_t)cols, (uint64_t)rows, steps.row), "cuBLASLt");
+    if (l && batch > 1) {
+        good(cublasLtMatrixLayoutSetAttribute(l, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count), "cuBLASLt");
+        good(cublasLtMatrixLayoutSetAttribute(l, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &steps.next,
+                                              sizeof steps.next),
+             "cuBLASLt");
+    }
+    return l;
+}
+
+/* The layouts of `batch` products. */
+static void lay_out(plan *p, const shape *s, int64_t batch)
+{
+    const cudaDataType_t type = s->bytes == 8 ? CUDA_R_64F : CUDA_R_32F, in = s->bf16 ? CUDA_R_16BF : type;
+    p->a = layout(in, s->tb ? s->n : s->k, s->tb ? s->k : s->n, batch, s->b);
+    p->b = layout(in, s->ta ? s->k : s->m, s->ta ? s->m : s->k, batch, s->a);
+    p->c = layout(type, s->m, s->n, batch, s->c);
+}
+
+static void forget_layouts(plan *p)
+{
+    if (p->a) cublasLtMatrixLayoutDestroy(p->a);
+    if (p->b) cublasLtMatrixLayoutDestroy(p->b);
+    if (p->c) cublasLtMatrixLayoutDestroy(p->c);
+}
+
+static void choose(plan *p, const shape *s)
+{
+    cublasLtMatmulPreference_t wish = NULL;
+    cublasLtMatmulHeuristicResult_t found;
+    int count = 0;
+    const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+    const struct {
+        cublasLtMatmulPreferenceAttributes_t name;
+        const void *value;
+        size_t size;
+    } all[] = { { CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &WORKSPACE, sizeof WORKSPACE },
+                { CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &schemes, sizeof schemes },
+                { CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &s->b_align, sizeof s->b_align },
+                { CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &s->a_align, sizeof s->a_align },
+                { CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &s->c_align, sizeof s->c_align },
+                { CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &s->c_align, sizeof s->c_align } };
+    if (!good(cublasLtMatmulPreferenceCreate(&wish), "cuBLASLt")) return;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        good(cublasLtMatmulPreferenceSetAttribute(wish, all[i].name, all[i].value, all[i].size), "cuBLASLt");
+    if (good(cublasLtMatmulAlgoGetHeuristic(blas.handle, p->desc, p->a, p->b, p->c, p->c, wish, 1, &found, &count),
+             "no algorithm for a product"))
+        p->algo = found.algo, p->made = count > 0;
+    cublasLtMatmulPreferenceDestroy(wish);
+}
+
+/* All products of a batch at once, if the algorithm can do that. */
+static void gather(plan *p, const shape *s)
+{
+    cublasLtMatmulHeuristicResult_t fit;
+    plan all = *p;
+    lay_out(&all, s, s->batch);
+    if (cublasLtMatmulAlgoCheck(blas.handle, all.desc, all.a, all.b, all.c, all.c, &all.algo, &fit) ||
+        fit.workspaceSize > WORKSPACE) {
+        forget_layouts(&all);
+        return;
+    }
+    forget_layouts(p);
+    *p = all;
+    p->at_once = s->batch;
+}
+
+static void make(plan *p, const shape *s)
+{
+    const bool wide = s->bytes == 8;
+    const cublasComputeType_t how = wide      ? CUBLAS_COMPUTE_64F
+                                    : s->tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                              : CUBLAS_COMPUTE_32F;
+    if (!good(cublasLtMatmulDescCreate(&p->desc, how, wide ? CUDA_R_64F : CUDA_R_32F), "cuBLASLt")) return;
+    set(p, CUBLASLT_MATMUL_DESC_TRANSA, s->tb ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(p, CUBLASLT_MATMUL_DESC_TRANSB, s->ta ? CUBLAS_OP_T : CUBLAS_OP_N);
+    if (s->there) set(p, CUBLASLT_MATMUL_DESC_POINTER_MODE, CUBLASLT_POINTER_MODE_DEVICE);
+    lay_out(p, s, 1);
+    choose(p, s);
+    p->at_once = 1;
+    if (s->batch > 1 && p->made) gather(p, s);
+    if (!p->made && !cuda_failed()) cuda_fault("cuBLASLt knows no algorithm for a product");
+}
+
+static plan *plan_of(const shape *s)
+{
+    static std::unordered_map<shape, plan, shape_hash> plans;
+    plan *p = &plans[*s];
+    if (!p->desc) make(p, s);
+    return p->made ? p : NULL;
+}
+
+enum { THREADS = 256 };
+
+/* y: the rows and matrices of x without what lies between them.  Block: a row. */
+static __global__ void rows_to_bf16(__nv_bfloat16 *y, const float *x, int64_t rows, int64_t cols, cuda_steps steps)
+{
+    const int64_t row = (int64_t)blockIdx.x % rows, matrix = blockIdx.x / rows;
+    const float *from = x + matrix * steps.next + row * steps.row;
+    for (int64_t c = threadIdx.x; c < cols; c += THREADS) y[blockIdx.x * cols + c] = __float2bfloat16(from[c]);
+}
+
+/* The same without anything between them, eight numbers a thread; both begin at multiples of 16 bytes. */
+static __global__ void to_bf16(__nv_bfloat16 *y, const float *x, int64_t len)
+{
+    const int64_t first = ((int64_t)blockIdx.x * THREADS + threadIdx.x) * 8;
+    if (first + 8 <= len) {
+        const float4 a = *(const float4 *)(x + first), b = *(const float4 *)(x + first + 4);
+        __nv_bfloat162 all[4] = { __floats2bfloat162_rn(a.x, a.y), __floats2bfloat162_rn(a.z, a.w),
+                                  __floats2bfloat162_rn(b.x, b.y), __floats2bfloat162_rn(b.z, b.w) };
+        *(uint4 *)(y + first) = *(const uint4 *)all;
+    } else
+        for (int64_t i = first; i < len; i++) y[i] = __float2bfloat16(x[i]);
+}
+
+static void convert(char *y_, const void *x_, int64_t rows, int64_t cols, int64_t count, cuda_steps *steps)
+{
+    __nv_bfloat16 *y = (__nv_bfloat16 *)y_;
+    const float *x = (const float *)x_;
+    const int64_t len = rows * cols * count;
+    const bool whole = steps->row == cols && (count == 1 || steps->next == rows * cols) && (uintptr_t)x % 16 == 0;
+    if (whole)
+        to_bf16<<<(unsigned)((len + 8 * THREADS - 1) / (8 * THREADS)), THREADS, 0, cuda_stream()>>>(y, x, len);
+    else
+        rows_to_bf16<<<(unsigned)(rows * count), THREADS, 0, cuda_stream()>>>(y, x, rows, cols, *steps);
+    cuda_note(cudaGetLastError(), "to_bf16");
+    *steps = { cols, rows * cols };
+}
+
+/* Steps as cuBLAS wants them: rows of `cols` at least, and no next where there is but one matrix. */
+static cuda_steps steps_of(cuda_steps s, int64_t cols, int64_t batch)
+{
+    return { s.row ? s.row : cols, batch > 1 ? s.next : 0 };
+}
+
+void cuda_multiply(const cuda_product *p, void *c, const void *a, const void *b, const void *alpha, const void *beta)
+{
+    if (!opened()) return;
+    shape s;
+    memset(&s, 0, sizeof s);
+    const int64_t a_rows = p->ta ? p->k : p->m, a_cols = p->ta ? p->m : p->k;
+    const int64_t b_rows = p->tb ? p->n : p->k, b_cols = p->tb ? p->k : p->n;
+    s.m = p->m, s.n = p->n, s.k = p->k, s.batch = p->batch;
+    s.ta = p->ta, s.tb = p->tb, s.bytes = p->bytes, s.there = p->there;
+    s.c = steps_of(p->c, p->n, p->batch), s.a = steps_of(p->a, a_cols, p->batch);
+    s.b = steps_of(p->b, b_cols, p->batch);
+    s.bf16 = p->bytes == 4 && blas.how == TAUT_PRODUCTS_BF16, s.tf32 = p->bytes == 4 && blas.how == TAUT_PRODUCTS_TF32;
+    if (s.bf16) {
+        const int64_t room = (p->m * p->k * p->batch + 127) / 128 * 128;
+        if (!reserve((size_t)(room + p->k * p->n * p->batch) * 2)) return;
+        convert(blas.low, a, a_rows, a_cols, p->batch, &s.a);
+        convert(blas.low + room * 2, b, b_rows, b_cols, p->batch, &s.b);
+        a = blas.low, b = blas.low + room * 2;
+    }
+    s.a_align = alignment(a, s.a, s.bf16 ? 2 : s.bytes), s.b_align = alignment(b, s.b, s.bf16 ? 2 : s.bytes);
+    s.c_align = alignment(c, s.c, s.bytes);
+    const plan *how = plan_of(&s);
+    if (!how) return;
+    const int64_t size = s.bf16 ? 2 : s.bytes;
+    for (int64_t i = 0; i < p->batch; i += how->at_once) {
+        const char *left = (const char *)a + i * s.a.next * size, *right = (const char *)b + i * s.b.next * size;
+        char *out = (char *)c + i * s.c.next * s.bytes;
+        good(cublasLtMatmul(blas.handle, how->desc, alpha, right, how->a, left, how->b, beta, out, how->c, out, how->c,
+                            &how->algo, blas.workspace, WORKSPACE, cuda_stream()),
+             "a product");
+    }
+}

@@ -1,0 +1,89 @@
+/* y = a x + b y, where a = 0 means that x is not read and b = 0 that y is not, by numbers of the host or of the device;
+ * and dot products in double.
+ *
+ * Aliasing  y may be x.  Poison: NaN and infinity propagate from what is read.
+ * Error     with u = 2^-24 (cuda64: 2^-53): axpby, axpby_by: 3 u (|a x| + |b y|): a and b rounded, products, sum.
+ *           dot: (len/4096 + 1100) 2^-53 sum |x_i y_i| (cuda64: and 2^-53 of each product): a thread adds at most 32
+ *           terms in sequence, a tree adds the threads, and pieces are added by 256 threads and a tree. */
+#include "kernels/cuda/each.h"
+#include "kernels/cuda/reduce.h"
+
+/* One expression for both slots: an axpby of many is bit for bit many of one. */
+__device__ static inline real combine(double a, const real *x, double b, const real *y)
+{
+    if (a == 0) return b == 0 ? (real)0 : (real)b * *y;
+    return b == 0 ? (real)a * *x : fma((real)a, *x, (real)b * *y);
+}
+
+struct axpby_of {
+    real *y;
+    const real *x;
+    double a, b;
+    __device__ real read(int64_t i) const { return combine(a, x + i, b, y + i); }
+    __device__ void write(int64_t i, real v) const { y[i] = v; }
+};
+
+void CUDA(axpby)(taut_real *y, double a, const taut_real *x, double b, int64_t len)
+{
+    each(axpby_of{ at(y), at(x), a, b }, len);
+}
+
+struct factor {
+    double value;
+    const double *by;
+    __device__ double of(int64_t e) const { return value == 0 || !by ? value : value * by[e]; }
+};
+
+struct axpby_each {
+    real *y;
+    int64_t y_stride;
+    factor a;
+    const real *x;
+    int64_t x_stride;
+    factor b;
+    divisor len;
+    __device__ real read(int64_t i) const
+    {
+        const int64_t e = len.quotient(i), j = len.remainder(i);
+        return combine(a.of(e), x + e * x_stride + j, b.of(e), y + e * y_stride + j);
+    }
+    __device__ void write(int64_t i, real v) const { y[len.quotient(i) * y_stride + len.remainder(i)] = v; }
+};
+
+void CUDA(axpby_by)(taut_real *y, int64_t y_stride, taut_factor a, const taut_real *x, int64_t x_stride, taut_factor b,
+                    int64_t n, int64_t len)
+{
+    const factor f = { a.value, at(a.by) }, g = { b.value, at(b.by) };
+    each(axpby_each{ at(y), y_stride, f, at(x), x_stride, g, divisor(n * len, len) }, n * len);
+}
+
+static const int64_t PIECE = 32 * THREADS;
+
+/* Block e pieces + i makes piece i of dot e. */
+static __global__ void __launch_bounds__(THREADS)
+    dot_pieces(double *part, const real *x, const real *y, int64_t len, int64_t stride, int64_t pieces)
+{
+    const int64_t from = blockIdx.x % pieces * PIECE, to = min(len, from + PIECE), row = blockIdx.x / pieces * stride;
+    double sum = 0;
+#pragma unroll 8
+    for (int64_t i = from + threadIdx.x; i < to; i += THREADS) sum += (double)x[row + i] * (double)y[row + i];
+    sum = block_sum(sum);
+    if (threadIdx.x == 0) part[blockIdx.x] = sum;
+}
+
+static __global__ void __launch_bounds__(THREADS) dot_sum(double *s, const double *part, int64_t pieces)
+{
+    double sum = 0;
+    for (int64_t i = threadIdx.x; i < pieces; i += THREADS) sum += part[blockIdx.x * pieces + i];
+    sum = block_sum(sum);
+    if (threadIdx.x == 0) s[blockIdx.x] = sum;
+}
+
+void CUDA(dot)(taut_sum *s, const taut_real *x, const taut_real *y, int64_t n, int64_t len, int64_t stride)
+{
+    const int64_t pieces = len > 0 ? blocks_for(len, PIECE) : 1;
+    double *part = pieces > 1 ? (double *)cuda_work((size_t)(n * pieces) * sizeof *part) : at(s);
+    if (!part) return;
+    CUDA_LAUNCH(dot_pieces, n * pieces, THREADS, 0, part, at(x), at(y), len, stride, pieces);
+    if (pieces > 1) CUDA_LAUNCH(dot_sum, n, THREADS, 0, at(s), part, pieces);
+}
