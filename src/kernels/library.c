@@ -16,7 +16,7 @@ const taut_kernels *taut_library_find(const char *name)
         memcpy(&open, &symbol, sizeof open); /* ISO C has no cast from an object to a function */
     }
     if (!open) {
-        (void)taut_fail(TAUT_DEVICE, "kernels %s: %s (make builds it where nvcc is)", name, dlerror());
+        (void)taut_fail(TAUT_DEVICE, "kernels %s: %s (make CUDA=1 builds it)", name, dlerror());
         return NULL;
     }
     return open(name, TAUT_TABLE, &host); /* the library stays open until the end */

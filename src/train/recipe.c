@@ -56,6 +56,7 @@ static void read_loop(taut_recipe *r, taut_config *cfg)
     t->steps = taut_config_int(cfg, "train.steps", 1000, 1, most);
     t->batch = taut_config_int(cfg, "train.batch", 16, 1, 1 << 20);
     t->accumulate = taut_config_int(cfg, "train.accumulate", 1, 1, 1 << 16);
+    t->matmul = (taut_products)taut_config_choice(cfg, "train.matmul", "fp32|tf32|bf16", TAUT_PRODUCTS_FP32);
     t->schedule = (taut_schedule_kind)taut_config_choice(cfg, "train.schedule", "constant|linear|cosine|type1",
                                                          TAUT_COSINE);
     if (t->schedule == TAUT_TYPE1) t->epoch = taut_config_int(cfg, "train.epoch", 256, 1, most);

@@ -23,7 +23,8 @@ typedef struct {
     int64_t warmup;
     int64_t epoch;   /* steps of one, for type1 */
     double lr_final; /* fraction of lr at the last step */
-    double clip;     /* largest gradient norm; 0: no clipping */
+    taut_products matmul;
+    double clip; /* largest gradient norm; 0: no clipping */
     int64_t eval_every, eval_batches, checkpoint_every, log_every;
     int64_t patience; /* evaluations without a better one before training ends; 0: it goes on to the last step */
     uint64_t seed;

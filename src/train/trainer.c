@@ -49,6 +49,7 @@ taut_status taut_trainer_open(taut_trainer *t, taut_config *cfg, const taut_kern
 {
     *t = (taut_trainer){ 0 };
     taut_status s = taut_recipe_read(&t->recipe, cfg);
+    if (!s) s = k->products(t->recipe.train.matmul);
     if (s) return s;
     t->printed = taut_config_print(cfg);
     s = t->printed ? open_source(t, k) : taut_no_memory("the recipe");

@@ -1,0 +1,135 @@
+"""The peer of `taut bench gpu`: the same work in PyTorch on the device.  Says "ready", then answers every line with the seconds
+that one piece of the work took: the median of several rounds, each timed by events.
+
+    product M N K fp32|tf32|bf16|fp64     copy LEN     gelu LEN     normalise ROWS D     adamw LEN     newton SIDE tf32|bf16
+    train VOCAB WIDTH DEPTH HEADS CONTEXT BATCH tf32|bf16        a compiled step"""
+import statistics
+import sys
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+def seconds(work, rounds=7, inner=10):
+    for _ in range(3):
+        work()
+    times = []
+    for _ in range(rounds):
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        for _ in range(inner):
+            work()
+        end.record()
+        torch.cuda.synchronize()
+        times.append(start.elapsed_time(end) / 1e3 / inner)
+    return statistics.median(times)
+
+
+def precision(how):
+    torch.backends.cuda.matmul.allow_tf32 = how == "tf32"
+    return {"bf16": torch.bfloat16, "fp64": torch.float64}.get(how, torch.float32)
+
+
+def product(m, n, k, how):
+    dtype = precision(how)
+    a, b = (torch.randn(*s, device="cuda").to(dtype) for s in ((int(m), int(k)), (int(k), int(n))))
+    return seconds(lambda: a @ b)
+
+
+def copy(length):
+    x = torch.randn(int(length), device="cuda")
+    y = torch.empty_like(x)
+    return seconds(lambda: y.copy_(x))
+
+
+def gelu(length):
+    x = torch.randn(int(length), device="cuda")
+    return seconds(lambda: F.gelu(x))
+
+
+def normalise(rows, d):
+    x = torch.randn(int(rows), int(d), device="cuda")
+    return seconds(lambda: F.layer_norm(x, (int(d),)))
+
+
+def adamw(length):
+    w = torch.randn(int(length), device="cuda", requires_grad=True)
+    w.grad = torch.randn_like(w)
+    adam = torch.optim.AdamW([w], lr=1e-3, fused=True)
+    return seconds(adam.step)
+
+
+def newton(side, how):
+    dtype = precision(how)
+    x = torch.randn(int(side), int(side), device="cuda").to(dtype)
+    x = x / x.norm()
+
+    def five():
+        y = x
+        for _ in range(5):
+            g = y @ y.T
+            y = 3.4445 * y + (-4.7750 * g + 2.0315 * g @ g) @ y
+        return y
+
+    return seconds(five, inner=2)
+
+
+class Block(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+
+    def forward(self, x):
+        n, t, d = x.shape
+        q, k, v = (z.view(n, t, self.heads, d // self.heads).transpose(1, 2) for z in self.qkv(self.norm1(x)).split(d, 2))
+        o = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.out(o.transpose(1, 2).reshape(n, t, d))
+        return x + self.mlp(self.norm2(x))
+
+
+class GPT(nn.Module):
+    def __init__(self, vocab, width, depth, heads, context):
+        super().__init__()
+        self.embed, self.pos = nn.Embedding(vocab, width), nn.Embedding(context, width)
+        self.blocks = nn.Sequential(*(Block(width, heads) for _ in range(depth)))
+        self.norm = nn.LayerNorm(width)
+
+    def forward(self, ids, target):
+        x = self.norm(self.blocks(self.embed(ids) + self.pos.weight))
+        return F.cross_entropy((x @ self.embed.weight.t()).flatten(0, 1), target.flatten())
+
+
+def train(vocab, width, depth, heads, context, batch, how):
+    precision("tf32")
+    vocab, width, depth, heads, context, batch = map(int, (vocab, width, depth, heads, context, batch))
+    model = GPT(vocab, width, depth, heads, context).cuda()
+    fast = torch.compile(model)
+    adam = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.95), fused=True)
+    ids = torch.randint(vocab, (batch, context + 1), device="cuda")
+
+    def step():
+        with torch.autocast("cuda", dtype=torch.bfloat16, enabled=how == "bf16"):
+            loss = fast(ids[:, :-1], ids[:, 1:])
+        adam.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        adam.step()
+
+    return seconds(step, rounds=5, inner=5)
+
+
+def main():
+    if not torch.cuda.is_available():
+        return
+    print("ready", flush=True)
+    for line in sys.stdin:
+        name, *args = line.split()
+        print(globals()[name](*args), flush=True)
+        torch.cuda.empty_cache()
+
+
+main()
