@@ -60,16 +60,38 @@ static void poison(void)
     cpu->gemm(c.f, a.f, b.f, 2, 2, 3, false, false, 1, 0);
     CHECK(isnan(c.d[0]) && isnan(c.d[1]) && !isnan(c.d[2]), "NaN spoils its row");
     pair_near(&c, NULL, 10 * UNIT * 3, 0, "NaN spoils its row");
-    for (int64_t k = 1; k <= 3; k++) { /* thin ones too */
-        const int64_t n = k == 1 ? 1 : 2;
-        ref->gemm(R(&c), R(&a), R(&b), 2, n, k, false, false, 0, 0);
-        cpu->gemm(c.f, a.f, b.f, 2, n, k, false, false, 0, 0);
-        CHECK(c.d[0] == 0 && c.d[1] == 0, "alpha = 0 does not read A");
-        pair_near(&c, NULL, 10 * UNIT * 3, 0, "alpha = 0");
-    }
     pair_free(&a);
     pair_free(&b);
     pair_free(&c);
+}
+
+/* alpha = 0 does not read A and B, beta = 0 does not read C, however small, thin or large the product: NaN there is gone. */
+static void zeros(void)
+{
+    static const int64_t sizes[] = { 1, 2, 3, 8, 17, 64, 130 };
+    for (int i = 0; i < 7 * 7 * 7 * 4; i++, case_no++) {
+        const int64_t m = sizes[i % 7], n = sizes[i / 7 % 7], k = sizes[i / 49 % 7];
+        const bool ta = i / 343 % 2, tb = i / 686 % 2;
+        pair a = pair_new(m * k, 1), b = pair_new(k * n, 1), c = pair_new(m * n, 1), bad = pair_new(m * n, 1);
+        double *tol = doubles(m * n);
+        for (int64_t j = 0; j < m * n; j++) tol[j] = ((double)k + 8) * UNIT * (double)k, bad.d[j] = NAN;
+        pair_sync(&bad);
+        ref->gemm(R(&bad), R(&a), R(&b), m, n, k, ta, tb, 1, 0);
+        cpu->gemm(bad.f, a.f, b.f, m, n, k, ta, tb, 1, 0);
+        CHECK(!isnan(bad.d[0]) && !isnan(bad.d[m * n - 1]), "beta = 0 does not read C");
+        pair_near(&bad, tol, 0, 0, "beta = 0");
+        a.d[rng_int(0, m * k - 1)] = i % 2 ? NAN : INFINITY;
+        b.d[rng_int(0, k * n - 1)] = i % 2 ? INFINITY : NAN;
+        pair_sync(&a), pair_sync(&b);
+        for (int with = 0; with < 2; with++) {
+            ref->gemm(R(&c), R(&a), R(&b), m, n, k, ta, tb, 0, with ? 0 : -0.5);
+            cpu->gemm(c.f, a.f, b.f, m, n, k, ta, tb, 0, with ? 0 : -0.5);
+            for (int64_t j = 0; j < m * n; j++) CHECK(!isnan(c.d[j]), "alpha = 0 does not read A and B");
+            pair_near(&c, NULL, 0, 2 * UNIT, "alpha = 0");
+        }
+        pair_free(&a), pair_free(&b), pair_free(&c), pair_free(&bad);
+        free(tol);
+    }
 }
 
 int main(void)
@@ -94,5 +116,6 @@ int main(void)
     for (int i = 0; i < 5; i++, case_no++)
         gemm_case((shape){ large[i][0], large[i][1], large[i][2], case_no % 2, case_no / 2 % 2, 1, i % 2 });
     poison();
+    zeros();
     return test_end("gemm", "worst error / promised = %.3f", worst);
 }

@@ -4,7 +4,8 @@
  * for any thread count.  A call packs its strips of A and B anew, so blocks should be large: 256 x 256
  * where there is enough of C.  Where C is small and k long (weight gradients), k is cut too: slice 0 goes
  * to C, the others to scratch, and they are added to C in order.
- * Poison    NaN and infinity propagate; with alpha = 0 nothing in A and B does, with beta = 0 nothing in C.
+ * Poison    NaN and infinity propagate; with alpha = 0 nothing in A and B does, with beta = 0 nothing in C.  Neither
+ *           0 reaches OpenBLAS, whose small products on SkylakeX read A and B for alpha = 0 (seen in 0.3.21).
  * Error     |C - exact| <= (k+8) 2^-24 (|alpha| |op A| |op B| + |beta C|), entry by entry (no Strassen). */
 #include <cblas.h>
 #include <stdlib.h>
@@ -59,9 +60,8 @@ static void thin(const product *p, float *c, const float *a, const float *b, int
     const float *matrix = column ? a : b, *vector = column ? b : a;
     const bool across = column ? p->ta : !p->tb; /* the matrix lies with k as its rows */
     const int64_t len = column ? rows : cols, stride = column ? (p->ta ? p->m : p->k) : (p->tb ? p->k : p->n);
-    if (beta == 0) memset(c, 0, (size_t)len * sizeof(float));
     cblas_sgemv(CblasRowMajor, across ? CblasTrans : CblasNoTrans, (int)(across ? depth : len),
-                (int)(across ? len : depth), p->alpha, matrix, (int)stride, vector, 1, beta == 0 ? 1 : beta, c, 1);
+                (int)(across ? len : depth), p->alpha, matrix, (int)stride, vector, 1, beta, c, 1);
 }
 
 static void piece(const product *p, int64_t task)
@@ -72,13 +72,14 @@ static void piece(const product *p, int64_t task)
     const int64_t depth = cpu_min(p->depth, p->k - l), lda = p->ta ? p->m : p->k, ldb = p->tb ? p->k : p->n;
     const float *a = p->a + (p->ta ? l * lda + i : i * lda + l), *b = p->b + (p->tb ? j * ldb + l : l * ldb + j);
     float *c = (slice ? p->scratch + (slice - 1) * p->m * p->n : p->c) + i * p->n + j;
-    const float beta = slice ? 0 : p->beta;
-    if ((p->m == 1 || p->n == 1) && p->k > 0)
+    const bool fresh = slice || p->beta == 0;
+    for (int64_t r = 0; fresh && r < rows; r++) memset(c + r * p->n, 0, (size_t)cols * sizeof(float));
+    const float beta = fresh ? 1 : p->beta;
+    if (p->m == 1 || p->n == 1)
         thin(p, c, a, b, rows, cols, depth, beta);
     else
         cblas_sgemm(CblasRowMajor, p->ta ? CblasTrans : CblasNoTrans, p->tb ? CblasTrans : CblasNoTrans, (int)rows,
-                    (int)cols, (int)depth, p->alpha, a, (int)(lda > 0 ? lda : 1), b, (int)(ldb > 0 ? ldb : 1), beta, c,
-                    (int)p->n);
+                    (int)cols, (int)depth, p->alpha, a, (int)lda, b, (int)ldb, beta, c, (int)p->n);
 }
 
 static void add_slices(const product *p, int64_t slices)
@@ -97,6 +98,10 @@ void CPU(gemm)(taut_real *c, const taut_real *a, const taut_real *b, int64_t m, 
                double alpha, double beta)
 {
     if (m <= 0 || n <= 0) return;
+    if ((float)alpha == 0 || k <= 0) {
+        CPU(axpby)(c, 0, c, beta, m * n);
+        return;
+    }
     product p = { .c = (float *)c,
                   .a = (const float *)a,
                   .b = (const float *)b,
