@@ -124,6 +124,15 @@ const cJSON *ck_heads(ck_fields *f, int64_t heads)
     return first;
 }
 
+/* Weights with NaN or infinity bound nothing, also where they drop out of the rule. */
+static bool all_finite(const ck_node *n)
+{
+    for (int k = 0; k < 8; k++)
+        for (int64_t i = 0; i < n->w[k].rows * n->w[k].ld; i++)
+            if (!isfinite(n->w[k].v[i])) return false;
+    return true;
+}
+
 void ck_confirm(ck *c, ck_node *n, const cJSON *json, double x)
 {
     const struct ck_block *mark = c->blocks;
@@ -141,6 +150,7 @@ void ck_confirm(ck *c, ck_node *n, const cJSON *json, double x)
     /* without numbers, and with lip and out infinite, a leaf claims nothing */
     const bool silent = cJSON_GetArraySize(json) == f.taken + 2 && cJSON_IsString(ck_get(json, "lip")) && n->rule->run;
     if (!silent) b = n->rule->prove(&f, n, x);
+    if (!all_finite(n)) b = (ck_bound){ INFINITY, INFINITY };
     n->lip = ck_claim(&f, "lip", b.lip);
     n->out = ck_claim(&f, "out", b.out);
     ck_close(&f);

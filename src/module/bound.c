@@ -21,6 +21,23 @@ static taut_bound answer(taut_bound b, taut_region in)
     return b;
 }
 
+static void see_finite(taut_param *p, const char *path, void *arg)
+{
+    (void)path;
+    bool *finite = arg;
+    for (int64_t i = 0; i < p->rows * p->cols; i++) *finite = *finite && isfinite(taut_ref_values(p)[i]);
+}
+
+/* Nothing is proved of a module with a weight that is not finite, also where it drops out of every formula. */
+static taut_bound of_finite(const taut_module *m, taut_bound b)
+{
+    bool finite = true;
+    taut_visitor v = { .see = see_finite, .arg = &finite };
+    if (m->ops->params) m->ops->params((taut_module *)m, &v); /* which changes nothing */
+    if (!finite) b.lip = b.out.size = UP_NONE;
+    return b;
+}
+
 static taut_region exact_input(taut_region in)
 {
     in.round = in.defect = in.move = UP_ZERO;
@@ -31,7 +48,7 @@ taut_bound taut_bound_named(const taut_module *m, const char *name, taut_region 
 {
     ledger_name(in.ledger, name);
     ledger_open(in.ledger, m->ops->kind);
-    return answer(m->ops->bound(m, exact_input(in)), in);
+    return answer(of_finite(m, m->ops->bound(m, exact_input(in))), in);
 }
 
 taut_region taut_region_at(taut_region r, taut_point centre)
@@ -66,5 +83,5 @@ taut_bound taut_bound_mixed(const taut_module *f, const char *name, taut_region 
     ledger_name(in.ledger, name);
     ledger_open(in.ledger, f->ops->kind);
     ledger_word(in.ledger, "scope", "mix"); /* lip and out are of keep x + mix f(x) */
-    return answer(f->ops->bound_mixed(f, exact_input(in), keep, mix), in);
+    return answer(of_finite(f, f->ops->bound_mixed(f, exact_input(in), keep, mix)), in);
 }

@@ -123,7 +123,7 @@ static taut_bound potential_bound_mixed(const taut_module *m, taut_region in, do
     const double *w = taut_ref_values(&s->weight), scale = *taut_ref_values(&s->scale);
     const taut_slopes f = taut_curve_slopes(s->curve);
     const taut_up norm = ledger_note(in.ledger, "norm", up_norm(w, hidden, width));
-    const taut_lo over = lo_exact(scale), root = lo_sqrt(over);
+    const taut_lo over = lo_exact(isfinite(scale) ? scale : 0), root = lo_sqrt(over); /* nothing follows of infinity */
     const taut_up shift_in = s->has_bias ? up_norm_frobenius(taut_ref_values(&s->bias), hidden) : UP_ZERO;
     const taut_up bias = ledger_note(in.ledger, "bias", shift_in.v == 0 ? UP_ZERO : up_div(shift_in, root));
     const taut_up ratio = up_div(up_mul(norm, norm), over), weight = up_exact(mix);

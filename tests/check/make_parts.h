@@ -48,7 +48,7 @@ static inline double top_eigenvalue(double *a, int64_t n)
                 }
             }
     double top = 0;
-    for (int64_t i = 0; i < n; i++) top = fmax(top, a[i * n + i]);
+    for (int64_t i = 0; i < n; i++) top = isnan(a[i * n + i]) ? INFINITY : fmax(top, a[i * n + i]);
     return top;
 }
 
@@ -134,7 +134,7 @@ static inline double make_count(const maker *g, const double *most, const int *i
                 sum = 0;
                 for (int64_t k = 1; k < sees; k++) sum += exp(-slope * (double)k);
             }
-            least = fmin(least, exp(-most[h]) * sum);
+            least = fmin(least, isnan(most[h]) ? 0 : exp(-most[h]) * sum); /* 0 times infinity: nothing is known */
         }
         total += 1 / (1 + least);
     }

@@ -37,11 +37,10 @@ static taut_model *random_of(const char *text)
 }
 
 /* What taut certify proves of the model, in both norms, is confirmed; the caller frees the certificate of the norm flat. */
-static taut_certificate confirmed(taut_model *m, const char *what)
+static taut_certificate confirmed_of(const taut_model *m, const char *what)
 {
     taut_certificate c;
     must(taut_model_save(m, model_path));
-    taut_model_free(m);
     for (int norm = 0; norm < 2; norm++) {
         if (norm) taut_certificate_free(&c);
         must(taut_certify(&c, model_path, norm ? TAUT_NORM_FLAT : TAUT_NORM_TOKENS, 0.25));
@@ -49,6 +48,13 @@ static taut_certificate confirmed(taut_model *m, const char *what)
         if (!r.holds) fprintf(stderr, "%s\n", r.why);
         CHECK(r.holds, what);
     }
+    return c;
+}
+
+static taut_certificate confirmed(taut_model *m, const char *what) /* frees the model */
+{
+    const taut_certificate c = confirmed_of(m, what);
+    taut_model_free(m);
     return c;
 }
 
@@ -83,6 +89,27 @@ static void infinite_logits(void)
         taut_certificate c = confirmed(m, "logits that are not finite");
         CHECK(isinf(c.lip.v) == ((i & 3) != 3), "no constant without finite logits");
         taut_certificate_free(&c);
+    }
+}
+
+/* A potential whose scale became infinite after it was certified, behind an attention without a constant: the whole has no
+ * constant in either case, but the layer's own is no longer proved. */
+static void infinite_scale(void)
+{
+    for (int i = 0; i < 2; i++) {
+        const char *path = i ? "block.0.mlp.log_q" : "block.0.mlp.scale";
+        taut_model *m = random_of(
+            i ? TEXT "arch = encoder\nheads = 2\nattention = l2_free\nnorm_place = post\nmlp_block = sll\n"
+              : TEXT "arch = encoder\nheads = 2\nattention = l2_free\nnorm_place = post\nmlp_block = potential\n");
+        taut_certificate before = confirmed_of(m, path);
+        *weight_of(m, path) = INFINITY;
+        taut_certificate after = confirmed(m, path);
+        CHECK(isinf(before.lip.v) && isinf(after.lip.v), "no constant in either case");
+        cJSON_ReplaceItemInObject(before.json, "model",
+                                  cJSON_Duplicate(cJSON_GetObjectItem(after.json, "model"), true));
+        CHECK(!verdict(before.json).holds, path);
+        taut_certificate_free(&before);
+        taut_certificate_free(&after);
     }
 }
 
@@ -264,6 +291,7 @@ int main(void)
     cert_path = strdup(temp_path("cert.json"));
     shorter();
     infinite_logits();
+    infinite_scale();
     ones();
     zeros();
     prox_corners();
