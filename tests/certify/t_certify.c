@@ -110,7 +110,7 @@ static void check_mlp(const cJSON *node, const char *path, double keep, double m
     const int64_t d = in->cols, h = in->rows;
     const double c = mix * taut_float32(model->spec.activation_factor);
     const taut_slopes s = model->spec.activation == TAUT_GELU ? slopes_gelu() : slopes_relu();
-    double a[256], b[256], sum[256];
+    double a[256], b[256], sum[256] = { 0 };
     for (int half = 0; half < 2; half++) {
         const double slope = half ? 0.5 : (s.lo + s.hi) / 2;
         for (int64_t i = 0; i < d * d; i++) {

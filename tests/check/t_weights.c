@@ -37,6 +37,17 @@ static void new_hash(cJSON *cert)
     add_hash(cert);
 }
 
+/* A float32 number with one of its 32 bits flipped. */
+static double flip(double x, int bit)
+{
+    float f = x;
+    uint32_t bits;
+    memcpy(&bits, &f, 4);
+    bits ^= 1u << bit;
+    memcpy(&f, &bits, 4);
+    return f;
+}
+
 static void flip_bits(taut_model *m, cJSON *cert, bool flat, uint64_t state)
 {
     double *values = (double *)m->values;
@@ -44,14 +55,9 @@ static void flip_bits(taut_model *m, cJSON *cert, bool flat, uint64_t state)
     for (int i = 0; i < m->weights; i++) {
         const int64_t at = m->weight[i].offset +
                            (int64_t)((next + (uint64_t)i * 7) % (uint64_t)taut_weight_len(&m->weight[i]));
-        const float before = (float)values[at];
-        float f = before;
-        uint32_t bits;
-        memcpy(&bits, &f, 4);
-        bits ^= 1u << ((next / 64 + (uint64_t)i * 5) % 32);
-        memcpy(&f, &bits, 4);
-        if (!isfinite(f)) continue;
-        values[at] = (double)f;
+        const double before = values[at], flipped = flip(before, (int)((next / 64 + (uint64_t)i * 5) % 32));
+        if (!isfinite(flipped)) continue;
+        values[at] = flipped;
         if (taut_model_save(m, model_path)) abort();
         must(2, cert, "old hash", m->weight[i].path);
         cJSON *now = certificate_again(m, flat, state);
@@ -62,7 +68,7 @@ static void flip_bits(taut_model *m, cJSON *cert, bool flat, uint64_t state)
             must(2, cert, "flipped", m->weight[i].path), refused++;
         must(0, now, "true of the flipped", m->weight[i].path);
         cJSON_Delete(now);
-        values[at] = (double)before;
+        values[at] = before;
     }
     if (taut_model_save(m, model_path)) abort();
     new_hash(cert);

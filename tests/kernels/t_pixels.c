@@ -1,4 +1,5 @@
 /* Pixels to patches and back: cpu against ref, adjoint, and by hand on one small image. */
+#include "base/float32.h"
 #include "kernels/pair.h"
 
 static void by_hand(void)
@@ -25,7 +26,7 @@ int main(void)
         const int64_t large = case_no % 8 == 7 ? 6 : 1;
         taut_pixels p = { .n = rng_int(0, 3), .channels = rng_int(1, 4), .ph = rng_int(1, 4), .pw = rng_int(1, 4) };
         p.height = p.ph * rng_int(1, 4 * large), p.width = p.pw * rng_int(1, 4 * large);
-        for (int c = 0; c < 4; c++) p.scale[c] = (float)(3 * rng_pm()), p.shift[c] = (float)rng_pm();
+        for (int c = 0; c < 4; c++) p.scale[c] = taut_float32(3 * rng_pm()), p.shift[c] = taut_float32(rng_pm());
         const int64_t len = p.n * p.height * p.width * p.channels;
         pair x = pair_new(len, 1), y = pair_new(len, 1), g = pair_new(len, 1), gy = pair_new(len, 1);
         if (case_no % 5 == 4 && len > 0) x.d[len / 2] = NAN, pair_sync(&x);
