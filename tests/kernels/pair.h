@@ -32,6 +32,9 @@ static inline void pair_begin(void)
 
 static inline taut_real *R(const pair *p) { return (taut_real *)p->d; }
 
+/* What a promise counts where the table lives on the host, and where it lives on a device. */
+static inline double by_table(double host, double device) { return cpu->host ? host : device; }
+
 /* Makes the other side follow the doubles, which are rounded first. */
 static inline void pair_sync(pair *p)
 {

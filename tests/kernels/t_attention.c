@@ -85,7 +85,8 @@ static double matrix(const attn_case *c, int64_t e, int64_t h, double *s, double
             const double *k = c->in[K].d + row_at(a, a->tk, e, h, j), bias = pen(a, h, i, j);
             s[i * a->tk + j] = sees(a, e, i, j) ? a->scale * dot(q, k, a->dh) - bias : -INFINITY;
             sum += exp(s[i * a->tk + j]);
-            off = fmax(off, UNIT * ((double)(a->dh + 4) * fabs(a->scale) * adot(q, k, a->dh) + 2 * bias));
+            off = fmax(off, UNIT * (((double)a->dh + by_table(4, 40)) * fabs(a->scale) * adot(q, k, a->dh) +
+                                    by_table(2, 4) * bias));
         }
         for (int64_t j = 0; j < a->tk; j++) p[i * a->tk + j] = sum > 0 ? exp(s[i * a->tk + j]) / sum : 0;
     }
@@ -126,11 +127,11 @@ static void judge_rows(const attn_case *c, int64_t e, int64_t h, const double *p
             for (int64_t j = 0; j < a->tk; j++) sum += p[i * a->tk + j] * c->in[V].d[row_at(a, a->tk, e, h, j) + d];
             CHECK_NEAR(c->o.d[at + d], sum, 1e-12 * (1 + vmax), "ref is the softmax");
         }
-        near(lse[one], c->lse.d[one], off + UNIT * (300 + tiles + fabs(c->lse.d[one])), "lse");
+        near(lse[one], c->lse.d[one], off + UNIT * (300 + tiles + by_table(1, 2) * fabs(c->lse.d[one])), "lse");
         near_row(&c->o, o, at, a->dh, (2 * off + (600 + tiles) * UNIT) * vmax, "o");
         near_row(&c->to, to, at, a->dh,
                  (2 * off + (700 + tiles) * UNIT) * (wmax + 4 * steep * vmax) +
-                     2 * (double)(2 * a->dh + 6) * UNIT * steep * vmax,
+                     2 * ((double)(2 * a->dh) + by_table(6, 80)) * UNIT * steep * vmax,
                  "to");
     }
 }
@@ -149,8 +150,8 @@ static void judge_vjp(const attn_case *c, int64_t e, int64_t h, const double *s,
             const double *go = c->in[GO].d + qi, w = p[i * a->tk + j];
             const double size = adot(go, c->in[V].d + kj, dh) + adot(go, c->o.d + qi, dh);
             const double lse = c->lse.d[(e * a->heads + h) * a->tq + i];
-            const double p_off = off + UNIT * (8 + fabs(s[i * a->tk + j] - lse) + fabs(lse));
-            const double ds_off = w * size * ((double)(dh + 4) * UNIT + p_off);
+            const double p_off = off + UNIT * (8 + fabs(s[i * a->tk + j] - lse) + by_table(1, 3) * fabs(lse));
+            const double ds_off = w * size * (((double)dh + by_table(4, 40)) * UNIT + p_off);
             for (int64_t d = 0; d < dh; d++) {
                 const double q = fabs(c->in[Q].d[qi + d]), k = fabs(c->in[K].d[kj + d]);
                 tv[j * dh + d] += w * fabs(go[d]) * (p_off + UNIT * (300 + (double)a->tq / 64));

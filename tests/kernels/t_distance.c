@@ -56,7 +56,8 @@ static void mixes(const taut_distance *a, const pair *p)
         SAME_BITS(o,
                   (ref->distance_mix(R(&o), R(p), R(&v), a, back), cpu->distance_mix(o.f, p->f, v.f, there(a), back)));
         ref->distance_mix(R(&mass), R(p), R(&size), a, back);
-        for (int64_t i = 0; i < len; i++) tol[i] = (double)(a->t + 8) * (UNIT * mass.d[i] + 0x1p-149);
+        for (int64_t i = 0; i < len; i++)
+            tol[i] = ((double)a->t + by_table(8, 32)) * (UNIT * mass.d[i] + by_table(0x1p-149, 0x1p-135));
         pair_near(&o, tol, 0, 0, "mix");
     }
     /* <go, P v> = <P^T go, v> = <gp(go, v), p> */
@@ -65,7 +66,8 @@ static void mixes(const taut_distance *a, const pair *p)
     SAME_BITS(gp, (ref->distance_mix_vjp(R(&gp), R(&go), R(&v), a), cpu->distance_mix_vjp(gp.f, go.f, v.f, there(a))));
     for (int64_t i = 0; i < len; i++) gs.d[i] = fabs(go.d[i]);
     ref->distance_mix_vjp(R(&gm), R(&gs), R(&size), a);
-    for (int64_t i = 0; i < p->len; i++) gtol[i] = (double)(a->n * a->dh + 8) * UNIT * gm.d[i];
+    for (int64_t i = 0; i < p->len; i++)
+        gtol[i] = ((double)(a->n * a->dh) + by_table(8, 32)) * (UNIT * gm.d[i] + by_table(0, 0x1p-135));
     pair_near(&gp, gtol, 0, 0, "mix_vjp");
     ref->distance_mix(R(&o), R(p), R(&go), a, true);
     const double left = dot(o.d, v.d, len), right = dot(gp.d, p->d, p->len);
@@ -93,7 +95,7 @@ static void softmaxes(const taut_distance *a, double size)
     pair before = pair_bits(&gw);
     double *tol = doubles(table);
     SAME_BITS(p, (ref->distance_softmax(R(&p), R(&w), a), cpu->distance_softmax(p.f, w.f, there(a))));
-    pair_near(&p, NULL, 0x1p-149, 2 * UNIT, "softmax");
+    pair_near(&p, NULL, 0x1p-149, (cpu->unit < 0x1p-40 ? 4 : 2) * UNIT, "softmax");
     rows_are_probabilities(&p, a);
     pair_sync(&p);
     mixes(a, &p);
