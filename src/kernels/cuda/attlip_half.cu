@@ -176,7 +176,7 @@ template <int PARTS, int DEPTH> static facts value(float *max, float *sum, const
     const attn a = lip_of(t);
     if (p.hi)
         attn_launch(half_value<PARTS, DEPTH>, crew_of<PARTS, DEPTH>(), t->n, a, a.tq, 1, max, sum, p, f, a,
-                    (float)t->near);
+                    (real)t->near);
     return f;
 }
 
@@ -190,7 +190,7 @@ static void grad(float *g, float *col, const float *v, const float *max, const f
     if (!p.hi) return;
     CUDA_LAUNCH(highest, t->n * t->heads, THREADS, 0, most, p.by.e, a.tq);
     attn_launch(half_grad<PARTS, DEPTH>, crew_of<PARTS, DEPTH>(), t->n, a, a.tq, 1, g, col, v, p, (const float *)most,
-                f, a, (float)t->near);
+                f, a, (real)t->near);
 }
 
 template <int PARTS> static facts value_of(float *max, float *sum, const float *v, const taut_attn *t)

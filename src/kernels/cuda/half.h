@@ -68,8 +68,8 @@ template <int DEPTH> static __global__ void __launch_bounds__(THREADS) pack(cons
 #pragma unroll
     for (int far = lanes / 2; far > 0; far /= 2) most = fmaxf(most, __shfl_xor_sync(~0u, most, far));
     if (!there) return;
-    const int e = max((int)(__float_as_uint(most) >> 23) - 127 - TOP + 1, LEAST);
-    const float down = exp2f((float)-e);
+    const float e = max((int)(__float_as_uint(most) >> 23) - 127 - TOP + 1, LEAST);
+    const float down = exp2f(-e);
     alignas(8) __half hi[4], lo[4];
 #pragma unroll
     for (int k = 0; k < 4; k++) {
@@ -78,7 +78,7 @@ template <int DEPTH> static __global__ void __launch_bounds__(THREADS) pack(cons
     }
     *(uint2 *)(u.to.hi + row * DEPTH + c) = *(const uint2 *)hi;
     if (two) *(uint2 *)(u.to.lo + row * DEPTH + c) = *(const uint2 *)lo;
-    if (c == 0) u.to.by.up[row] = exp2f((float)e), u.to.by.e[row] = (float)e, u.to.by.down[row] = down;
+    if (c == 0) u.to.by.up[row] = exp2f(e), u.to.by.e[row] = e, u.to.by.down[row] = down;
 }
 
 /* A tile of halves: rows of DEPTH, chunk c (8 halves) of row r at c ^ (r % 8). */
