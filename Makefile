@@ -1,5 +1,6 @@
 # make            the program (build/taut) and the library
 # make check      builds and runs every test; SAN=1 with ASan and UBSan; ONLY=module/ a part
+# make check-other  some of them on another processor, emulated
 # make demo       a transformer on images: trained under a bound, proved, checked, attacked, shown on a page
 # make demo-text  the same for a GPT, on TEXT=FILE or built-in text; make demo-forecast: for time series
 # make CUDA=1     and build/libtaut_cuda.so, the kernels for a GPU, by nvcc
@@ -64,7 +65,7 @@ PROGRAM  := $(patsubst %.c,$(BUILD)/%.o,$(wildcard cli/*.c papers/*.c papers/*/*
 TESTS    := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/*/t_*.c))
 SCRIPTS  := $(wildcard tests/*/t_*.sh)
 
-.PHONY: all check coverage demo demo-text demo-forecast fuzz lint abi abi-write bench install clean deps format
+.PHONY: all check check-other coverage demo demo-text demo-forecast fuzz lint abi abi-write bench install clean deps format
 all: $(BUILD)/taut $(BUILD)/libtaut.so $(BUILD)/libtaut.a $(BUILD)/taut.pc $(if $(CUDA),$(BUILD)/libtaut_cuda.so)
 
 # The inside, for the program and the tests.  Both libraries are made of the same objects, but show only what taut.h declares
@@ -138,6 +139,8 @@ check: deps
 	@BUILD=$(BUILD) TAUT_KERNELS=$(KERNELS) tools/run_tests $(if $(KERNELS),$(or $(ONLY),kernels/),$(ONLY))
 .PHONY: tests
 tests: $(TESTS)
+check-other: deps
+	@tools/check_other
 
 # libFuzzer lives in clang; each reader starts from its own seeds.  Looking for leaks after every input takes nine tenths of the
 # time, so all inputs that were kept are read once more and leaks are looked for at the end.
@@ -206,4 +209,4 @@ install: all
 clean:
 	rm -rf build demo
 
--include $(shell find $(BUILD) build/cuda -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) build/cuda -name root -prune -o -name '*.d' -print 2>/dev/null)

@@ -11,7 +11,7 @@ const cli_option cli_common[] = {
     { "--seed", "N", "seed of everything random" },
     { "--threads", "N", "threads to use (default: one a processor)" },
     { "--kernels", "NAME",
-      "cpu (float, fast), ref (double, the definition), or on a GPU cuda (float), cuda64 (double)" },
+      "cpu (float, fast; cpu-base, cpu-v3, cpu-v4: one build), ref (double, the definition), on a GPU cuda or cuda64" },
     { "--help", NULL, "this text" },
     { NULL, NULL, NULL },
 };
@@ -115,11 +115,11 @@ double cli_real(const cli_args *a, const char *name, double def, double lo, doub
 
 const taut_kernels *cli_kernels(const cli_args *a)
 {
-    static const char *const names[] = { "cpu", "ref", "cuda", "cuda64" };
+    static const char *const names[] = { "cpu", "ref", "cuda", "cuda64", "cpu-base", "cpu-v3", "cpu-v4" };
     const char *name = cli_text(a, "--kernels", "cpu");
     const taut_kernels *k = taut_kernels_find(name);
     if (!k) {
-        const char *near = taut_nearest(name, names, 4);
+        const char *near = taut_nearest(name, names, sizeof names / sizeof *names);
         if (near && strcmp(near, name) == 0) near = NULL; /* it exists, but not here */
         fprintf(stderr, "taut %s: %s%s%s%s\n", a->command->name, taut_last_error(), near ? "; did you mean " : "",
                 near ? near : "", near ? "?" : "");

@@ -13,6 +13,7 @@
 
 extern const taut_kernels taut_ref_table, taut_cpu_base_table;
 #if defined __x86_64__
+#include <cpuid.h>
 extern const taut_kernels taut_cpu_v3_table, taut_cpu_v4_table;
 #endif
 
@@ -45,33 +46,54 @@ static void blas_prepare(void)
     touch_buffers();
 }
 
-static const taut_kernels *best_cpu(void)
-{
+/* The cpu table once per instruction set, the best first. */
+static const struct {
+    const char *name;
+    const taut_kernels *table;
+} variants[] = {
 #if defined __x86_64__
+    { "cpu-v4", &taut_cpu_v4_table },
+    { "cpu-v3", &taut_cpu_v3_table },
+#endif
+    { "cpu-base", &taut_cpu_base_table },
+};
+
+/* Does this processor have all that the variant was compiled for (-march=x86-64-v3, -v4)? */
+static bool runs(const taut_kernels *table)
+{
+    if (table == &taut_cpu_base_table) return true;
+#if defined __x86_64__
+    unsigned a, b, c1 = 0, c2 = 0, d;
+    const bool asked = __get_cpuid(1, &a, &b, &c1, &d) && __get_cpuid(0x80000001, &a, &b, &c2, &d);
     __builtin_cpu_init();
-    const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+    const bool v3 = asked && (c1 & bit_MOVBE) && (c1 & bit_F16C) && (c2 & bit_LZCNT) &&
+                    __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
                     __builtin_cpu_supports("bmi2");
     const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                     __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
                     __builtin_cpu_supports("avx512vl");
-    if (v4) return &taut_cpu_v4_table;
-    if (v3) return &taut_cpu_v3_table;
+    return table == &taut_cpu_v3_table ? v3 : v4;
+#else
+    return false;
 #endif
-    return &taut_cpu_base_table;
 }
 
 const taut_kernels *taut_kernels_find(const char *name)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    const bool best = strcmp(name, "cpu") == 0;
     taut_blas_single();
     if (strcmp(name, "ref") == 0) return &taut_ref_table;
     if (strcmp(name, "cuda") == 0 || strcmp(name, "cuda64") == 0) return taut_library_find(name);
-    if (strcmp(name, "cpu") != 0) {
-        (void)taut_fail(TAUT_BAD_CONFIG, "no kernels are called %s (cpu, ref, cuda, cuda64)", name);
-        return NULL;
+    for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
+        const bool can = runs(variants[i].table);
+        if (best ? !can : strcmp(name, variants[i].name) != 0) continue;
+        if (can) pthread_once(&once, blas_prepare);
+        if (!can) (void)taut_fail(TAUT_DEVICE, "this processor lacks instructions that %s is made of", name);
+        return can ? variants[i].table : NULL;
     }
-    pthread_once(&once, blas_prepare);
-    return best_cpu();
+    (void)taut_fail(TAUT_BAD_CONFIG, "no kernels are called %s (cpu, ref, cuda, cuda64)", name);
+    return NULL;
 }
 
 void taut_threads_set(int threads) { omp_set_num_threads(threads > 0 ? threads : omp_get_num_procs()); }

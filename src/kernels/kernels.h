@@ -120,8 +120,9 @@ typedef struct taut_kernels {
 #include "kernels/slots.def"
 } taut_kernels;
 
-/* "ref", "cpu" (the best build for this processor), "cuda" and "cuda64" (float and double on a device); NULL, and a line in
- * taut_last_error, for a name nobody has and for a device that cannot be used. */
+/* "ref", "cpu" (the best build for this processor), one build of it ("cpu-base", on x86-64 "cpu-v3" and "cpu-v4"), "cuda" and
+ * "cuda64" (float and double on a device); NULL, and a line in taut_last_error, for a name nobody has, for a build that this
+ * processor cannot run and for a device that cannot be used. */
 const taut_kernels *taut_kernels_find(const char *name);
 
 int taut_threads(void); /* how many the kernels use; taut_threads_set is in taut.h */

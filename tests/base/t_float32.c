@@ -1,6 +1,6 @@
 /* taut_float32 against rounding in integers: the bits of a double are cut to 24 digits, or fewer below 2^-126, to the nearest,
  * ties to even.  Alone, in pairs in a struct and in arrays, since that is where gcc 12 dropped a cast; every exponent, halves
- * and their neighbours, subnormals, overflow, infinities, NaN.  The result is a float32 number, and rounding it changes nothing. */
+ * and their neighbours, subnormals, overflow, infinities, NaN.  Rounding the result again changes nothing. */
 #include "base/float32.h"
 #include "harness.h"
 

@@ -1,8 +1,11 @@
 /* A kernel test compares two tables: every array exists twice, as ref's doubles and, holding the same numbers, where the
- * other table keeps its own.  The other table is cpu, or the one that TAUT_KERNELS names; its memory is reached through
- * put and get alone, so it may be a device's. */
+ * other table keeps its own.  The other table is cpu in every build, or the one that TAUT_KERNELS names; its memory is
+ * reached through put and get alone, so it may be a device's. */
 #ifndef PAIR_H
 #define PAIR_H
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "harness.h"
 #include "kernels/kernels.h"
 #include "table.h"
@@ -20,13 +23,32 @@ typedef struct {
 static const taut_kernels *ref, *cpu;
 static double worst; /* error / promised */
 
+/* Every other build of the cpu kernels that this processor runs is tested by a process of its own, which goes through all of
+ * main with that table.  They are made before any thread is. */
+static inline const char *pair_builds(void)
+{
+    static const char *const builds[] = { "cpu-base", "cpu-v3", "cpu-v4" };
+    for (int i = 0; i < 3; i++) {
+        int status = 0;
+        const pid_t child = fork();
+        if (child == 0) {
+            const taut_kernels *k = taut_kernels_find(builds[i]);
+            if (!k || k == taut_kernels_find("cpu")) _exit(0);
+            return builds[i];
+        }
+        CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0, builds[i]);
+    }
+    return "cpu";
+}
+
 static inline void pair_begin(void)
 {
     test_begin();
     const char *name = getenv("TAUT_KERNELS");
+    if (!name || !*name) name = pair_builds();
     ref = taut_kernels_find("ref");
-    cpu = taut_kernels_find(name ? name : "cpu");
-    if (!cpu && name && strncmp(name, "cuda", 4) == 0) exit(test_skip(taut_last_error()));
+    cpu = taut_kernels_find(name);
+    if (!cpu && (strncmp(name, "cuda", 4) == 0 || strncmp(name, "cpu-", 4) == 0)) exit(test_skip(taut_last_error()));
     CHECK(ref && cpu, "both tables exist");
 }
 

@@ -18,6 +18,16 @@ int main(void)
         }
     }
     CHECK(taut_kernels_find("none") == NULL, "unknown name");
+    static const char *const builds[] = { "cpu-v4", "cpu-v3", "cpu-base" };
+    int best = 0;
+    while (best < 3 && !taut_kernels_find(builds[best])) best++;
+    CHECK(best < 3 && taut_kernels_find(builds[best]) == taut_kernels_find("cpu"),
+          "cpu is the best build that runs here");
+    for (int i = best; i < 3; i++)
+        for (int j = i; j < 3; j++)
+            CHECK(taut_kernels_find(builds[i]) &&
+                      (taut_kernels_find(builds[i]) == taut_kernels_find(builds[j])) == (i == j),
+                  "whoever runs a build runs those before it, and each is another");
     taut_threads_set(3);
     CHECK(taut_threads() == 3, "threads are set");
     taut_threads_set(0);
