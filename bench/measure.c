@@ -71,7 +71,7 @@ static bool race(figure *f, const taut_module *m, const taut_kernels *k, int64_t
     taut_probe p = { 0 };
     for (int64_t i = 0; x && i < len; i++) x[i] = taut_rng_normal(2, (uint64_t)i);
     // cppcheck-suppress knownConditionTrueFalse ; two allocations are two answers
-    const bool ready = x && u && ju && sums && !taut_probe_create(&p, m, k, x, (taut_shape){ 1, n, WIDTH }, NULL);
+    const bool ready = x && u && ju && sums && !taut_probe_create(&p, m, k, x, (taut_shape){ 1, n, WIDTH });
     if (ready) {
         char line[64];
         k->put(u, x, len);

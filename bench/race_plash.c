@@ -140,7 +140,7 @@ static void run_exact(scene *s)
 static bool run_certificate(scene *s)
 {
     const int64_t n = s->shape.t, dh = RACE_WIDTH / RACE_HEADS;
-    const taut_group g = { 1, RACE_HEADS, n, n, s->p->groups, dh, 1, NULL };
+    const taut_group g = { 1, RACE_HEADS, n, n, s->p->groups, dh, 1 };
     s->k->nearest(s->c, s->key, s->centre, &g);
     for (int64_t i = 0; i < RACE_HEADS * n; i++) s->cluster[i] = (int32_t)((const float *)s->c)[i];
     double square = 0;

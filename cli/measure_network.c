@@ -46,7 +46,7 @@ static taut_status find(spread *s, const taut_source *data, const taut_model *m,
         taut_probe p;
         count = s->n - first < BATCH ? s->n - first : BATCH;
         for (int64_t e = 0; e < count; e++) read_example(data, m, x + e * len, ids, first + e);
-        status = taut_probe_create(&p, m->root, m->k, x, (taut_shape){ count, m->in.t, m->in.d }, NULL);
+        status = taut_probe_create(&p, m->root, m->k, x, (taut_shape){ count, m->in.t, m->in.d });
         if (status) break;
         status = taut_slope_find(s->slope + first, NULL, &p, o);
         taut_probe_free(&p);

@@ -68,7 +68,7 @@ static taut_status exact_slope(double *out, draw *h, int64_t n, bool causal)
     taut_probe p;
     taut_slope slope = { 0, 0, 0 };
     taut_params(m, bind, &next);
-    taut_status s = taut_probe_create(&p, m, taut_kernels_find("ref"), h->x, (taut_shape){ 1, n, D }, NULL);
+    taut_status s = taut_probe_create(&p, m, taut_kernels_find("ref"), h->x, (taut_shape){ 1, n, D });
     if (!s) {
         s = taut_slope_find(&slope, NULL, &p, &(taut_slope_options){ TAUT_SLOPE_LANCZOS, 80, 1e-4, 1 });
         taut_probe_free(&p);

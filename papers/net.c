@@ -134,7 +134,7 @@ taut_status paper_net_slopes(double *slope, paper_net *p, int64_t count)
     for (int64_t e = 0; !s && e < count && e < p->n; e++) {
         taut_probe probe;
         taut_slope found;
-        s = taut_probe_create(&probe, m->root, m->k, p->x + e * p->target.dim, m->in, NULL);
+        s = taut_probe_create(&probe, m->root, m->k, p->x + e * p->target.dim, m->in);
         if (s) return s;
         s = taut_slope_find(&found, NULL, &probe, &o);
         taut_probe_free(&probe);

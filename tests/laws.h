@@ -63,7 +63,7 @@ static inline void bind_param(taut_param *p, const char *path, void *arg)
     snprintf(l->name[l->params++], 64, "%s", path);
 }
 
-static inline void law_begin(law *l, taut_module *m, taut_shape in, const int32_t *lengths)
+static inline void law_begin(law *l, taut_module *m, taut_shape in)
 {
     *l = (law){ .m = m, .in = in };
     CHECK(m != NULL, "the module was built");
@@ -77,8 +77,7 @@ static inline void law_begin(law *l, taut_module *m, taut_shape in, const int32_
     l->trace = guarded(l->plan.trace), l->scratch = guarded(l->plan.scratch);
     l->run = (taut_run){ .k = taut_kernels_find("ref"),
                          .scratch = { (taut_real *)l->scratch, l->plan.scratch, 8 },
-                         .param_grads = true,
-                         .lengths = lengths };
+                         .param_grads = true };
     fill(l->x, l->nx);
     law_forward(l, l->y);
 }
@@ -114,9 +113,7 @@ static inline void law_adjoint(law *l)
     law_vjp(l);
     const double left = dot(l->ju, l->v, l->ny), right = dot(l->u, l->jv, l->nx);
     const double nu = norm(l->u, l->nx), nv = norm(l->v, l->ny);
-    const taut_region all = {
-        .norm = TAUT_NORM_FLAT, .tokens = l->in.t, .size = { 2 * sqrt((double)l->in.d) }, .padded = true
-    };
+    const taut_region all = { .norm = TAUT_NORM_FLAT, .tokens = l->in.t, .size = { 2 * sqrt((double)l->in.d) } };
     const double lip = taut_bound_of(l->m, all).lip.v;
     const double scale = norm(l->ju, l->ny) * nv + nu * norm(l->jv, l->nx);
     CHECK_LE(fabs(left - right), 1e-12 * scale + (isfinite(lip) ? 1e-15 * lip * nu * nv : 0), "law 1: adjoint");
@@ -233,7 +230,7 @@ static inline double slope_at(law *l, taut_norm n, int steps)
 
 static inline taut_bound law_ask(const law *l, taut_norm n, double radius)
 {
-    const taut_region in = { .norm = n, .tokens = l->in.t, .size = { radius }, .padded = l->run.lengths != NULL };
+    const taut_region in = { .norm = n, .tokens = l->in.t, .size = { radius } };
     return taut_bound_of(l->m, in);
 }
 
@@ -278,10 +275,10 @@ static inline void law_bound(law *l)
     }
 }
 
-static inline void laws_hold(taut_module *m, taut_shape in, const int32_t *lengths)
+static inline void laws_hold(taut_module *m, taut_shape in)
 {
     law l;
-    law_begin(&l, m, in, lengths);
+    law_begin(&l, m, in);
     law_adjoint(&l);
     law_derivative(&l);
     law_parameters(&l);
@@ -324,7 +321,7 @@ static inline void laws(taut_module *(*make)(taut_shape in), int64_t least)
         const taut_shape in = { rng_int(1, 2), rng_int(1, 4), rng_int(least, 6) };
         taut_module *m = make(in);
         for (int64_t depth = rng_int(0, 2); m && depth > 0; depth--) m = nested(m, in);
-        laws_hold(m, in, NULL);
+        laws_hold(m, in);
     }
 }
 #endif

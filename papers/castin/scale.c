@@ -139,7 +139,7 @@ cJSON *paper_castin_fig3(const paper_options *o)
             taut_slope slope;
             r[i] = 2 * pow(1.35, i);
             taut_quadratic_tokens(x, n, D, r[i]);
-            s = taut_probe_create(&p, m, taut_kernels_find("ref"), x, (taut_shape){ 1, n, D }, NULL);
+            s = taut_probe_create(&p, m, taut_kernels_find("ref"), x, (taut_shape){ 1, n, D });
             if (s) break;
             s = taut_slope_find(&slope, NULL, &p, &(taut_slope_options){ TAUT_SLOPE_LANCZOS, 60, 1e-8, 1 });
             taut_probe_free(&p);

@@ -129,7 +129,7 @@ static taut_status measure(double *all, work *w, const setting *s, uint64_t seed
     const taut_kernels *k = taut_kernels_find("ref");
     const double scale = 1 / sqrt(WIDTH);
     const taut_attn exact = { .n = 1, .heads = 1, .tq = s->nq, .tk = s->nk, .dh = WIDTH, .scale = scale };
-    const taut_group g = { 1, 1, s->nq, s->nk, s->groups, WIDTH, scale, NULL };
+    const taut_group g = { 1, 1, s->nq, s->nk, s->groups, WIDTH, scale };
     draw(w, s, seed);
     for (int64_t i = 0; i < s->nk; i++) {
         double best = -INFINITY;

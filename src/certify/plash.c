@@ -5,8 +5,8 @@
  *              (certify/mixer.c), then eps_II = sqrt(Nq) r (|q| s ||W_K|| |V_det| + ||W_V||)
  * where r0 = ||W_out|| sqrt(sum over k of beta_k^2 C_k^2 tau_g^-2k), W_out the W_k side by side,
  * with eps_I = sqrt(Nq) (max|q| s rho_K max|v| + rho_V) and clusters by the largest k.p, as the paper has them. */
-#include "base/float32.h"
 #include "certify/plash.h"
+#include "base/float32.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -84,7 +84,6 @@ static double apart(const double *x, const double *y, int64_t rows, int64_t dh, 
     return sqrt(sum);
 }
 
-
 /* The hard routing of every head: w->c (heads, nk). */
 static void choose(const taut_plash_head *s, const work *w, const double *k)
 {
@@ -107,7 +106,7 @@ static void choose(const taut_plash_head *s, const work *w, const double *k)
 static void run_reference(const taut_plash_head *s, const work *w, const double *q, const double *k, const double *v)
 {
     const int64_t d = s->spec.width, m = s->spec.groups;
-    const taut_group g = { 1, s->spec.heads, s->nq, s->nk, m, d / s->spec.heads, taut_float32(1 / s->spec.tau), NULL };
+    const taut_group g = { 1, s->spec.heads, s->nq, s->nk, m, d / s->spec.heads, taut_float32(1 / s->spec.tau) };
     taut_group readout = g;
     readout.scale = taut_float32(s->spec.scale);
     run_core(s, s->fixed, w->det, q, k, v, w);

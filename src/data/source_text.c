@@ -14,15 +14,13 @@ typedef struct {
     int64_t slide;    /* windows, one at every token; 0: windows side by side */
 } source;
 
-/* Hides tokens of example number `id` where it has real tokens. */
+/* Hides tokens of example number `id`. */
 static void hide(const source *s, taut_slot to, uint64_t key, int64_t id)
 {
     const int64_t t = s->base.task.t;
     const int32_t vocab = taut_vocab_size(s->text->vocab), own = taut_vocab_mask(s->text->vocab);
-    int64_t real = 0;
-    while (real < t && to.target[real] >= 0) real++; /* a partial window is padded at its end */
     if (s->mask_rate > 0)
-        taut_mask_tokens(to.ids, to.target, real, key, id * t, s->mask_rate, own < 0 ? vocab : own, vocab);
+        taut_mask_tokens(to.ids, to.target, t, key, id * t, s->mask_rate, own < 0 ? vocab : own, vocab);
 }
 
 static int64_t text_count(const taut_source *base, taut_split split)
@@ -30,6 +28,8 @@ static int64_t text_count(const taut_source *base, taut_split split)
     const source *s = (const source *)base;
     const int64_t whole = taut_text_split_len(s->text, split) - base->task.t;
     if (s->slide) return whole < 0 ? 0 : whole < s->slide ? whole : s->slide;
+    if (s->mask_rate > 0)
+        return taut_text_split_len(s->text, split) / base->task.t; /* whole ones: every token is seen */
     return taut_text_windows(s->text, split, base->task.t);
 }
 

@@ -21,10 +21,9 @@ typedef enum { TAUT_GELU, TAUT_GELU_TANH, TAUT_RELU, TAUT_SILU, TAUT_TANH, TAUT_
 typedef struct {
     int64_t n, heads, tq, tk, dh;
     double scale;
-    bool causal;            /* query i sees key j only if j <= i + tk - tq */
-    bool alibi;             /* S_ij -= 2^(-8(h+1)/heads) * |i + tk - tq - j| */
-    double near;            /* of attlip: S_ij -= near 2^(-h/2) |i - j| */
-    const int32_t *lengths; /* n entries: example e sees keys j < lengths[e]; NULL: all of them */
+    bool causal; /* query i sees key j only if j <= i + tk - tq */
+    bool alibi;  /* S_ij -= 2^(-8(h+1)/heads) * |i + tk - tq - j| */
+    double near; /* of attlip: S_ij -= near 2^(-h/2) |i - j| */
 } taut_attn;
 
 /* TensorSketch of `rows` vectors of d entries: hash is (degree, d), and entry i of factor t goes into bucket b
@@ -40,8 +39,7 @@ typedef struct {
  * made of the groups is (n, m, heads*dh), queries are (n, tq, heads*dh). */
 typedef struct {
     int64_t n, heads, tq, t, m, dh;
-    double scale;           /* route: 1/temperature; clustered: times the logits */
-    const int32_t *lengths; /* n entries: keys i >= lengths[e] are not there; NULL: all are */
+    double scale; /* route: 1/temperature; clustered: times the logits */
 } taut_group;
 /* Attention by position alone: query i looks at key j with a weight that only i and j decide,
  *     p^h_ij = gain_h exp(w[h][c]) / sum over the keys of i of exp(w[h][c']),  c = i - j, or i - j + span/2 where keys

@@ -46,7 +46,7 @@ static taut_status exact_output(double **y, const taut_exact *e, const taut_modu
                                 int64_t d)
 {
     taut_probe p;
-    taut_status s = taut_probe_create(&p, module, e->k, x, (taut_shape){ 1, t, d }, NULL);
+    taut_status s = taut_probe_create(&p, module, e->k, x, (taut_shape){ 1, t, d });
     if (s) return s;
     s = first_example(y, e->k, p.y);
     taut_probe_free(&p);
@@ -120,7 +120,7 @@ static taut_status witness(double *lower, const taut_exact *e, const taut_module
                            const double *direction, taut_shape in)
 {
     taut_probe p;
-    taut_status s = taut_probe_create(&p, map, e->k, x, in, NULL);
+    taut_status s = taut_probe_create(&p, map, e->k, x, in);
     if (s) return s;
     taut_real *ty = taut_reals(e->k, taut_len(p.out));
     if (ty) {
@@ -147,7 +147,7 @@ static taut_status one_head(taut_head_measure *out, const taut_capture *c, const
     double *direction = taut_malloc((size_t)(taut_len(in) + 1) * sizeof *direction);
     taut_probe p;
     taut_slope slope;
-    taut_status s = m && twin && direction ? taut_probe_create(&p, m, c->m->k, z, in, NULL) : taut_no_memory("a head");
+    taut_status s = m && twin && direction ? taut_probe_create(&p, m, c->m->k, z, in) : taut_no_memory("a head");
     if (!s) {
         s = taut_slope_find(&slope, direction, &p, o);
         taut_probe_free(&p);
@@ -223,7 +223,7 @@ static taut_status search(taut_layer_measure *m, double *direction, const taut_c
     taut_module *map = NULL;
     taut_probe p;
     taut_status s = taut_capture_map(&map, c, m->layer, m->map);
-    if (!s) s = taut_probe_create(&p, map, c->m->k, x, in, NULL);
+    if (!s) s = taut_probe_create(&p, map, c->m->k, x, in);
     if (!s) {
         s = taut_slope_find(&m->slope, direction, &p, o);
         taut_probe_free(&p);
@@ -268,7 +268,7 @@ static taut_status search_ball(taut_layer_measure *m, const taut_capture *c, con
     taut_module *map = NULL;
     taut_probe p;
     taut_status s = two ? taut_capture_map(&map, c, m->layer, m->map) : taut_no_memory("a pair");
-    if (!s) s = taut_probe_create(&p, map, c->m->k, x, in, NULL);
+    if (!s) s = taut_probe_create(&p, map, c->m->k, x, in);
     if (!s) {
         s = taut_pairs_find(&ratio, two, two + len, &p, x, &(taut_pairs_options){ o->ball, 8, 30, o->slope.seed });
         taut_probe_free(&p);

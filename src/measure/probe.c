@@ -11,7 +11,7 @@ static void stand(taut_probe *p, const double *x)
 void taut_probe_move(taut_probe *p, const double *x) { stand(p, x); }
 
 taut_status taut_probe_create(taut_probe *p, const taut_module *m, const taut_kernels *k, const double *x,
-                              taut_shape in, const int32_t *lengths)
+                              taut_shape in)
 {
     const taut_plan plan = taut_plan_of(m, in);
     const int64_t nx = taut_len(in), ny = taut_len(plan.out),
@@ -26,7 +26,7 @@ taut_status taut_probe_create(taut_probe *p, const taut_module *m, const taut_ke
     p->y = taut_take_tensor(&rest, plan.out);
     p->at.trace = taut_take_span(&rest, plan.trace);
     p->sum = taut_take_sums(&rest, 1);
-    p->run = (taut_run){ .k = k, .scratch = rest, .lengths = lengths };
+    p->run = (taut_run){ .k = k, .scratch = rest };
     stand(p, x);
     if (isfinite(taut_dot(k, p->sum, p->y.data, p->y.data, ny))) return TAUT_OK;
     taut_probe_free(p);

@@ -14,10 +14,9 @@ typedef struct {
     taut_sum *sum;     /* for whoever asks for a number of a vector */
 } taut_probe;
 
-/* x is in.n * in.t * in.d doubles; lengths (or NULL) must outlive the probe.  Refused: an input or output that is not
- * finite. */
-taut_status taut_probe_create(taut_probe *, const taut_module *, const taut_kernels *, const double *x, taut_shape in,
-                              const int32_t *lengths) TAUT_MUST_USE;
+/* x is in.n * in.t * in.d doubles.  Refused: an input or output that is not finite. */
+taut_status taut_probe_create(taut_probe *, const taut_module *, const taut_kernels *, const double *x,
+                              taut_shape in) TAUT_MUST_USE;
 void taut_probe_move(taut_probe *, const double *x); /* to another input of the same shape */
 void taut_probe_free(taut_probe *);
 

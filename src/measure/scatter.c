@@ -52,7 +52,7 @@ static taut_status slopes_at(taut_slope *out, const taut_module *map, const taut
                              taut_shape in, const taut_slope_options *o)
 {
     taut_probe p;
-    taut_status s = taut_probe_create(&p, map, k, x, in, NULL);
+    taut_status s = taut_probe_create(&p, map, k, x, in);
     if (s) return s;
     s = taut_slope_find(out, NULL, &p, o);
     taut_probe_free(&p);

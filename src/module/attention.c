@@ -9,8 +9,7 @@
  * vjp    the same maps backwards; RoPE is orthogonal, so its adjoint turns the other way.  With run->jasmin the gradient of
  *        that penalty on the rows of softmax is added on the way
  * Bound  joint matrices over all heads, bound/attention.c (global: every token within the region's size)
- * Trace  q, k, v, o, the rows' log-sum-exp; in cross-attention also the input split in two.
- * run->lengths masks keys in self-attention; in cross-attention it is not read. */
+ * Trace  q, k, v, o, the rows' log-sum-exp; in cross-attention also the input split in two. */
 #include "base/float32.h"
 #include "bound/local.h"
 #include "bound/rounding.h"
@@ -28,22 +27,13 @@ typedef struct {
     taut_attn attn;
 } kept;
 
-static kept kept_at(const attention *s, const taut_run *run, taut_point at)
+static kept kept_at(const attention *s, taut_point at)
 {
     const taut_attention_spec *a = &s->spec;
     kept t = { .in = qkv_take(&s->qkv, &at.trace, at.x) };
     const taut_shape sq = t.in.q.shape;
     t.lse = taut_take(&at.trace, sq.n * a->heads * sq.t);
-    t.attn = (taut_attn){ sq.n,
-                          a->heads,
-                          sq.t,
-                          t.in.k.shape.t,
-                          sq.d / a->heads,
-                          a->scale,
-                          a->causal,
-                          a->alibi,
-                          0,
-                          a->queries ? NULL : run->lengths };
+    t.attn = (taut_attn){ sq.n, a->heads, sq.t, t.in.k.shape.t, sq.d / a->heads, a->scale, a->causal, a->alibi, 0 };
     return t;
 }
 
@@ -62,7 +52,7 @@ static void attention_forward(const taut_module *m, taut_run *run, taut_tensor y
 {
     const attention *s = (const attention *)m;
     const taut_kernels *k = run->k;
-    const kept t = kept_at(s, run, at);
+    const kept t = kept_at(s, at);
     qkv_enter(&s->qkv, k, &t.in, at.x, true);
     qkv_turn(k, &t.in, s->spec.heads, base_of(&s->spec), 1);
     k->attention(t.in.o.data, t.lse, t.in.q.data, t.in.k.data, t.in.v.data, &t.attn);
@@ -74,7 +64,7 @@ static void attention_jvp(const taut_module *m, taut_run *run, taut_tensor ty, t
     const attention *s = (const attention *)m;
     const taut_kernels *k = run->k;
     const taut_span mark = run->scratch;
-    const kept t = kept_at(s, run, at);
+    const kept t = kept_at(s, at);
     const taut_inside d = qkv_take(&s->qkv, &run->scratch, tx);
     qkv_enter(&s->qkv, k, &d, tx, false);
     qkv_turn(k, &d, s->spec.heads, base_of(&s->spec), 1);
@@ -88,7 +78,7 @@ static void attention_vjp(const taut_module *m, taut_run *run, taut_tensor gx, t
     const attention *s = (const attention *)m;
     const taut_kernels *k = run->k;
     const taut_span mark = run->scratch;
-    const kept t = kept_at(s, run, at);
+    const kept t = kept_at(s, at);
     const taut_inside d = qkv_take(&s->qkv, &run->scratch, gx);
     qkv_out_back(&s->qkv, run, d.o, gy, t.in.o);
     k->attention_vjp(d.q.data, d.k.data, d.v.data, d.o.data, t.in.o.data, t.lse, t.in.q.data, t.in.k.data, t.in.v.data,
@@ -112,7 +102,7 @@ static double *identity(const attention *s)
 static taut_up up_near(const taut_attention_weights *w, taut_region in)
 {
     const int64_t t = in.centre.x.shape.t;
-    if (!in.centre.x.data || w->cross || in.padded || in.centre.x.shape.n != 1) return UP_NONE;
+    if (!in.centre.x.data || w->cross || in.centre.x.shape.n != 1) return UP_NONE;
     double *far = taut_malloc((size_t)t * sizeof *far);
     if (!far) return UP_NONE;
     for (int64_t i = 0; i < t; i++) far[i] = in.radius.v;
@@ -149,7 +139,7 @@ static taut_bound attention_bound(const taut_module *m, taut_region in)
         .cross = a->queries != 0,
         .tq = tq,
         .tk = in.tokens - a->queries,
-        .keys_min = in.padded && !a->queries ? 0 : in.tokens - a->queries,
+        .keys_min = in.tokens - a->queries,
     };
     const taut_attention_bound b = up_attention(&w, in.size, in.size, in.ledger);
     const taut_up round = up_round_attention(&w, in.size);

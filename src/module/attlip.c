@@ -9,7 +9,7 @@
  * Bound  1 in norm flat (firmly non-expansive), sqrt(tokens) in norm tokens; out.round carries the defect 2 eta tol of
  *        a solution that is only near; K steps: +inf.  docs/modules/attlip.md has the proofs.
  * Trace  p, what prox.h keeps, and the path of unrolled steps.
- * Masking  run->lengths: a padded token is not seen and passes unchanged.  NaN reaches its whole example.
+ * NaN      reaches its whole example.
  * Strict   on the ref kernels: the residual is proved (bound/attlip.c), and an example above tol becomes NaN. */
 #include <math.h>
 
@@ -49,7 +49,6 @@ static prox prox_of(const attlip *s, taut_run *run, taut_point at, attlip_kept *
                .eta = eta_of(s, run->k),
                .near = a->near,
                .rope_base = a->rope_base,
-               .lengths = run->lengths,
                .x = at.x.data,
                .weight = s->weight.value,
                .log = run->prox };
@@ -173,7 +172,7 @@ static void respond_inner(const attlip *s, prox *p, taut_real *u, const taut_rea
     const taut_kernels *k = p->k;
     const int64_t n = p->shape.n, rows = taut_rows(p->shape), d = p->shape.d, inner = p->heads * p->dh,
                   len = prox_inner(p), lane = p->shape.t * d;
-    const taut_attn attn = prox_attn(p, 0, n);
+    const taut_attn attn = prox_attn(p, n);
     taut_real *real = taut_take(&scratch, n * lane), *gw = taut_take(&scratch, n * len),
               *e0 = taut_take(&scratch, n * len), *r0 = taut_take(&scratch, n * prox_lane(p)),
               *a = taut_take(&scratch, n * prox_lane(p));
@@ -181,7 +180,6 @@ static void respond_inner(const attlip *s, prox *p, taut_real *u, const taut_rea
     double *tol = taut_calloc((size_t)(n > 0 ? n : 1), sizeof *tol);
     TAUT_CHECK(tol, "attlip: no memory for a few numbers an example");
     k->axpby(real, 1, g, 0, n * lane);
-    prox_padding(p, real, NULL);
     k->gemm(gw, real, p->weight, rows, inner, d, false, true, 1, 0);
     prox_begin(p, e0, gw);
     k->axpby(turned, 1, e0, 0, n * len);
@@ -224,7 +222,7 @@ static void respond_plain(const attlip *s, const prox *p, taut_real *u, const ta
     prox q = *p;
     q.plain = true;
     const int64_t inner = p->heads * p->dh, len = prox_inner(p), rows = count * p->shape.t;
-    const taut_attn attn = prox_attn(p, first, count);
+    const taut_attn attn = prox_attn(p, count);
     taut_real *rhs = taut_take(&scratch, taut_len(p->shape)), *e = taut_take(&scratch, count * len);
     double *tol = taut_calloc((size_t)(count > 0 ? count : 1), sizeof *tol);
     TAUT_CHECK(tol, "attlip: no memory for a few numbers an example");
@@ -240,7 +238,7 @@ static void respond_plain(const attlip *s, const prox *p, taut_real *u, const ta
     free(tol);
 }
 
-/* u = (I + eta H)^-1 g and h = H_V[u W^T], which has room for v; padded tokens pass. */
+/* u = (I + eta H)^-1 g and h = H_V[u W^T], which has room for v. */
 static void respond(const attlip *s, prox *p, taut_real *u, const taut_real *g, taut_real *h, taut_span scratch)
 {
     const int64_t n = p->shape.n;
@@ -254,7 +252,6 @@ static void respond(const attlip *s, prox *p, taut_real *u, const taut_real *g, 
             if (stiff[e]) respond_plain(s, p, u, g, h, e, 1, scratch);
         free(stiff);
     }
-    prox_padding(p, u, g);
 }
 
 static void attlip_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut_tensor tx, taut_point at)

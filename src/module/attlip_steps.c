@@ -57,7 +57,6 @@ void attlip_unrolled_jvp(prox *p, const attlip_kept *kept, taut_real *ty, const 
             prox_add(p, ty, rate / p->eta, tx, 1, e);
         }
     }
-    prox_padding(p, ty, tx);
     free(w.rate);
 }
 
@@ -71,7 +70,6 @@ void attlip_unrolled_vjp(const attlip *s, taut_run *run, prox *p, const attlip_k
     double pull = 0;
     p->k->axpby(p->centre, 1 / p->eta, p->x, 0, len);
     p->k->axpby(g, by, gy, 0, len);
-    prox_padding(p, g, NULL);
     p->k->axpby(gx, 0, NULL, 0, len);
     for (int step = kept->steps - 1; step >= 0; step--) {
         const taut_real *y = move(p, kept, &w, step, g);
@@ -90,7 +88,6 @@ void attlip_unrolled_vjp(const attlip *s, taut_run *run, prox *p, const attlip_k
     }
     p->k->axpby(gx, 1, g, 1, len);
     p->k->axpby(w.unused, by, gy, 0, len);
-    prox_padding(p, gx, w.unused);
     if (run->param_grads) attlip_eta_grad(s, p->k, pull);
     free(w.rate);
 }

@@ -6,8 +6,7 @@
  *
  * jvp, vjp  of the means and of the attention to them; which cluster a key is in counts as a constant
  * Bound     Lip +inf: where a key changes its cluster, y jumps.  Region: o is an average of values.
- * Trace     q, k, v, o, the clusters and their means.
- * run->lengths masks keys in self-attention; in cross-attention it is not read. */
+ * Trace     q, k, v, o, the clusters and their means. */
 #include "base/float32.h"
 #include "bound/norm.h"
 #include "module/qkv.h"
@@ -22,13 +21,11 @@ typedef struct {
     taut_real *c, *logn, *kbar, *vbar, *cross;
 } means;
 
-static taut_group group_of(const clustered *s, const taut_run *run, taut_shape in)
+static taut_group group_of(const clustered *s, taut_shape in)
 {
     const taut_shape sq = qkv_queries(&s->qkv, in), sk = qkv_keys(&s->qkv, in);
-    return (taut_group){ in.n,           s->spec.heads,
-                         sq.t,           sk.t,
-                         s->spec.groups, s->spec.width / s->spec.heads,
-                         s->spec.scale,  s->spec.queries || !run ? NULL : run->lengths };
+    return (
+        taut_group){ in.n, s->spec.heads, sq.t, sk.t, s->spec.groups, s->spec.width / s->spec.heads, s->spec.scale };
 }
 
 static int64_t mean_len(const clustered *s, int64_t n) { return n * s->spec.groups * s->spec.width; }
@@ -62,9 +59,9 @@ typedef struct {
     taut_group g;
 } kept;
 
-static kept kept_at(const clustered *s, const taut_run *run, taut_point at)
+static kept kept_at(const clustered *s, taut_point at)
 {
-    kept t = { .in = qkv_take(&s->qkv, &at.trace, at.x), .g = group_of(s, run, at.x.shape) };
+    kept t = { .in = qkv_take(&s->qkv, &at.trace, at.x), .g = group_of(s, at.x.shape) };
     taut_real *c = taut_take(&at.trace, t.g.n * t.g.heads * t.g.t);
     taut_real *logn = taut_take(&at.trace, t.g.n * t.g.heads * t.g.m);
     t.m = take_means(s, &at.trace, at.x.shape.n);
@@ -73,16 +70,15 @@ static kept kept_at(const clustered *s, const taut_run *run, taut_point at)
     return t;
 }
 
-/* The first centres: keys spread evenly over the real ones of each example. */
+/* The first centres: keys spread evenly over each example. */
 static void spread_centres(const taut_kernels *k, taut_real *centre, const taut_real *keys, const taut_group *g)
 {
     const int64_t width = g->heads * g->dh;
     k->axpby(centre, 0, centre, 0, g->n * g->m * width);
     for (int64_t e = 0; e < g->n; e++) {
-        const int64_t real = g->lengths && g->lengths[e] < g->t ? g->lengths[e] : g->t;
-        for (int64_t j = 0; j < g->m && real > 0; j++)
+        for (int64_t j = 0; j < g->m && g->t > 0; j++)
             k->copy_rows(taut_at(k, centre, (e * g->m + j) * width), width,
-                         taut_at(k, keys, (e * g->t + j * real / g->m) * width), width, 1, width);
+                         taut_at(k, keys, (e * g->t + j * g->t / g->m) * width), width, 1, width);
     }
 }
 
@@ -90,7 +86,7 @@ static void clustered_forward(const taut_module *m, taut_run *run, taut_tensor y
 {
     const clustered *s = (const clustered *)m;
     const taut_kernels *k = run->k;
-    const kept t = kept_at(s, run, at);
+    const kept t = kept_at(s, at);
     qkv_enter(&s->qkv, k, &t.in, at.x, true);
     spread_centres(k, t.m.kbar, t.in.k.data, &t.g);
     for (int i = 0; i <= s->spec.steps; i++) {
@@ -107,7 +103,7 @@ static void clustered_jvp(const taut_module *m, taut_run *run, taut_tensor ty, t
     const clustered *s = (const clustered *)m;
     const taut_kernels *k = run->k;
     const taut_span mark = run->scratch;
-    const kept t = kept_at(s, run, at);
+    const kept t = kept_at(s, at);
     const taut_inside d = qkv_take(&s->qkv, &run->scratch, tx);
     const means dm = take_means(s, &run->scratch, tx.shape.n);
     qkv_enter(&s->qkv, k, &d, tx, false);
@@ -123,7 +119,7 @@ static void clustered_vjp(const taut_module *m, taut_run *run, taut_tensor gx, t
     const clustered *s = (const clustered *)m;
     const taut_kernels *k = run->k;
     const taut_span mark = run->scratch;
-    const kept t = kept_at(s, run, at);
+    const kept t = kept_at(s, at);
     const taut_inside d = qkv_take(&s->qkv, &run->scratch, gx);
     const means dm = take_means(s, &run->scratch, gx.shape.n);
     qkv_out_back(&s->qkv, run, d.o, gy, t.in.o);
@@ -174,7 +170,7 @@ bool taut_clustered_look(taut_gathered *g, const taut_module *m, taut_point at)
 {
     const clustered *s = (const clustered *)m;
     if (m->ops != &clustered_ops) return false;
-    const kept t = kept_at(s, NULL, at);
+    const kept t = kept_at(s, at);
     *g = (taut_gathered){ .heads = s->spec.heads,
                           .groups = s->spec.groups,
                           .scale = s->spec.scale,

@@ -1,8 +1,7 @@
 /* A read-out that loses nothing: all t tokens side by side as one,  y = (x_0, x_1, ..., x_{t-1}).
  *
  * jvp    the same;   vjp  gx = gy: numbers stay where they are, only the shape is another
- * Bound  FLAT: 1, an isometry.  TOKENS: sqrt(t), attained by changes of one length.   |y| <= sqrt(t) max |x_j|.
- * Padding is read as it is: run->lengths is not looked at. */
+ * Bound  FLAT: 1, an isometry.  TOKENS: sqrt(t), attained by changes of one length.   |y| <= sqrt(t) max |x_j|. */
 #include "module/leaf.h"
 
 static taut_plan concat_plan(const taut_module *m, taut_shape in)

@@ -25,7 +25,7 @@ typedef struct {
     taut_attn attn;
 } kept;
 
-static kept kept_at(const cosattention *s, const taut_run *run, taut_point at)
+static kept kept_at(const cosattention *s, taut_point at)
 {
     const taut_cosattention_spec *a = &s->spec;
     const taut_shape x = at.x.shape;
@@ -35,7 +35,7 @@ static kept kept_at(const cosattention *s, const taut_run *run, taut_point at)
     t.sq = taut_take(&at.trace, vectors);
     t.sk = taut_take(&at.trace, vectors);
     t.sv = a->values ? taut_take(&at.trace, vectors) : NULL;
-    t.attn = (taut_attn){ x.n, a->heads, x.t, x.t, dh, a->tau / (double)dh, a->causal, a->alibi, 0, run->lengths };
+    t.attn = (taut_attn){ x.n, a->heads, x.t, x.t, dh, a->tau / (double)dh, a->causal, a->alibi, 0 };
     return t;
 }
 
@@ -67,7 +67,7 @@ static void slope(const cosattention *s, const taut_kernels *k, taut_tensor t, t
 static void cosattention_forward(const taut_module *m, taut_run *run, taut_tensor y, taut_point at)
 {
     const cosattention *s = (const cosattention *)m;
-    const kept t = kept_at(s, run, at);
+    const kept t = kept_at(s, at);
     qkv_enter(&s->qkv, run->k, &t.in, at.x, true);
     qkv_turn(run->k, &t.in, s->spec.heads, base_of(&s->spec), 1);
     normalise(s, run->k, t.in.q, t.sq);
@@ -82,7 +82,7 @@ static void cosattention_jvp(const taut_module *m, taut_run *run, taut_tensor ty
     const cosattention *s = (const cosattention *)m;
     const taut_kernels *k = run->k;
     const taut_span mark = run->scratch;
-    const kept t = kept_at(s, run, at);
+    const kept t = kept_at(s, at);
     const taut_inside d = qkv_take(&s->qkv, &run->scratch, tx);
     qkv_enter(&s->qkv, k, &d, tx, false);
     qkv_turn(k, &d, s->spec.heads, base_of(&s->spec), 1);
@@ -99,7 +99,7 @@ static void cosattention_vjp(const taut_module *m, taut_run *run, taut_tensor gx
     const cosattention *s = (const cosattention *)m;
     const taut_kernels *k = run->k;
     const taut_span mark = run->scratch;
-    const kept t = kept_at(s, run, at);
+    const kept t = kept_at(s, at);
     const taut_inside d = qkv_take(&s->qkv, &run->scratch, gx);
     qkv_out_back(&s->qkv, run, d.o, gy, t.in.o);
     k->attention_vjp(d.q.data, d.k.data, d.v.data, d.o.data, t.in.o.data, t.lse, t.in.q.data, t.in.k.data, t.in.v.data,
@@ -136,7 +136,7 @@ static taut_bound cosattention_bound(const taut_module *m, taut_region in)
         .alibi = a->alibi,
         .rope = a->rope,
         .tokens = in.tokens,
-        .keys_min = in.padded ? 0 : in.tokens,
+        .keys_min = in.tokens,
     };
     const taut_attention_bound b = up_cosine(&w, in.size, in.ledger);
     return (taut_bound){ in.norm == TAUT_NORM_FLAT ? b.flat : b.tokens,

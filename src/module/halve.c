@@ -5,7 +5,7 @@
  * Bound  docs/modules/halve.md.  A difference of maxima is at most the largest difference, so |dy_j|^2 <= the sum over the
  *        window of |dx_i|^2:  TOKENS sqrt 3 (fewer tokens: the root of their number).  FLAT sqrt 2: no token is in more
  *        than two windows; 1 where there is one window.  Likewise |y_j| <= sqrt 3 max |x_i|.  Nothing is rounded.
- * Trace  which token each entry came from.  It does not know of run->lengths. */
+ * Trace  which token each entry came from. */
 #include "module/leaf.h"
 
 static int64_t half(int64_t t) { return (t + 1) / 2; }
@@ -22,7 +22,6 @@ static void halve_forward(const taut_module *m, taut_run *run, taut_tensor y, ta
 {
     const taut_shape in = at.x.shape;
     (void)m;
-    TAUT_CHECK(!run->lengths, "halve: examples of one length");
     run->k->halve(y.data, taut_take(&at.trace, taut_len(y.shape)), at.x.data, in.n, in.t, in.d);
 }
 

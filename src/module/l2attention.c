@@ -27,7 +27,7 @@ typedef struct {
 
 static double root_of(const l2attention *s) { return sqrt((double)(s->spec.width / s->spec.heads)); }
 
-static kept kept_at(const l2attention *s, const taut_run *run, taut_point at)
+static kept kept_at(const l2attention *s, taut_point at)
 {
     const taut_shape x = at.x.shape;
     kept t = { taut_rows(x), x.d, s->spec.heads, x.d / s->spec.heads, NULL, NULL, NULL, NULL, NULL, NULL, NULL, { 0 } };
@@ -39,7 +39,7 @@ static kept kept_at(const l2attention *s, const taut_run *run, taut_point at)
     t.out = taut_take(&at.trace, longer);
     t.lse = taut_take(&at.trace, t.rows * t.heads);
     t.mixed = taut_take(&at.trace, t.rows * t.width);
-    t.attn = (taut_attn){ .n = x.n, .heads = t.heads, .tq = x.t, .tk = x.t, .dh = t.dh + 1, .lengths = run->lengths };
+    t.attn = (taut_attn){ .n = x.n, .heads = t.heads, .tq = x.t, .tk = x.t, .dh = t.dh + 1 };
     t.attn.scale = taut_float32(2 / root_of(s));
     return t;
 }
@@ -107,7 +107,7 @@ static void l2attention_forward(const taut_module *m, taut_run *run, taut_tensor
 {
     const l2attention *s = (const l2attention *)m;
     const taut_kernels *k = run->k;
-    const kept t = kept_at(s, run, at);
+    const kept t = kept_at(s, at);
     project(k, t.q, &s->q, at.x.data, t.rows);
     k->lift(t.left, t.right, t.q, t.rows * t.heads, t.dh);
     if (!s->spec.tied) {
@@ -124,7 +124,7 @@ static void l2attention_jvp(const taut_module *m, taut_run *run, taut_tensor ty,
     const l2attention *s = (const l2attention *)m;
     const taut_kernels *k = run->k;
     const taut_span mark = run->scratch;
-    const kept t = kept_at(s, run, at);
+    const kept t = kept_at(s, at);
     const int64_t len = t.rows * t.width, longer = len + t.rows * t.heads;
     taut_real *tq = taut_take(&run->scratch, len), *left = taut_take(&run->scratch, longer);
     taut_real *right = taut_take(&run->scratch, longer), *out = taut_take(&run->scratch, longer);
@@ -178,7 +178,7 @@ static void l2attention_vjp(const taut_module *m, taut_run *run, taut_tensor gx,
     const l2attention *s = (const l2attention *)m;
     const taut_kernels *k = run->k;
     const taut_span mark = run->scratch;
-    const kept t = kept_at(s, run, at);
+    const kept t = kept_at(s, at);
     const int64_t len = t.rows * t.width, longer = len + t.rows * t.heads;
     taut_real *g = taut_take(&run->scratch, len), *gq = taut_take(&run->scratch, len);
     taut_real *go = taut_take(&run->scratch, longer), *left = taut_take(&run->scratch, longer);

@@ -39,7 +39,6 @@ typedef struct {
     const taut_kernels *k;     /* the only way a module touches numbers */
     taut_span scratch;         /* a stack: save a copy, take, restore the copy */
     bool param_grads;          /* off for measure and attack */
-    const int32_t *lengths;    /* real tokens of each example (padding mask); NULL: all are real */
     uint64_t dropout_key;      /* names this step's coins; 0: no dropout */
     bool strict;               /* a proximal step that misses its tolerance gives NaN: the example abstains */
     int prox_steps;            /* of a K-step proximal layer; 0: as many as it was built with */
@@ -53,15 +52,13 @@ typedef struct {
  * every token's l2 norm is at most `size`; and where there is a centre (a point that forward has been through, x and trace),
  * no further than `radius` from it in `norm`.  size holds by itself, so a module that knows nothing sharper about a centre
  * need not look at it.  TOKENS measures a change by its largest token, FLAT by the
- * l2 norm over everything; `tokens` is how many tokens an example has.  `padded` says that examples may be
- * shorter (run->lengths will be given), so that any number of keys may be masked.  A module's own bound is
+ * l2 norm over everything; `tokens` is how many tokens an example has.  A module's own bound is
  * asked with round and defect 0 and answers in out.round and out.defect what it adds itself; bound.c carries the rest. */
 typedef enum { TAUT_NORM_TOKENS, TAUT_NORM_FLAT } taut_norm;
 typedef struct {
     taut_norm norm;
     int64_t tokens;
     taut_up size;
-    bool padded;
     bool unit; /* before they were moved by at most `moved` (l2 over everything), all entries were in [0, 1] */
     taut_up moved;
     taut_point centre; /* x.data NULL: the origin, and radius says nothing */

@@ -2,8 +2,7 @@
  *     y_t = [ x_{t-1}[0..c), x_t[0..c), x_{t+1}[0..c), x_t[c..d) ]        c columns have neighbours, the rest none
  *
  * jvp    the same;   vjp  gx_t[0..c) = the first part of gy_{t+1} + the second of gy_t + the third of gy_{t-1}
- * Bound  Lip = sqrt(3) in both norms: a token comes three times.   |y_t|^2 <= |x_{t-1}|^2 + |x_t|^2 + |x_{t+1}|^2.
- * Examples of different lengths are not for it: a circle closes at the end. */
+ * Bound  Lip = sqrt(3) in both norms: a token comes three times.   |y_t|^2 <= |x_{t-1}|^2 + |x_t|^2 + |x_{t+1}|^2. */
 #include "bound/rounding.h"
 #include "module/leaf.h"
 
@@ -41,7 +40,6 @@ static void gather(const taut_module *m, const taut_kernels *k, taut_tensor y, t
 
 static void neighbours_forward(const taut_module *m, taut_run *run, taut_tensor y, taut_point at)
 {
-    TAUT_CHECK(!run->lengths, "neighbours: examples of one length");
     gather(m, run->k, y, at.x);
 }
 

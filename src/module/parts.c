@@ -2,7 +2,7 @@
  *
  * Bound  Lip = max(Lip f, Lip g) in both norms: each part of the change goes through its own module, and the largest token
  *        as well as the sum of squares of y is made of those of the parts.  What is known around a centre is not used.
- * Trace  the two parts of x, then f's and g's own.  Neither knows of run->lengths. */
+ * Trace  the two parts of x, then f's and g's own. */
 #include "module/children.h"
 #include "module/leaf.h"
 
@@ -71,18 +71,11 @@ static halves kept_at(const parts *s, taut_point at, taut_point point[2])
     return h;
 }
 
-static taut_run inner(const taut_run *run)
-{
-    taut_run r = *run;
-    r.lengths = NULL;
-    return r;
-}
-
 static void parts_forward(const taut_module *m, taut_run *run, taut_tensor y, taut_point at)
 {
     const parts *s = (const parts *)m;
     taut_point point[2];
-    taut_run r = inner(run);
+    taut_run r = *run;
     halves h = kept_at(s, at, point);
     copy(run->k, at.x, h.x, false);
     for (int i = 0; i < 2; i++) h.y[i] = taut_take_tensor(&r.scratch, h.y[i].shape);
@@ -94,7 +87,7 @@ static void parts_forward(const taut_module *m, taut_run *run, taut_tensor y, ta
 static void slopes(const parts *s, taut_run *run, taut_tensor to, taut_tensor from, taut_point at, bool back)
 {
     taut_point point[2];
-    taut_run r = inner(run);
+    taut_run r = *run;
     const halves h = kept_at(s, at, point);
     taut_tensor a[2], b[2];
     for (int i = 0; i < 2; i++) {
@@ -123,7 +116,6 @@ static taut_bound parts_bound(const taut_module *m, taut_region in)
     for (int i = 0; i < 2; i++) {
         taut_region part = in;
         part.tokens = i ? in.tokens - s->first : s->first;
-        part.padded = false;
         part.centre = (taut_point){ 0 }; /* of all tokens, not of this part's */
         b[i] = taut_bound_named(s->of.module[i], s->of.name[i], part);
     }

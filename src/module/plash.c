@@ -8,10 +8,9 @@
  * jvp, vjp  stage by stage; stage II is a module of modules
  * Bound     bound/plash.c around stage II's own; finite, and very large where stage II has LayerNorms
  * Trace     q, k, v, o, lse; of the representatives [kt, vt], z, kg, vg; stage II's own.
- * run->lengths masks keys in self-attention; in cross-attention it is not read.  Causal masks do not exist:
- * every representative holds all keys. */
-#include "base/float32.h"
+ * Causal masks do not exist: every representative holds all keys. */
 #include "bound/plash.h"
+#include "base/float32.h"
 #include "bound/centres.h"
 #include "bound/norm.h"
 #include "bound/rounding.h"
@@ -60,20 +59,20 @@ static groups take_groups(const plash *s, taut_span *from, int64_t n)
 
 static int64_t groups_len(const plash *s, int64_t n) { return 5 * taut_len(group_shape(s, n)); }
 
-static core core_at(const plash *s, taut_shape q, taut_shape k, const int32_t *lengths, taut_span trace)
+static core core_at(const plash *s, taut_shape q, taut_shape k, taut_span trace)
 {
     const int64_t n = q.n, heads = s->spec.heads, dh = s->spec.width / heads, m = s->spec.groups;
     core t = { .lse = taut_take(&trace, n * heads * q.t), .at = take_groups(s, &trace, n) };
     t.middle = (taut_point){ t.at.u, trace };
-    t.g = (taut_group){ n, heads, q.t, k.t, m, dh, s->route, lengths };
+    t.g = (taut_group){ n, heads, q.t, k.t, m, dh, s->route };
     t.attn = (taut_attn){ .n = n, .heads = heads, .tq = q.t, .tk = m, .dh = dh, .scale = s->spec.scale };
     return t;
 }
 
-static kept kept_at(const plash *s, const taut_run *run, taut_point at)
+static kept kept_at(const plash *s, taut_point at)
 {
     kept t = { .in = qkv_take(&s->qkv, &at.trace, at.x) };
-    t.core = core_at(s, t.in.q.shape, t.in.k.shape, s->spec.queries ? NULL : run->lengths, at.trace);
+    t.core = core_at(s, t.in.q.shape, t.in.k.shape, at.trace);
     return t;
 }
 
@@ -109,14 +108,6 @@ static void part(const taut_kernels *k, taut_real *kt, taut_real *vt, taut_tenso
     k->copy_rows(vt, d, taut_at(k, u.data, d), 2 * d, rows, d);
 }
 
-/* Stage II does not know the lengths of the examples. */
-static taut_run inner(const taut_run *run)
-{
-    taut_run r = *run;
-    r.lengths = NULL;
-    return r;
-}
-
 static void times(const plash *s, const taut_kernels *k, taut_tensor y, const taut_param *w, taut_tensor x)
 {
     k->gemm(y.data, x.data, w->value, taut_rows(x.shape), s->spec.width, s->spec.width, false, true, 1, 0);
@@ -149,7 +140,7 @@ static void core_forward(const plash *s, taut_run *run, taut_tensor o, taut_tens
     if (run->settle) settle(s, run, key);
     k->route(kt, vt, key.data, v.data, s->prototypes.value, &t->g);
     join(k, t->at.u, kt, vt);
-    taut_run r = inner(run);
+    taut_run r = *run;
     taut_forward(s->middle, &r, t->at.z, t->middle);
     times(s, k, t->at.kg, &s->w_kg, t->at.z);
     times(s, k, t->at.vg, &s->w_vg, t->at.z);
@@ -160,7 +151,7 @@ static void core_forward(const plash *s, taut_run *run, taut_tensor o, taut_tens
 void taut_plash_core(const taut_module *m, taut_run *run, taut_tensor o, taut_tensor q, taut_tensor k, taut_tensor v,
                      taut_span trace)
 {
-    const core t = core_at((const plash *)m, q.shape, k.shape, run->lengths, trace);
+    const core t = core_at((const plash *)m, q.shape, k.shape, trace);
     core_forward((const plash *)m, run, o, q, k, v, &t);
 }
 
@@ -168,7 +159,7 @@ bool taut_plash_look(taut_gathered *g, const taut_module *m, taut_point at)
 {
     const plash *s = (const plash *)m;
     if (m->ops != &plash_ops) return false;
-    const kept t = kept_at(s, &(taut_run){ 0 }, at);
+    const kept t = kept_at(s, at);
     *g = (taut_gathered){ .plash = &s->spec,
                           .heads = s->spec.heads,
                           .groups = s->spec.groups,
@@ -183,7 +174,7 @@ bool taut_plash_look(taut_gathered *g, const taut_module *m, taut_point at)
 static void plash_forward(const taut_module *m, taut_run *run, taut_tensor y, taut_point at)
 {
     const plash *s = (const plash *)m;
-    const kept t = kept_at(s, run, at);
+    const kept t = kept_at(s, at);
     qkv_enter(&s->qkv, run->k, &t.in, at.x, true);
     core_forward(s, run, t.in.o, t.in.q, t.in.k, t.in.v, &t.core);
     qkv_out(&s->qkv, run->k, y, t.in.o, true);
@@ -194,7 +185,7 @@ static void plash_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut_
     const plash *s = (const plash *)m;
     const taut_kernels *k = run->k;
     const taut_span mark = run->scratch;
-    const kept t = kept_at(s, run, at);
+    const kept t = kept_at(s, at);
     const taut_inside d = qkv_take(&s->qkv, &run->scratch, tx);
     const groups dg = take_groups(s, &run->scratch, tx.shape.n);
     const int64_t half = taut_len(t.core.at.z.shape);
@@ -202,7 +193,7 @@ static void plash_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut_
     qkv_enter(&s->qkv, k, &d, tx, false);
     k->route_jvp(kt, vt, d.k.data, d.v.data, t.in.k.data, t.in.v.data, s->prototypes.value, &t.core.g);
     join(k, dg.u, kt, vt);
-    taut_run r = inner(run);
+    taut_run r = *run;
     taut_jvp(s->middle, &r, dg.z, dg.u, t.core.middle);
     times(s, k, dg.kg, &s->w_kg, dg.z);
     times(s, k, dg.vg, &s->w_vg, dg.z);
@@ -226,7 +217,7 @@ static void plash_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_
     const plash *s = (const plash *)m;
     const taut_kernels *k = run->k;
     const taut_span mark = run->scratch;
-    const kept t = kept_at(s, run, at);
+    const kept t = kept_at(s, at);
     const taut_inside d = qkv_take(&s->qkv, &run->scratch, gx);
     const groups dg = take_groups(s, &run->scratch, gx.shape.n);
     const int64_t half = taut_len(t.core.at.z.shape);
@@ -236,7 +227,7 @@ static void plash_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_
                      t.core.at.kg.data, t.core.at.vg.data, &t.core.attn);
     times_back(s, run, dg.z, false, dg.kg, &s->w_kg, t.core.at.z);
     times_back(s, run, dg.z, true, dg.vg, &s->w_vg, t.core.at.z);
-    taut_run r = inner(run);
+    taut_run r = *run;
     taut_vjp(s->middle, &r, dg.u, dg.z, t.core.middle);
     part(k, kt, vt, dg.u);
     k->route_vjp(d.k.data, d.v.data, run->param_grads ? s->prototypes.grad : NULL, kt, vt, t.in.k.data, t.in.v.data,

@@ -2,7 +2,7 @@
  *
  * vjp    mean: every token gets gy/t;  first: token 0 gets gy, the others 0
  * Bound  TOKENS: 1 for both.  FLAT: mean 1/sqrt(t), attained by equal changes; first 1.   |y| <= max |x_j|.
- * The mean is over all t tokens, padding included. */
+ * The mean is over all t tokens. */
 #include "module/leaf.h"
 
 typedef struct {

@@ -6,8 +6,7 @@
  * jvp    the same maps on tangents, without b_O
  * vjp    the same maps backwards;  gw by the adjoint of the softmax
  * Bound  bound/posattention.c: no radius enters it, so b_O and w are free
- * Trace  p = g q, v, o.
- * run->lengths: a token beyond its example's length is read as 0.  One p serves all examples, so rows are not rescaled. */
+ * Trace  p = g q, v, o. */
 #include <math.h>
 
 #include "base/float32.h"
@@ -60,16 +59,6 @@ static taut_plan posattention_plan(const taut_module *m, taut_shape in)
     return (taut_plan){ in, both, both };
 }
 
-/* Values of tokens that are not there, and what flows back into them. */
-static void blank(const taut_run *run, taut_tensor v)
-{
-    for (int64_t e = 0; run->lengths && e < v.shape.n; e++) {
-        const int64_t real = run->lengths[e] < v.shape.t ? run->lengths[e] : v.shape.t;
-        taut_real *rest = taut_at(run->k, v.data, (e * v.shape.t + real) * v.shape.d);
-        run->k->axpby(rest, 0, rest, 0, (v.shape.t - real) * v.shape.d);
-    }
-}
-
 /* y = W x */
 static void apply(const taut_kernels *k, taut_tensor y, const taut_param *w, taut_tensor x)
 {
@@ -83,7 +72,6 @@ static void posattention_forward(const taut_module *m, taut_run *run, taut_tenso
     const kept t = kept_at(s, at);
     k->distance_softmax(t.p, s->table.value, &t.a);
     apply(k, t.v, &s->v, at.x);
-    blank(run, t.v);
     k->distance_mix(t.o.data, t.p, t.v.data, &t.a, false);
     apply(k, y, &s->o, t.o);
     if (s->spec.bias) k->add_rows(y.data, y.data, s->bias.value, taut_rows(y.shape), y.shape.d, 1);
@@ -96,7 +84,6 @@ static void posattention_jvp(const taut_module *m, taut_run *run, taut_tensor ty
     const kept t = kept_at(s, at);
     const taut_tensor tv = taut_take_tensor(&run->scratch, tx.shape), to = taut_take_tensor(&run->scratch, tx.shape);
     apply(run->k, tv, &s->v, tx);
-    blank(run, tv);
     run->k->distance_mix(to.data, t.p, tv.data, &t.a, false);
     apply(run->k, ty, &s->o, to);
     run->scratch = mark;
@@ -125,7 +112,6 @@ static void posattention_vjp(const taut_module *m, taut_run *run, taut_tensor gx
         if (s->spec.bias) k->sum_rows(s->bias.grad, gy.data, taut_rows(gy.shape), gy.shape.d, 1);
     }
     k->distance_mix(gv.data, t.p, go.data, &t.a, true);
-    blank(run, gv);
     back(run, gx, gv, &s->v, at.x);
     run->scratch = mark;
 }

@@ -7,7 +7,7 @@
  *
  * jvp, vjp  who looks counts as a constant
  * Bound     Lip +inf: where another query begins to look, y jumps.  Region: a head's o_i is an average of values, or a sum.
- * Trace     q, k, v, o, who looks.  It does not know of run->lengths. */
+ * Trace     q, k, v, o, who looks. */
 #include "base/float32.h"
 #include "base/rng.h"
 #include "bound/norm.h"
@@ -55,7 +55,6 @@ static void probsparse_forward(const taut_module *m, taut_run *run, taut_tensor 
 {
     const probsparse *s = (const probsparse *)m;
     const taut_kernels *k = run->k;
-    TAUT_CHECK(!run->lengths, "probsparse: examples of one length");
     const taut_inside t = qkv_take(&s->qkv, &at.trace, at.x);
     const taut_sparse g = shape_of(s, run, at.x.shape);
     taut_real *c = taut_take(&at.trace, lookers(&g));

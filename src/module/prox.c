@@ -67,7 +67,7 @@ void prox_add(const prox *p, taut_real *y, double a, const taut_real *x, double 
     p->k->axpby(prox_at(p, y, lane), a, prox_at(p, x, lane), b, prox_lane(p));
 }
 
-taut_attn prox_attn(const prox *p, int64_t first, int64_t count)
+taut_attn prox_attn(const prox *p, int64_t count)
 {
     return (taut_attn){ .n = count,
                         .heads = p->heads,
@@ -75,8 +75,7 @@ taut_attn prox_attn(const prox *p, int64_t first, int64_t count)
                         .tk = p->shape.t,
                         .dh = p->dh,
                         .scale = p->scale,
-                        .near = p->near,
-                        .lengths = p->lengths ? p->lengths + first : NULL };
+                        .near = p->near };
 }
 
 void prox_turn(const prox *p, taut_real *v, int64_t count, double sign)
@@ -95,27 +94,9 @@ static taut_real *row_at(const prox *p, const taut_real *row, int64_t lane)
     return taut_at(p->k, row, lane * p->shape.t * p->heads);
 }
 
-/* Tokens past a lane's length: their rows of y, `width` numbers each and lanes `stride` apart, become those of x, or 0. */
-static void padding(const prox *p, taut_real *y, const taut_real *x, int64_t width, int64_t stride, int64_t first,
-                    int64_t count)
-{
-    for (int64_t e = first; p->lengths && e < first + count; e++) {
-        const int64_t from = p->lengths[e] > 0 ? p->lengths[e] : 0;
-        if (from >= p->shape.t) continue;
-        const int64_t at = e * stride + from * width;
-        p->k->axpby(taut_at(p->k, y, at), x ? 1 : 0, x ? taut_at(p->k, x, at) : NULL, 0, (p->shape.t - from) * width);
-    }
-}
-
-void prox_padding(const prox *p, taut_real *y, const taut_real *x)
-{
-    padding(p, y, x, p->shape.d, p->shape.t * p->shape.d, 0, p->shape.n);
-}
-
 void prox_image(const prox *p, taut_real *x, int64_t first, int64_t count)
 {
     const int64_t inner = p->heads * p->dh;
-    padding(p, x, NULL, inner, prox_lane(p), first, count);
     for (int64_t e = first; e < first + count; e++) {
         taut_real *a = prox_at(p, x, e);
         p->k->gemm(taut_at(p->k, a, prox_inner(p)), a, p->gram, p->shape.t, inner, inner, false, false, 1, 0);
@@ -127,16 +108,6 @@ void prox_begin(const prox *p, taut_real *v0, const taut_real *x)
     const int64_t inner = p->heads * p->dh, rows = taut_rows(p->shape);
     p->k->axpby(v0, 1, x, 0, rows * inner);
     p->k->gemm(v0, x, p->gram, rows, inner, inner, false, false, -p->shift, 1);
-}
-
-/* |V|^2 over real tokens: what padded tokens hold is no part of the problem. */
-static void inner_squares(const prox *p, taut_sum *out, int64_t first, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t real = p->lengths && p->lengths[first + i] < p->shape.t ? p->lengths[first + i] : p->shape.t;
-        const taut_real *v = inner_at(p, p->v, first + i);
-        p->k->dot(taut_sum_at(out, i), v, v, 1, real > 0 ? real * p->heads * p->dh : 0, 0);
-    }
 }
 
 /* V of the lanes' points, turned */
@@ -157,7 +128,7 @@ static void inner_point(prox *p, const taut_real *point, int64_t first, int64_t 
 
 void prox_value(prox *p, double *phi, const taut_real *point, int64_t first, int64_t count)
 {
-    const taut_attn a = prox_attn(p, first, count);
+    const taut_attn a = prox_attn(p, count);
     taut_sum *f = p->sums, *own = taut_sum_at(f, count), *pull = taut_sum_at(own, count);
     inner_point(p, point, first, count);
     p->k->attlip(f, row_at(p, p->max, first), row_at(p, p->sum, first), inner_at(p, p->v, first), &a);
@@ -165,7 +136,7 @@ void prox_value(prox *p, double *phi, const taut_real *point, int64_t first, int
     if (p->plain)
         dots(p, pull, point, p->centre, first, count);
     else
-        inner_squares(p, pull, first, count);
+        p->k->dot(pull, inner_at(p, p->v, first), inner_at(p, p->v, first), count, prox_inner(p), prox_inner(p));
     p->k->sum_op(own, TAUT_SUM_MUL, p->plain ? 0.5 / p->eta : 0.5, own, NULL, count);
     p->k->sum_op(pull, TAUT_SUM_MUL, p->plain ? -1 : -0.5 * p->shift, pull, NULL, count);
     p->k->sum_op(own, TAUT_SUM_ADD, 1, own, pull, count);
@@ -186,7 +157,6 @@ static void outer(const prox *p, taut_real *out, const taut_real *h, const taut_
         k->axpby(to, 1 / p->eta, prox_at(p, dir, first), 0, rows * d);
         if (base) k->axpby(to, -1, prox_at(p, base, first), 1, rows * d);
         k->gemm(to, h, p->weight, rows, d, inner, false, false, 1, 1);
-        padding(p, out, NULL, d, prox_lane(p), first, count);
         return;
     }
     for (int64_t i = 0; i < count; i++) {
@@ -203,7 +173,7 @@ static void outer(const prox *p, taut_real *out, const taut_real *h, const taut_
 void prox_gradient(prox *p, taut_real *grad, double *phi, const taut_real *point, int64_t first, int64_t count)
 {
     const taut_kernels *k = p->k;
-    const taut_attn a = prox_attn(p, first, count);
+    const taut_attn a = prox_attn(p, count);
     taut_real *v = inner_at(p, p->v, first), *g = inner_at(p, p->g, first);
     prox_value(p, phi, point, first, count);
     k->attlip_grad(g, row_at(p, p->col, first), v, row_at(p, p->max, first), row_at(p, p->sum, first), &a);
@@ -220,7 +190,7 @@ void prox_hessian(prox *p, taut_real *out, const taut_real *dir, taut_real *e, t
 {
     const taut_kernels *k = p->k;
     const int64_t inner = p->heads * p->dh, len = prox_inner(p);
-    const taut_attn a = prox_attn(p, first, count);
+    const taut_attn a = prox_attn(p, count);
     if (p->plain)
         k->gemm(e, prox_at(p, dir, first), p->weight, count * p->shape.t, inner, p->shape.d, false, true, 1, 0);
     for (int64_t i = 0; !p->plain && i < count; i++)
@@ -259,14 +229,13 @@ int64_t prox_cg(prox *p, taut_real *out, taut_real *rhs, const double *tol, int 
                 taut_span scratch)
 {
     const taut_kernels *k = p->k;
-    const int64_t len = prox_lane(p), inner = prox_inner(p), width = p->plain ? p->shape.d : p->heads * p->dh;
+    const int64_t len = prox_lane(p), inner = prox_inner(p);
     taut_real *r = prox_at(p, rhs, first), *dir = taut_take(&scratch, count * len);
     taut_real *moved = taut_take(&scratch, count * len);
     taut_real *e = taut_take(&scratch, count * inner), *h = taut_take(&scratch, count * inner);
     cg_lane *c = taut_calloc((size_t)count, sizeof *c);
     TAUT_CHECK(c, "prox: no memory for a few numbers a lane");
     int64_t open = 0, good = 0;
-    padding(p, rhs, NULL, width, len, first, count);
     k->axpby(dir, 1, r, 0, count * len);
     k->axpby(prox_at(p, out, first), 0, NULL, 0, count * len);
     for (int64_t i = 0; i < count; i++) {
@@ -300,7 +269,6 @@ void prox_return(const prox *p, taut_real *y, const taut_real *a, const taut_rea
     for (int64_t e = 0; e < p->shape.n; e++) k->axpby(inner_at(p, all, e), 1, prox_at(p, a, e), 1, len);
     k->axpby(y, 1, x, 0, rows * d);
     k->gemm(y, all, p->back, rows, d, inner, false, false, 1, 1);
-    prox_padding(p, y, x);
 }
 
 double prox_norm(const prox *p, const taut_real *grad, int64_t lane, taut_span scratch)

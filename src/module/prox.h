@@ -21,8 +21,7 @@ typedef struct {
     taut_shape shape; /* of x */
     int64_t heads, dh;
     double scale, eta;
-    double near, rope_base; /* as in taut_attlip_spec */
-    const int32_t *lengths;
+    double near, rope_base;      /* as in taut_attlip_spec */
     const taut_real *x, *weight; /* weight: (heads*dh, d) */
     bool plain;
     double shift;                       /* c; plain: 0 */
@@ -51,11 +50,11 @@ static inline taut_real *prox_at(const prox *p, const taut_real *x, int64_t lane
 double prox_dot(const prox *, const taut_real *x, const taut_real *y, int64_t lane);
 void prox_add(const prox *, taut_real *y, double a, const taut_real *x, double b, int64_t lane); /* y = a x + b y */
 
-/* The image of every lane of x, whose A parts are given; padded tokens become 0.  And v0 = X - c X K from X. */
+/* The image of every lane of x, whose A parts are given.  And v0 = X - c X K from X. */
 void prox_image(const prox *, taut_real *x, int64_t first, int64_t count);
 void prox_begin(const prox *, taut_real *v0, const taut_real *x);
 
-/* phi of the lanes first .. first+count-1 at `point`, and its gradient; padded tokens have gradient 0.  v, max, sum and,
+/* phi of the lanes first .. first+count-1 at `point`, and its gradient.  v, max, sum and,
  * with the gradient, col and g are then those of the point. */
 void prox_value(prox *, double *phi, const taut_real *point, int64_t first, int64_t count);
 void prox_gradient(prox *, taut_real *grad, double *phi, const taut_real *point, int64_t first, int64_t count);
@@ -68,13 +67,11 @@ int64_t prox_cg_used(const prox *, int64_t count);
 int64_t prox_cg(prox *, taut_real *out, taut_real *rhs, const double *tol, int most, int64_t first, int64_t count,
                 taut_span scratch);
 
-/* Tokens past a lane's length: their part of y becomes that of x, or 0 without x. */
-void prox_padding(const prox *, taut_real *y, const taut_real *x);
-taut_attn prox_attn(const prox *, int64_t first, int64_t count); /* as the kernels want it */
+taut_attn prox_attn(const prox *, int64_t count); /* as the kernels want it, for so many lanes */
 /* v of `count` lanes turned by its positions (sign 1) or back (-1), in place; without rope nothing */
 void prox_turn(const prox *, taut_real *v, int64_t count, double sign);
 
-/* y = x + (A - c X) B, with padded tokens those of x.  scratch: as large as v */
+/* y = x + (A - c X) B.  scratch: as large as v */
 void prox_return(const prox *, taut_real *y, const taut_real *a, const taut_real *x, taut_span scratch);
 /* |(q + A) W| of a lane: the gradient's norm in y.  scratch: a lane of y */
 double prox_norm(const prox *, const taut_real *grad, int64_t lane, taut_span scratch);

@@ -9,14 +9,13 @@
 /* One lane's arrays as doubles. */
 typedef struct {
     double *y, *x, *v, *g, *col, *weight;
-    int64_t t, d, inner, tokens;
+    int64_t t, d, inner;
 } numbers;
 
 static bool numbers_new(numbers *n, const prox *p, const taut_real *y, int64_t lane)
 {
     const int64_t t = p->shape.t, d = p->shape.d, inner = p->heads * p->dh;
-    const int64_t length = p->lengths && p->lengths[lane] < t ? p->lengths[lane] : t;
-    *n = (numbers){ .t = t, .d = d, .inner = inner, .tokens = length > 0 ? length : 0 };
+    *n = (numbers){ .t = t, .d = d, .inner = inner };
     double *all = taut_malloc((size_t)(2 * t * d + 2 * t * inner + t * p->heads + inner * d) * sizeof *all);
     if (!all) return false;
     n->y = all, n->x = n->y + t * d, n->v = n->x + t * d, n->g = n->v + t * inner, n->col = n->g + t * inner;
@@ -40,7 +39,7 @@ static double square(const double *x, int64_t len)
 static taut_attlip_head head_of(const numbers *n, const prox *p, int64_t h)
 {
     taut_attlip_head a = { 0, 0, 0, sqrt(square(n->weight + h * p->dh * n->d, p->dh * n->d)) };
-    for (int64_t i = 0; i < n->tokens; i++) {
+    for (int64_t i = 0; i < n->t; i++) {
         const double long2 = square(n->v + i * n->inner + h * p->dh, p->dh), c = 1 + n->col[h * n->t + i];
         if (!(sqrt(long2) <= a.longest)) a.longest = sqrt(long2);
         a.columns += c * c;
@@ -60,12 +59,10 @@ taut_up prox_proved(prox *p, const taut_real *y, int64_t lane, taut_span scratch
     taut_attlip_head *heads = taut_malloc((size_t)p->heads * sizeof *heads);
     taut_up proved = UP_NONE;
     if (heads && numbers_new(&n, p, y, lane)) {
-        taut_attlip_point at = {
-            n.tokens, n.d, p->heads, p->dh, p->scale, p->eta, p->near, p->rope_base > 0, 0, 0, 0, 0
-        };
-        for (int64_t i = 0; i < n.tokens; i++) at.longest = fmax(at.longest, sqrt(square(n.y + i * n.d, n.d)));
-        at.y = sqrt(square(n.y, n.tokens * n.d));
-        at.x = sqrt(square(n.x, n.tokens * n.d));
+        taut_attlip_point at = { n.t, n.d, p->heads, p->dh, p->scale, p->eta, p->near, p->rope_base > 0, 0, 0, 0, 0 };
+        for (int64_t i = 0; i < n.t; i++) at.longest = fmax(at.longest, sqrt(square(n.y + i * n.d, n.d)));
+        at.y = sqrt(square(n.y, n.t * n.d));
+        at.x = sqrt(square(n.x, n.t * n.d));
         at.residual = sqrt(prox_dot(p, g, g, lane));
         for (int64_t h = 0; h < p->heads; h++) heads[h] = head_of(&n, p, h);
         proved = up_attlip_residual(&at, heads);

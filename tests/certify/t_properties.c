@@ -21,7 +21,7 @@ static void below_castin(void)
     const int64_t n = rng_int(0, 3) ? rng_int(1, 9) : rng_int(10, 3000);
     const double a = pow(10, 4 * rng_unit() - 2), one[] = { 1 }, q[] = { rng_int(0, 1) ? a : -a };
     law_begin(&l, taut_attention(&(taut_attention_spec){ .width = 1, .heads = 1, .scale = 1, .out = 1 }),
-              (taut_shape){ 1, 1, 1 }, NULL);
+              (taut_shape){ 1, 1, 1 });
     set(&l, 0, q), set(&l, 1, one), set(&l, 2, one), set(&l, 3, one);
     const taut_region in = { .norm = TAUT_NORM_FLAT, .tokens = n, .size = { 1 } };
     const double ours = taut_bound_of(l.m, in).lip.v, sharp = castin(1, a, (double)n);
@@ -71,7 +71,7 @@ static void invariant(void)
     law_begin(&l,
               taut_attention(&(taut_attention_spec){
                   .width = d, .heads = heads, .scale = 0.5, .out = 1, .bias = true, .rope = rope, .rope_base = 100 }),
-              (taut_shape){ 1, 4, d }, NULL);
+              (taut_shape){ 1, 4, d });
     memset(l.seen[7]->value, 0, (size_t)d * 8); /* b_O is not turned below */
     for (int n = 0; n < 2; n++) before[n] = law_ask(&l, (taut_norm)n, 1.3).lip.v;
     random_orthogonal(u, d);
@@ -102,14 +102,14 @@ static void alike(bool causal)
     law l, linear;
     law_begin(&l,
               taut_attention(&(taut_attention_spec){ .width = D, .heads = 1, .scale = 1, .out = 1, .causal = causal }),
-              (taut_shape){ 1, T, D }, NULL);
+              (taut_shape){ 1, T, D });
     fill(x, D);
     for (int i = 0; i < T * D; i++) l.x[i] = x[i % D];
     law_forward(&l, l.y);
     const double *o = (double *)l.seen[3]->value, *v = (double *)l.seen[2]->value;
     for (int i = 0; i < D * D; i++)
         for (int k = 0; k < D; k++) m[i] += o[i / D * D + k] * v[k * D + i % D];
-    law_begin(&linear, taut_linear(D, D, false, TAUT_INIT_NORMAL, 1), (taut_shape){ 1, 1, D }, NULL);
+    law_begin(&linear, taut_linear(D, D, false, TAUT_INIT_NORMAL, 1), (taut_shape){ 1, 1, D });
     set(&linear, 0, m);
     const double want = slope_at(&linear, TAUT_NORM_FLAT, 3000) * (causal ? 1.309172626020146 : 1);
     CHECK_NEAR(slope_at(&l, TAUT_NORM_FLAT, 3000), want, 1e-6 * want, "P4: equal tokens");

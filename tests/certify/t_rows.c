@@ -2,8 +2,8 @@
  * was found (Lanczos on the derivative, and pairs of inputs) is above them, at windows of noise, of equal rows, of zeros; a
  * longer region has no smaller constant; a weight of NaN has none; windows of one row; and what the region leaves out may not
  * be claimed. */
-#include "build.h"
 #include "base/float32.h"
+#include "build.h"
 #include "certify/certify.h"
 #include "measure/slope.h"
 #include "temp.h"
@@ -104,7 +104,7 @@ static void model_holds(void)
     double *x = malloc((size_t)taut_len(in) * sizeof *x);
     window(x, in, rows + room);
     taut_probe p;
-    if (!taut_probe_create(&p, m->root, m->k, x, in, NULL)) {
+    if (!taut_probe_create(&p, m->root, m->k, x, in)) {
         const taut_slope_options o = { TAUT_SLOPE_LANCZOS, 30, 1e-6, rng_next() };
         taut_slope s;
         for (int i = 0; i < 4; i++) pair_holds(&p, x, lip, round, rows + room);

@@ -27,7 +27,7 @@ static void witness(int64_t heads, double factor, bool residual)
     taut_module *m = taut_attention(
         &(taut_attention_spec){ .width = d, .heads = heads, .scale = factor / HEAD, .out = c });
     law l;
-    law_begin(&l, residual ? taut_mix(m, 5. / 6, 1. / 6) : m, (taut_shape){ 1, T, d }, NULL);
+    law_begin(&l, residual ? taut_mix(m, 5. / 6, 1. / 6) : m, (taut_shape){ 1, T, d });
     set_weights(&l, d);
     memset(l.x, 0, (size_t)l.nx * 8);
     l.x[1] = size;

@@ -28,7 +28,7 @@ static void set(law *l, int p, const double *w)
 static void begin(law *l, taut_attention_spec spec, int64_t tokens)
 {
     spec.heads = 1, spec.scale = 1, spec.out = 1;
-    law_begin(l, taut_attention(&spec), (taut_shape){ 1, tokens, spec.width }, NULL);
+    law_begin(l, taut_attention(&spec), (taut_shape){ 1, tokens, spec.width });
     memset(l->x, 0, (size_t)l->nx * 8);
 }
 
@@ -124,7 +124,7 @@ static void normalised(void)
     taut_module *const row[] = { taut_rmsnorm(2, eps), taut_attention(&(taut_attention_spec){
                                                            .width = 2, .heads = 1, .scale = 1, .out = 1 }) };
     law l;
-    law_begin(&l, taut_sequence(2, names, row), (taut_shape){ 1, 1, 2 }, NULL);
+    law_begin(&l, taut_sequence(2, names, row), (taut_shape){ 1, 1, 2 });
     set(&l, 0, gain), set(&l, 1, zero), set(&l, 2, id), set(&l, 3, id), set(&l, 4, id);
     l.x[0] = 1e-3, l.x[1] = 0;
     const double found = steepest(&l, 30), printed = printed_33(0, 1, 1), ours = law_ask(&l, TAUT_NORM_FLAT, 1).lip.v;
@@ -157,7 +157,7 @@ static void power_iteration(void)
                         id[] = { 1, 0, 0, 1 };
     law l;
     law_begin(&l, taut_attention(&(taut_attention_spec){ .width = 2, .heads = 1, .scale = sqrt(0.5), .out = 1 }),
-              (taut_shape){ 1, 3, 2 }, NULL);
+              (taut_shape){ 1, 3, 2 });
     set(&l, 0, wq), set(&l, 1, wk), set(&l, 2, wv), set(&l, 3, id);
     memcpy(l.x, x, sizeof x);
     const double found = steepest(&l, 300), mu = printed_e1(&l);

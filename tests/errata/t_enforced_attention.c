@@ -28,7 +28,7 @@ static void identity(law *l, int p, double size)
 static void begin(law *l, taut_attention_spec spec, int64_t tokens)
 {
     spec.out = 1;
-    law_begin(l, taut_attention(&spec), (taut_shape){ 1, tokens, spec.width }, NULL);
+    law_begin(l, taut_attention(&spec), (taut_shape){ 1, tokens, spec.width });
     for (int p = 0; p < 4; p++) identity(l, p, 1);
     memset(l->x, 0, (size_t)l->nx * 8);
     memset(l->u, 0, (size_t)l->nx * 8);

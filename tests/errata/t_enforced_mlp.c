@@ -13,7 +13,7 @@ static void block(taut_curve curve, double steepest, double want)
 {
     law l;
     law_begin(&l, taut_mlp(&(taut_mlp_spec){ .width = 1, .hidden = 1, .out = 1, .curve = curve, .factor = 1 / 1.1289 }),
-              (taut_shape){ 1, 1, 1 }, NULL);
+              (taut_shape){ 1, 1, 1 });
     *(double *)l.seen[0]->value = *(double *)l.seen[1]->value = 1;
     l.x[0] = steepest;
     law_forward(&l, l.y);

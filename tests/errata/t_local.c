@@ -27,7 +27,7 @@ static double printed_softmax_upper(double u, double other_l, double largest)
 static void begin(law *l, int64_t d, int64_t tokens, double a)
 {
     law_begin(l, taut_attention(&(taut_attention_spec){ .width = d, .heads = 1, .scale = 1, .out = 1 }),
-              (taut_shape){ 1, tokens, d }, NULL);
+              (taut_shape){ 1, tokens, d });
     for (int p = 0; p < 4; p++)
         for (int64_t i = 0; i < d * d; i++) ((double *)l->seen[p]->value)[i] = i % (d + 1) ? 0 : p == 0 ? a : 1;
 }

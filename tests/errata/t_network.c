@@ -76,7 +76,7 @@ static void set_block(law *l, int block, double cap, double lean)
 static void measure(int depth, double cap, double least)
 {
     law l;
-    law_begin(&l, network(depth), (taut_shape){ 1, T, D }, NULL);
+    law_begin(&l, network(depth), (taut_shape){ 1, T, D });
     CHECK(l.params == 6 * depth, "six weights a block");
     memset(l.x, 0, (size_t)l.nx * 8);
     l.x[1] = 4; /* token 0 asks along axis 2; the others are at +-4 on axis 0 */

@@ -5,7 +5,6 @@
 enum { Q, K, V, TQ, TK, TV, GO, INPUTS };
 typedef struct {
     taut_attn a;
-    int32_t lengths[4];
     pair in[INPUTS], o, lse, to, gq, gk, gv;
 } attn_case;
 
@@ -56,10 +55,7 @@ static void run_vjp(attn_case *c)
                        &c->a);
 }
 
-static bool sees(const taut_attn *a, int64_t e, int64_t i, int64_t j)
-{
-    return !(a->causal && j > i + a->tk - a->tq) && !(a->lengths && j >= a->lengths[e]);
-}
+static bool sees(const taut_attn *a, int64_t i, int64_t j) { return !(a->causal && j > i + a->tk - a->tq); }
 
 static double pen(const taut_attn *a, int64_t h, int64_t i, int64_t j) /* what ALiBi takes off */
 {
@@ -83,7 +79,7 @@ static double matrix(const attn_case *c, int64_t e, int64_t h, double *s, double
         const double *q = c->in[Q].d + row_at(a, a->tq, e, h, i);
         for (int64_t j = 0; j < a->tk; j++) {
             const double *k = c->in[K].d + row_at(a, a->tk, e, h, j), bias = pen(a, h, i, j);
-            s[i * a->tk + j] = sees(a, e, i, j) ? a->scale * dot(q, k, a->dh) - bias : -INFINITY;
+            s[i * a->tk + j] = sees(a, i, j) ? a->scale * dot(q, k, a->dh) - bias : -INFINITY;
             sum += exp(s[i * a->tk + j]);
             off = fmax(off, UNIT * (((double)a->dh + by_table(4, 40)) * fabs(a->scale) * adot(q, k, a->dh) +
                                     by_table(2, 4) * bias));
@@ -118,7 +114,7 @@ static void judge_rows(const attn_case *c, int64_t e, int64_t h, const double *p
         double steep = 0;
         for (int64_t j = 0; j < a->tk; j++) {
             const int64_t kj = row_at(a, a->tk, e, h, j);
-            if (sees(a, e, i, j))
+            if (sees(a, i, j))
                 steep = fmax(steep, fabs(a->scale) * (adot(c->in[TQ].d + at, c->in[K].d + kj, a->dh) +
                                                       adot(c->in[Q].d + at, c->in[TK].d + kj, a->dh)));
         }
@@ -145,7 +141,7 @@ static void judge_vjp(const attn_case *c, int64_t e, int64_t h, const double *s,
     double *tq = doubles(a->tq * dh), *tk = doubles(a->tk * dh), *tv = doubles(a->tk * dh);
     for (int64_t i = 0; i < a->tq; i++)
         for (int64_t j = 0; j < a->tk; j++) {
-            if (!sees(a, e, i, j)) continue;
+            if (!sees(a, i, j)) continue;
             const int64_t qi = row_at(a, a->tq, e, h, i), kj = row_at(a, a->tk, e, h, j);
             const double *go = c->in[GO].d + qi, w = p[i * a->tk + j];
             const double size = adot(go, c->in[V].d + kj, dh) + adot(go, c->o.d + qi, dh);
@@ -183,7 +179,6 @@ static double *floats_of(const pair *p)
 static void random_case(taut_attn a, double size)
 {
     attn_case c = case_new(a, size);
-    if (a.lengths) c.a.lengths = memcpy(c.lengths, a.lengths, sizeof c.lengths);
     SAME_BITS(c.o, run_forward(&c));
     SAME_BITS(c.to, run_jvp(&c));
     double *o = floats_of(&c.o), *lse = floats_of(&c.lse), *to = floats_of(&c.to);
@@ -311,7 +306,7 @@ static void poison(taut_attn a, int which, int64_t bad)
     run_jvp(&c);
     run_vjp(&c);
     for (int64_t i = 0; i < a.tq; i++) {
-        const bool touched = query ? i == bad && which != GO : sees(&a, 0, i, bad);
+        const bool touched = query ? i == bad && which != GO : sees(&a, i, bad);
         CHECK(isnan(c.to.d[row_at(&a, a.tq, 0, 0, i)]) == touched, "poison in jvp");
     }
     const pair *all[] = { &c.to, &c.gq, &c.gk, &c.gv };
@@ -333,7 +328,6 @@ int main(void)
 {
     pair_begin();
     for (case_no = 0; case_no < effort(40); case_no++) {
-        int32_t lengths[4];
         const int large = case_no % 10 == 9;
         taut_attn a = { .n = rng_int(0, 3),
                         .heads = rng_int(1, 3),
@@ -344,8 +338,6 @@ int main(void)
                         .causal = rng_int(0, 1),
                         .alibi = rng_int(0, 2) == 0 };
         if (case_no % 3 == 0) a.tq = a.tk;
-        for (int e = 0; e < 4; e++) lengths[e] = (int32_t)rng_int(-1, a.tk + 3);
-        if (rng_int(0, 1)) a.lengths = lengths;
         random_case(a, case_no % 4 ? 1 : 4);
     }
     for (int i = 0; i < 4; i++)

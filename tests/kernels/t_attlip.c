@@ -1,11 +1,10 @@
 /* AttLip's potential: ref against matrices written out here (T1 and T4 of docs/modules/attlip.md, the printed
  * Algorithm 4 that must not match), differences, large logits; cpu against ref with the promise of its comment, entry
- * by entry; padding, poison. */
+ * by entry; poison. */
 #include "kernels/pair.h"
 
 typedef struct {
     taut_attn a;
-    int32_t lengths[4];
     pair v, e, max, sum, col, mean, g, h;
     double f[4], cpu_f[4];
 } lip_case;
@@ -13,12 +12,6 @@ typedef struct {
 static int64_t at(const taut_attn *a, int64_t e, int64_t h, int64_t i)
 {
     return ((e * a->tq + i) * a->heads + h) * a->dh;
-}
-
-static int64_t tokens_of(const taut_attn *a, int64_t e)
-{
-    const int64_t length = a->lengths && a->lengths[e] < a->tq ? a->lengths[e] : a->tq;
-    return length > 0 ? length : 0;
 }
 
 static lip_case case_new(taut_attn a, double size)
@@ -62,7 +55,7 @@ typedef struct {
 static dense dense_of(const lip_case *c, int64_t e, int64_t h)
 {
     const taut_attn *a = &c->a;
-    dense d = { tokens_of(a, e), a->dh, NULL, NULL, 0, NULL, NULL, NULL, 0, 0 };
+    dense d = { a->tq, a->dh, NULL, NULL, 0, NULL, NULL, NULL, 0, 0 };
     d.alpha = doubles(d.n * d.n), d.b = doubles(d.n * d.n);
     d.col = doubles(d.n), d.g = doubles(d.n * a->dh), d.h = doubles(d.n * a->dh);
     for (int64_t i = 0; i < d.n; i++) {
@@ -123,13 +116,9 @@ static void judge_head(const lip_case *c, int64_t e, int64_t h, const double *g,
                  steep = fine * (1 + 8 * a->scale * d.V * d.F);
     for (int64_t k = 0; k < a->tq; k++) {
         const int64_t row = (e * a->heads + h) * a->tq + k;
-        if (k < d.n) near(col[row], c->col.d[row], R * (1 + d.col[k]), "col");
+        near(col[row], c->col.d[row], R * (1 + d.col[k]), "col");
         for (int64_t x = 0; x < a->dh; x++) {
             const int64_t i = at(a, e, h, k) + x;
-            if (k >= d.n) {
-                CHECK(c->g.d[i] == 0 && c->h.d[i] == 0 && g[i] == 0 && p[i] == 0, "padding is 0");
-                continue;
-            }
             double sv = (1 + d.col[k]) * fabs(c->v.d[i]), se = (1 + d.col[k]) * fabs(c->e.d[i]);
             for (int64_t j = 0; j < d.n; j++) {
                 const double both = d.alpha[k * d.n + j] + d.alpha[j * d.n + k];
@@ -154,7 +143,6 @@ static double *floats_of(const pair *p)
 static void random_case(taut_attn a, double size)
 {
     lip_case c = case_new(a, size);
-    if (a.lengths) c.a.lengths = memcpy(c.lengths, a.lengths, sizeof c.lengths);
     for (int64_t i = 0; i < a.heads * a.dh && case_no % 5 == 4 && c.v.len > 0; i++) c.v.d[i] *= 12; /* a sink */
     pair_sync(&c.v);
     SAME_BITS(c.sum, run_case(&c));
@@ -268,10 +256,8 @@ static void large_logits(void)
 
 static void poison(void)
 {
-    const int32_t lengths[] = { 5, 9 };
-    lip_case c = case_new((taut_attn){ .n = 2, .heads = 2, .tq = 9, .tk = 9, .dh = 3, .scale = 1, .lengths = lengths },
-                          1);
-    c.v.d[at(&c.a, 0, 0, 2)] = NAN, c.v.d[at(&c.a, 0, 1, 7)] = NAN; /* a real token of head 0, a padded one of head 1 */
+    lip_case c = case_new((taut_attn){ .n = 2, .heads = 2, .tq = 9, .tk = 9, .dh = 3, .scale = 1 }, 1);
+    c.v.d[at(&c.a, 0, 0, 2)] = NAN;
     pair_sync(&c.v);
     run_case(&c);
     double *g = floats_of(&c.g), *h = floats_of(&c.h);
@@ -279,7 +265,7 @@ static void poison(void)
         for (int64_t head = 0; head < 2; head++)
             for (int64_t i = 0; i < 9; i++) {
                 const int64_t k = at(&c.a, e, head, i);
-                const bool bad = e == 0 && head == 0 && i < 5;
+                const bool bad = e == 0 && head == 0;
                 CHECK(isnan(c.g.d[k]) == bad && isnan(c.h.d[k]) == bad, "poison stays in its head");
                 CHECK(isnan(g[k]) == bad && isnan(h[k]) == bad, "poison: cpu as ref");
             }
@@ -291,7 +277,6 @@ int main(void)
 {
     pair_begin();
     for (case_no = 0; case_no < effort(24); case_no++) {
-        int32_t lengths[4];
         const int large = case_no % 8 == 7;
         taut_attn a = { .n = rng_int(0, 3),
                         .heads = rng_int(1, 3),
@@ -300,8 +285,6 @@ int main(void)
                         .scale = 0.1 + rng_unit() };
         a.tk = a.tq;
         if (rng_int(0, 1)) a.near = 2 * rng_unit();
-        for (int e = 0; e < 4; e++) lengths[e] = (int32_t)rng_int(-1, a.tq + 3);
-        if (rng_int(0, 1)) a.lengths = lengths;
         random_case(a, case_no % 4 ? 0.7 : 2);
     }
     for (int i = 0; i < 3; i++)

@@ -51,7 +51,7 @@ static void known(void)
     static const double v[] = { 1, 2, 0, 1, 3, -1, 2, -2 }, centre[] = { 1, 0, -1, 0 };
     static const double zero[] = { 0.9255939838809317, 0.8616090241786021, 1.0348889508535728, 0.6976665737196407 };
     static const double one[] = { 0.9496640582389689, 0.8856790985366393, 1.0808302668613703, 0.7436078897274383 };
-    const taut_group g = { 1, 1, 2, 4, 2, 2, sqrt(0.5), NULL };
+    const taut_group g = { 1, 1, 2, 4, 2, 2, sqrt(0.5) };
     double c[4], kb[4], vb[4], ln[2], cross[8], o[4];
     ref->nearest((taut_real *)c, (const taut_real *)k, (const taut_real *)centre, &g);
     ref->cluster_means((taut_real *)kb, (taut_real *)vb, (taut_real *)ln, (taut_real *)cross, (taut_real *)c,
@@ -69,7 +69,7 @@ static void known(void)
 static void identity(void)
 {
     enum { T = 9, M = 3, D = 2 };
-    const taut_group g = { 1, 1, 1, T, M, D, 0.7, NULL };
+    const taut_group g = { 1, 1, 1, T, M, D, 0.7 };
     double q[D], k[T * D], v[T * D], c[T], kb[M * D], vb[M * D], ln[M], o[D], want[D] = { 0 }, sum = 0;
     fill(q, D), fill(k, T * D), fill(v, T * D);
     for (int i = 0; i < T; i++) c[i] = (double)rng_int(0, M - 1);
@@ -88,10 +88,8 @@ int main(void)
 {
     pair_begin();
     for (case_no = 0; case_no < effort(60); case_no++) {
-        const taut_group g = {
-            rng_int(1, 2),    rng_int(1, 3), rng_int(0, case_no % 5 ? 6 : 300), 0, rng_int(1, 9), rng_int(1, 7),
-            pow(3, rng_pm()), NULL
-        };
+        const taut_group g = { rng_int(1, 2), rng_int(1, 3),   rng_int(0, case_no % 5 ? 6 : 300), 0, rng_int(1, 9),
+                               rng_int(1, 7), pow(3, rng_pm()) };
         compare(&g, case_no % 2);
         identity();
     }

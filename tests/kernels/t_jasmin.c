@@ -51,7 +51,6 @@ static void rows(void)
 typedef struct {
     taut_attn a;
     taut_jasmin p;
-    int32_t lengths[3];
     pair q, k, gq, gk;
 } jcase;
 
@@ -62,7 +61,6 @@ static jcase new_case(void)
     c.a.scale = 0.2 + 2 * rng_unit();
     c.a.causal = case_no % 3 == 1, c.a.alibi = case_no % 5 == 2;
     c.p = (taut_jasmin){ case_no % 2 ? rng_int(2, 4) : 0, case_no % 7 < 3, rng_int(0, 1), 1e-4, 0.1 + rng_unit() };
-    for (int i = 0; i < 3; i++) c.lengths[i] = (int32_t)rng_int(0, c.a.tk);
     c.q = pair_new(c.a.n * c.a.heads * c.a.tq * c.a.dh, 1), c.k = pair_new(c.a.n * c.a.heads * c.a.tk * c.a.dh, 1);
     c.gq = pair_new(c.q.len, 1), c.gk = pair_new(c.k.len, 1);
     return c;
@@ -99,7 +97,6 @@ static void kernels(void)
 {
     for (case_no = 0; case_no < effort(120); case_no++) {
         jcase c = new_case();
-        if (case_no % 6 == 5) c.a.lengths = c.lengths;
         const pair gq = pair_copy(&c.gq), gk = pair_copy(&c.gk);
         pair got = pair_new(1, 0);
         double want = 1;

@@ -14,7 +14,7 @@
 static void head_begin(law *l, int64_t d, int64_t n, const double *wq, const double *wk, const double *wv, bool causal)
 {
     const taut_attention_spec a = { .width = d, .heads = 1, .scale = 1, .out = 1, .causal = causal };
-    law_begin(l, taut_attention(&a), (taut_shape){ 1, n, d }, NULL);
+    law_begin(l, taut_attention(&a), (taut_shape){ 1, n, d });
     const double *w[] = { wq, wk, wv };
     for (int p = 0; p < 4; p++)
         for (int64_t i = 0; i < d * d; i++) ((double *)l->seen[p]->value)[i] = p < 3 ? w[p][i] : i % (d + 1) == 0;
@@ -24,7 +24,7 @@ static double slope_at_x(law *l)
 {
     taut_probe p;
     taut_slope s = { NAN, NAN, 0 };
-    CHECK(!taut_probe_create(&p, l->m, l->run.k, l->x, l->in, NULL), "probe");
+    CHECK(!taut_probe_create(&p, l->m, l->run.k, l->x, l->in), "probe");
     CHECK(!taut_slope_find(&s, NULL, &p, &(taut_slope_options){ TAUT_SLOPE_LANCZOS, 60, 1e-10, 1 }), "slope");
     taut_probe_free(&p);
     return s.value;
@@ -159,11 +159,11 @@ static void pairs_found(void)
     for (case_no = 0; case_no < effort(10); case_no++) {
         const taut_attention_spec a = { .width = 4, .heads = 2, .scale = 1, .out = 1, .causal = rng_int(0, 1) };
         law l;
-        law_begin(&l, taut_attention(&a), (taut_shape){ 2, 3, 4 }, NULL);
+        law_begin(&l, taut_attention(&a), (taut_shape){ 2, 3, 4 });
         taut_probe p;
         taut_slope s[2];
         double ratio[2], x[24], y[24];
-        CHECK(!taut_probe_create(&p, l.m, l.run.k, l.x, l.in, NULL), "probe");
+        CHECK(!taut_probe_create(&p, l.m, l.run.k, l.x, l.in), "probe");
         CHECK(!taut_slope_find(s, NULL, &p, &(taut_slope_options){ TAUT_SLOPE_LANCZOS, 60, 1e-9, 1 }), "slope");
         CHECK(!taut_pairs_find(ratio, x, y, &p, l.x, &(taut_pairs_options){ 1e-3, 5, 60, 1 }), "pairs");
         for (int e = 0; e < 2; e++) {

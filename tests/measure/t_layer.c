@@ -63,7 +63,7 @@ static void one_map(taut_capture *c, int layer, taut_map map)
     taut_module *module = NULL;
     taut_probe p;
     must(taut_capture_map(&module, c, layer, map));
-    must(taut_probe_create(&p, module, c->m->k, (const double *)x.data, x.shape, NULL));
+    must(taut_probe_create(&p, module, c->m->k, (const double *)x.data, x.shape));
     const double exact = dense(&p);
     CHECK_LE(m.lower, exact * (1 + 1e-10), "lower <= exact");
     CHECK_LE(exact * (1 - 1e-6), m.lower, "lower is near");

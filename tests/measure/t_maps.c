@@ -50,7 +50,7 @@ static void see(const taut_module *m, const char *name, int depth, taut_point at
     taut_probe p;
     (void)name, (void)depth;
     if (!taut_is_attention(m) && !position) return;
-    must(taut_probe_create(&p, m, taut_kernels_find("ref"), (const double *)at.x.data, (taut_shape){ 1, t, d }, NULL));
+    must(taut_probe_create(&p, m, taut_kernels_find("ref"), (const double *)at.x.data, (taut_shape){ 1, t, d }));
     for (int64_t h = 0; h < heads; h++) {
         const bool torus = position && taut_posattention_look(m).spec->row > 0;
         const double gain = position && !torus ? taut_float32(1 / sqrt(1 + (double)taut_offset(h, w->layer > 0, 64)))

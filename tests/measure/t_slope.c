@@ -28,13 +28,13 @@ static taut_slope slope_of(law *l, const taut_slope_options *o, double *directio
 {
     taut_probe p;
     taut_slope s = { NAN, NAN, 0 };
-    CHECK(taut_probe_create(&p, l->m, l->run.k, l->x, l->in, l->run.lengths) == TAUT_OK, "probe");
+    CHECK(taut_probe_create(&p, l->m, l->run.k, l->x, l->in) == TAUT_OK, "probe");
     CHECK(taut_slope_find(&s, direction, &p, o) == TAUT_OK, "slope");
     taut_probe_free(&p);
     return s;
 }
 
-static taut_local_bound proved(const law *l, const taut_attention_spec *a, int32_t keys)
+static taut_local_bound proved(const law *l, const taut_attention_spec *a)
 {
     const double *w[8];
     for (int i = 0; i < l->params; i++) w[i] = (const double *)l->seen[i]->value;
@@ -59,7 +59,7 @@ static taut_local_bound proved(const law *l, const taut_attention_spec *a, int32
                                        .cross = a->queries != 0,
                                        .tq = tq,
                                        .tk = tk };
-    const taut_local_at at = { .xq = l->x, .xk = l->x + a->queries * a->width, .keys = a->queries ? tk : keys };
+    const taut_local_at at = { .xq = l->x, .xk = l->x + a->queries * a->width, .keys = tk };
     return up_attention_local(&t, &at, NULL);
 }
 
@@ -80,15 +80,13 @@ static void sandwich(void)
                                         .bias = rng_int(0, 1),
                                         .rope_base = 100,
                                         .queries = in.t > 1 && rng_int(0, 3) == 0 ? rng_int(1, in.t - 1) : 0 };
-        const int32_t length = (int32_t)rng_int(0, in.t);
-        const bool padded = !a.queries && rng_int(0, 3) == 0;
         law l;
-        law_begin(&l, taut_attention(&a), in, padded ? &length : NULL);
+        law_begin(&l, taut_attention(&a), in);
         const double size = pow(10, 1.5 * rng_pm());
         for (int64_t i = 0; i < l.nx; i++) l.x[i] *= size;
         law_forward(&l, l.y);
         const taut_slope s = slope_of(&l, &usual, NULL);
-        const double exact = dense(&l), up = proved(&l, &a, padded ? length : (int32_t)in.t).flat.v;
+        const double exact = dense(&l), up = proved(&l, &a).flat.v;
         CHECK_LE(s.value, exact * (1 + 1e-12) + 1e-300, "lower <= exact");
         CHECK_LE(exact, up * (1 + 1e-12), "exact <= upper");
         CHECK_LE(exact * (1 - 1e-6), s.value + 1e-300, "the lower one is near");
@@ -119,7 +117,7 @@ static void close_values(int *lanczos, int *power)
     enum { D = 32 };
     law l;
     const taut_attention_spec a = { .width = D, .heads = 1, .scale = 1, .out = 1 };
-    law_begin(&l, taut_attention(&a), (taut_shape){ 1, 1, D }, NULL);
+    law_begin(&l, taut_attention(&a), (taut_shape){ 1, 1, D });
     for (int i = 0; i < D * D; i++) {
         const int row = i / D, diagonal = row == i % D;
         ((double *)l.seen[2]->value)[i] = !diagonal ? 0 : row == 0 ? 1 : row == 1 ? 0.995 : 0.9 * (D - row) / D;
@@ -135,7 +133,7 @@ static void steps(int *lanczos, int *power)
     for (case_no = 0; case_no < 8; case_no++) {
         law l;
         const taut_attention_spec a = { .width = 32, .heads = 1, .scale = 1 / sqrt(32), .out = 1 };
-        law_begin(&l, taut_attention(&a), (taut_shape){ 1, 48, 32 }, NULL);
+        law_begin(&l, taut_attention(&a), (taut_shape){ 1, 48, 32 });
         for (int64_t i = 0; i < l.nx; i++) l.x[i] *= 1.7;
         const double truth = slope_of(&l, &usual, NULL).value;
         count_steps(&l, truth, lanczos, power);
@@ -151,16 +149,16 @@ static void batches(void)
 {
     const taut_attention_spec a = { .width = 4, .heads = 2, .scale = 0.7, .out = 1, .bias = true };
     law l;
-    law_begin(&l, taut_attention(&a), (taut_shape){ 3, 5, 4 }, NULL);
+    law_begin(&l, taut_attention(&a), (taut_shape){ 3, 5, 4 });
     for (int64_t i = 20; i < 40; i++) l.x[i] = 0.3; /* one example of identical tokens */
     law_forward(&l, l.y);
     taut_probe p;
     taut_slope s[3], one;
     double direction[60];
-    CHECK(!taut_probe_create(&p, l.m, l.run.k, l.x, l.in, NULL) && !taut_slope_find(s, direction, &p, &usual), "batch");
+    CHECK(!taut_probe_create(&p, l.m, l.run.k, l.x, l.in) && !taut_slope_find(s, direction, &p, &usual), "batch");
     for (int e = 0; e < 3; e++) {
         taut_probe q;
-        CHECK(!taut_probe_create(&q, l.m, l.run.k, l.x + 20 * e, (taut_shape){ 1, 5, 4 }, NULL), "one of them");
+        CHECK(!taut_probe_create(&q, l.m, l.run.k, l.x + 20 * e, (taut_shape){ 1, 5, 4 }), "one of them");
         CHECK(!taut_slope_find(&one, NULL, &q, &(taut_slope_options){ TAUT_SLOPE_LANCZOS, 128, 1e-12, 9 }),
               "one of them");
         CHECK_NEAR(s[e].value, one.value, 1e-9 * one.value, "alone and in a batch");
@@ -178,17 +176,17 @@ static void bad_input(void)
 {
     const taut_attention_spec a = { .width = 2, .heads = 1, .scale = 1, .out = 1 };
     law l;
-    law_begin(&l, taut_attention(&a), (taut_shape){ 1, 1, 2 }, NULL);
+    law_begin(&l, taut_attention(&a), (taut_shape){ 1, 1, 2 });
     CHECK_NEAR(slope_of(&l, &usual, NULL).value, dense(&l), 1e-12, "one token");
     for (int p = 0; p < 4; p++) memset(l.seen[p]->value, 0, 4 * 8);
     CHECK(slope_of(&l, &usual, NULL).value == 0, "a map that is constant");
     CHECK(slope_of(&l, &(taut_slope_options){ TAUT_SLOPE_POWER, 50, 0, 1 }, NULL).value == 0, "and by power iteration");
     l.x[0] = NAN;
     taut_probe p;
-    CHECK(taut_probe_create(&p, l.m, l.run.k, l.x, l.in, NULL) == TAUT_BAD_DATA, "NaN activations are refused");
+    CHECK(taut_probe_create(&p, l.m, l.run.k, l.x, l.in) == TAUT_BAD_DATA, "NaN activations are refused");
     l.x[0] = 1;
     ((double *)l.seen[2]->value)[0] = INFINITY;
-    CHECK(taut_probe_create(&p, l.m, l.run.k, l.x, l.in, NULL) == TAUT_BAD_DATA, "so is an output that is not finite");
+    CHECK(taut_probe_create(&p, l.m, l.run.k, l.x, l.in) == TAUT_BAD_DATA, "so is an output that is not finite");
     ((double *)l.seen[2]->value)[0] = 1;
     law_end(&l);
     taut_slope_options o = usual;

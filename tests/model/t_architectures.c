@@ -64,7 +64,7 @@ static void check_laws(const char *lines, bool encoder)
     taut_model_spec spec;
     must(read_spec(&spec, NULL, lines, encoder));
     law l;
-    law_begin(&l, encoder ? taut_encoder(&spec) : taut_gpt(&spec), (taut_shape){ 1, 3, 4 }, NULL);
+    law_begin(&l, encoder ? taut_encoder(&spec) : taut_gpt(&spec), (taut_shape){ 1, 3, 4 });
     for (int i = 0; i < l.params; i++) /* the scale of a potential layer, where 1/s is tame */
         if (l.seen[i]->above) *(double *)l.seen[i]->value = 1 + rng_unit();
     law_forward(&l, l.y);

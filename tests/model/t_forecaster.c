@@ -27,7 +27,7 @@ static void holds(const char *lines)
 {
     taut_model_spec spec;
     CHECK(read_spec(&spec, lines) == TAUT_OK, taut_last_error());
-    laws_hold(taut_forecaster(&spec), (taut_shape){ 2, spec.label + spec.ahead + spec.seq, 3 }, NULL);
+    laws_hold(taut_forecaster(&spec), (taut_shape){ 2, spec.label + spec.ahead + spec.seq, 3 });
 }
 
 /* Rows read, rows known to the decoder, rows ahead: of ETTh1, ETTh2, ETTm1 and WTH, all columns or one. */

@@ -7,7 +7,7 @@
 static inline void settled_laws(taut_module *m, taut_shape in, void (*settle)(law *))
 {
     law l;
-    law_begin(&l, m, in, NULL);
+    law_begin(&l, m, in);
     settle(&l);
     law_forward(&l, l.y);
     law_adjoint(&l);

@@ -1,4 +1,4 @@
-/* Attention: laws over masks, biases, RoPE, ALiBi, cross-attention and padding; heads of one-head attentions are
+/* Attention: laws over masks, biases, RoPE, ALiBi, cross-attention; heads of one-head attentions are
  * the definition of many heads; bare heads; vector T3; the counterexample of many heads; a witness near its bound. */
 #include "laws.h"
 
@@ -23,23 +23,6 @@ static taut_module *make(taut_shape in)
     return taut_attention(&spec);
 }
 
-static void padding(void)
-{
-    for (case_no = 0; case_no < effort(60); case_no++) {
-        const taut_shape in = { 2, rng_int(1, 4), 4 };
-        const int32_t lengths[] = { (int32_t)rng_int(0, in.t), (int32_t)rng_int(1, in.t) };
-        laws_hold(taut_attention(&(taut_attention_spec){ .width = 4,
-                                                         .heads = 2,
-                                                         .scale = 0.7,
-                                                         .out = 1,
-                                                         .bias = true,
-                                                         .causal = rng_int(0, 1),
-                                                         .gain = 1,
-                                                         .out_gain = 1 }),
-                  in, lengths);
-    }
-}
-
 /* Many heads are the sum of one-head attentions, each with the other heads' rows and columns set to 0. */
 static void heads_agree(void)
 {
@@ -49,7 +32,7 @@ static void heads_agree(void)
         &many,
         taut_attention(&(taut_attention_spec){
             .width = D, .heads = H, .scale = 0.6, .out = 1, .causal = true, .bias = true, .gain = 1, .out_gain = 1 }),
-        (taut_shape){ 2, T, D }, NULL);
+        (taut_shape){ 2, T, D });
     double sum[2 * T * D] = { 0 };
     for (int h = 0; h < H; h++) {
         law one;
@@ -62,7 +45,7 @@ static void heads_agree(void)
                                                          .bias = true,
                                                          .gain = 1,
                                                          .out_gain = 1 }),
-                  (taut_shape){ 2, T, D }, NULL);
+                  (taut_shape){ 2, T, D });
         for (int p = 0; p < 8; p++) {
             const double *from = (const double *)many.seen[p]->value;
             double *to = (double *)one.seen[p]->value;
@@ -99,7 +82,7 @@ static void vector_t3(void)
         law_begin(&l,
                   taut_attention(&(taut_attention_spec){
                       .width = 2, .heads = 1, .scale = 0.7071067811865476, .out = 1, .causal = causal }),
-                  (taut_shape){ 1, 3, 2 }, NULL);
+                  (taut_shape){ 1, 3, 2 });
         set(&l, 0, wq), set(&l, 1, wk), set(&l, 2, wv), set(&l, 3, id);
         memcpy(l.x, x, sizeof x);
         law_forward(&l, l.y); /* the scale is a float here: 3e-8 from 1/sqrt 2 */
@@ -118,7 +101,7 @@ static void many_heads(void)
     enum { D = 16, T = 3 };
     law l;
     law_begin(&l, taut_attention(&(taut_attention_spec){ .width = D, .heads = 4, .scale = 0.25, .out = 1 }),
-              (taut_shape){ 1, T, D }, NULL);
+              (taut_shape){ 1, T, D });
     double id[D * D] = { 0 }, swap[D * D] = { 0 };
     for (int i = 0; i < D; i++) id[i * D + i] = swap[(i == 1 ? 2 : i == 2 ? 1 : i) * D + i] = 1;
     set(&l, 0, swap), set(&l, 1, id), set(&l, 2, id), set(&l, 3, id);
@@ -142,7 +125,7 @@ static void tightness(void)
     static const double id[] = { 1, 0, 0, 1 }, turn[] = { 0, 1, -1, 0 };
     law l;
     law_begin(&l, taut_attention(&(taut_attention_spec){ .width = D, .heads = 1, .scale = 0.5, .out = 1 }),
-              (taut_shape){ 1, T, D }, NULL);
+              (taut_shape){ 1, T, D });
     set(&l, 0, turn), set(&l, 1, id), set(&l, 2, id), set(&l, 3, id);
     memset(l.x, 0, (size_t)l.nx * 8);
     l.x[1] = sqrt(2);
@@ -163,12 +146,12 @@ static void bare(void)
     for (case_no = 0; case_no < effort(40); case_no++) {
         const taut_shape in = { 1, rng_int(1, 4), 4 };
         law whole, all, some;
-        law_begin(&whole, make(in), in, NULL);
+        law_begin(&whole, make(in), in);
         const taut_attention_view w = taut_attention_look(whole.m);
         const int64_t heads = w.spec->heads, head = 4 / heads;
         const int64_t first = w.spec->alibi ? 0 : rng_int(0, heads - 1), count = w.spec->alibi ? heads : 1;
-        law_begin(&all, taut_attention_bare(ref, whole.m, 0, heads), in, NULL);
-        law_begin(&some, taut_attention_bare(ref, whole.m, first, count), in, NULL);
+        law_begin(&all, taut_attention_bare(ref, whole.m, 0, heads), in);
+        law_begin(&some, taut_attention_bare(ref, whole.m, first, count), in);
         CHECK(all.params == 0 && some.params == 0, "bare: the weights are visited where they belong");
         memcpy(all.x, whole.x, (size_t)whole.nx * 8);
         memcpy(some.x, whole.x, (size_t)whole.nx * 8);
@@ -193,7 +176,6 @@ int main(void)
 {
     test_begin();
     laws(make, 1);
-    padding();
     heads_agree();
     bare();
     vector_t3();

@@ -8,7 +8,7 @@ int main(void)
     test_begin();
     laws(make, 2);
     law l;
-    law_begin(&l, taut_centernorm(5), (taut_shape){ 1, 2, 5 }, NULL);
+    law_begin(&l, taut_centernorm(5), (taut_shape){ 1, 2, 5 });
     for (int n = 0; n < 2; n++) {
         const double found = slope_at(&l, (taut_norm)n, 5000), proved = law_ask(&l, (taut_norm)n, 2).lip.v;
         CHECK_LE(found, proved * (1 + 1e-12), "witness: sound");

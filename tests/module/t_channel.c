@@ -12,7 +12,7 @@ static taut_module *path(taut_shape in)
 static void witness(void)
 {
     law l;
-    law_begin(&l, taut_channel(3, 1), (taut_shape){ 1, 2, 3 }, NULL);
+    law_begin(&l, taut_channel(3, 1), (taut_shape){ 1, 2, 3 });
     static const double a[] = { 0.5, -2, 1 };
     memcpy(l.seen[0]->value, a, sizeof a);
     CHECK(l.seen[0]->init == TAUT_INIT_CONSTANT && l.seen[0]->gain == 1, "where it starts");
@@ -30,7 +30,7 @@ static void coins(void)
 {
     enum { N = 400, LEN = 6 };
     law l;
-    law_begin(&l, taut_droppath(0.25, 7), (taut_shape){ N, 2, 3 }, NULL);
+    law_begin(&l, taut_droppath(0.25, 7), (taut_shape){ N, 2, 3 });
     CHECK(memcmp(l.y, l.x, (size_t)l.nx * 8) == 0, "no key, no coins");
     l.run.dropout_key = 99;
     law_forward(&l, l.y);

@@ -43,7 +43,7 @@ static void witnesses(void)
                   { taut_heads(2, side), 5 } };
     for (int i = 0; i < 3; i++) {
         law l;
-        law_begin(&l, cases[i].m, (taut_shape){ 1, 2, 2 }, NULL);
+        law_begin(&l, cases[i].m, (taut_shape){ 1, 2, 2 });
         for (int n = 0; n < 2; n++) {
             CHECK_NEAR(law_ask(&l, (taut_norm)n, 1).lip.v, cases[i].lip, 1e-14, "witness: bound");
             CHECK_NEAR(slope_at(&l, (taut_norm)n, 60), cases[i].lip, 1e-9, "witness: attained");
@@ -58,8 +58,8 @@ static void borrowed(void)
     for (case_no = 0; case_no < effort(40); case_no++) {
         const taut_shape in = { rng_int(1, 2), rng_int(1, 3), rng_int(1, 4) };
         law own, lent;
-        law_begin(&own, any_tree(in), in, NULL);
-        law_begin(&lent, taut_borrow(own.m), in, NULL);
+        law_begin(&own, any_tree(in), in);
+        law_begin(&lent, taut_borrow(own.m), in);
         CHECK(lent.params == 0, "borrow: no weights of its own");
         memcpy(lent.x, own.x, (size_t)own.nx * 8);
         law_forward(&lent, lent.y);
@@ -92,7 +92,7 @@ static void tour(void)
     taut_module *const row[] = { taut_scale(2), taut_mix(taut_sequence(2, inner, branch), 1, 1) };
     law l;
     int seen = 0;
-    law_begin(&l, taut_sequence(2, outer, row), (taut_shape){ 1, 1, 1 }, NULL);
+    law_begin(&l, taut_sequence(2, outer, row), (taut_shape){ 1, 1, 1 });
     l.x[0] = 1;
     law_forward(&l, l.y);
     taut_tour_parts(l.m, law_at(&l), look, &seen);

@@ -1,4 +1,4 @@
-/* Cosine attention: laws over masks, biases, RoPE, ALiBi, normalised values and padding; the formula in plain
+/* Cosine attention: laws over masks, biases, RoPE, ALiBi, normalised values; the formula in plain
  * loops; a witness near its bound; eps = 0 has no bound, and normalised values need no region. */
 #include "laws.h"
 
@@ -21,25 +21,6 @@ static taut_module *make(taut_shape in)
                                                         .init = TAUT_INIT_NORMAL });
 }
 
-static void padding(void)
-{
-    for (case_no = 0; case_no < effort(60); case_no++) {
-        const taut_shape in = { 2, rng_int(1, 4), 4 };
-        const int32_t lengths[] = { (int32_t)rng_int(0, in.t), (int32_t)rng_int(1, in.t) };
-        laws_hold(taut_cosattention(&(taut_cosattention_spec){ .width = 4,
-                                                               .heads = 2,
-                                                               .tau = 3,
-                                                               .eps = 0.1,
-                                                               .out = 1,
-                                                               .values = rng_int(0, 1),
-                                                               .bias = true,
-                                                               .causal = rng_int(0, 1),
-                                                               .gain = 1,
-                                                               .out_gain = 1 }),
-                  in, lengths);
-    }
-}
-
 static void unit(double *z, const double *w, const double *b, const double *x, int64_t d, int64_t dh, double eps)
 {
     double size = eps;
@@ -55,7 +36,7 @@ static void definition(bool values)
     law_begin(&l,
               taut_cosattention(&(taut_cosattention_spec){
                   .width = D, .heads = H, .tau = 2.5, .eps = 0.125, .out = 0.5, .values = values, .bias = true }),
-              (taut_shape){ 1, T, D }, NULL);
+              (taut_shape){ 1, T, D });
     const double *w[8];
     for (int i = 0; i < 8; i++) w[i] = taut_ref_values(l.seen[i]);
     double want[T * D];
@@ -92,7 +73,7 @@ static void witness(void)
     law l;
     law_begin(&l,
               taut_cosattention(&(taut_cosattention_spec){ .width = D, .heads = 1, .tau = 1, .eps = 1e-6, .out = 1 }),
-              (taut_shape){ 1, T, D }, NULL);
+              (taut_shape){ 1, T, D });
     set(&l, 0, second), set(&l, 1, second), set(&l, 2, id), set(&l, 3, id);
     memset(l.x, 0, (size_t)l.nx * 8);
     l.x[1] = 1;
@@ -116,7 +97,7 @@ static void linear_range(void)
     law l;
     law_begin(&l,
               taut_cosattention(&(taut_cosattention_spec){ .width = D, .heads = 1, .tau = 1e5, .eps = 1e4, .out = 1 }),
-              (taut_shape){ 1, T, D }, NULL);
+              (taut_shape){ 1, T, D });
     set(&l, 0, turn), set(&l, 1, id), set(&l, 2, id), set(&l, 3, id);
     memset(l.x, 0, (size_t)l.nx * 8);
     l.x[1] = 1;
@@ -135,18 +116,18 @@ static void corners(void)
 {
     taut_cosattention_spec spec = { .width = 4, .heads = 2, .tau = 12, .eps = 0, .out = 1 };
     law l;
-    law_begin(&l, taut_cosattention(&spec), (taut_shape){ 1, 3, 4 }, NULL);
+    law_begin(&l, taut_cosattention(&spec), (taut_shape){ 1, 3, 4 });
     CHECK(law_ask(&l, TAUT_NORM_TOKENS, 1).lip.v == INFINITY, "eps = 0: no constant");
     CHECK(isfinite(law_ask(&l, TAUT_NORM_TOKENS, 1).out.size.v) == false, "and no proved rounding");
     law_end(&l);
     spec.eps = 1e-4, spec.values = true;
-    law_begin(&l, taut_cosattention(&spec), (taut_shape){ 1, 3, 4 }, NULL);
+    law_begin(&l, taut_cosattention(&spec), (taut_shape){ 1, 3, 4 });
     CHECK(isfinite(law_ask(&l, TAUT_NORM_FLAT, INFINITY).lip.v), "normalised values: global");
     *(double *)l.seen[1]->value = NAN;
     CHECK(law_ask(&l, TAUT_NORM_FLAT, 1).lip.v == INFINITY, "NaN");
     law_end(&l);
     spec.values = false;
-    law_begin(&l, taut_cosattention(&spec), (taut_shape){ 1, 3, 4 }, NULL);
+    law_begin(&l, taut_cosattention(&spec), (taut_shape){ 1, 3, 4 });
     CHECK(law_ask(&l, TAUT_NORM_FLAT, INFINITY).lip.v == INFINITY, "plain values need a region");
     law_end(&l);
 }
@@ -155,7 +136,6 @@ int main(void)
 {
     test_begin();
     laws(make, 1);
-    padding();
     definition(false);
     definition(true);
     witness();

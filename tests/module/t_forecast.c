@@ -25,7 +25,7 @@ static taut_module *any_ask(taut_shape in)
 static law attained(taut_module *m)
 {
     law l;
-    law_begin(&l, m, (taut_shape){ 2, 4, 4 }, NULL);
+    law_begin(&l, m, (taut_shape){ 2, 4, 4 });
     for (int i = 0; i < l.params; i++) /* identities */
         for (int64_t j = 0; j < l.seen[i]->rows * l.seen[i]->cols; j++)
             ((double *)l.seen[i]->value)[j] = l.seen[i]->rows > 1 && j % (l.seen[i]->cols + 1) == 0 ? 2 : 0;

@@ -13,7 +13,7 @@ static void witness(void)
 {
     static const double x[] = { 0, 0, 0, -1, 1, 0, 0, 1, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0 };
     law l;
-    law_begin(&l, taut_halve(), (taut_shape){ 1, 5, 4 }, NULL);
+    law_begin(&l, taut_halve(), (taut_shape){ 1, 5, 4 });
     memcpy(l.x, x, sizeof x);
     law_forward(&l, l.y);
     CHECK(l.plan.out.t == 3 && l.y[4] == 1 && l.y[5] == 1 && l.y[6] == 1 && l.y[7] == 1 && l.y[3] == 1, "maxima");
@@ -33,7 +33,7 @@ int main(void)
 {
     test_begin();
     laws(make, 1);
-    laws_hold(taut_halve(), (taut_shape){ 2, 9, 3 }, NULL);
+    laws_hold(taut_halve(), (taut_shape){ 2, 9, 3 });
     witness();
     return test_end("halve", "worst slope / bound = %.6f", law_worst);
 }

@@ -11,7 +11,7 @@ static taut_module *make(taut_shape in)
 static void witness(bool layer)
 {
     law l;
-    law_begin(&l, layer ? taut_layernorm(3, 0.01) : taut_rmsnorm(3, 0.01), (taut_shape){ 1, 1, 3 }, NULL);
+    law_begin(&l, layer ? taut_layernorm(3, 0.01) : taut_rmsnorm(3, 0.01), (taut_shape){ 1, 1, 3 });
     for (int i = 0; i < 3; i++) l.x[i] = layer ? 0.7 : 0;
     law_forward(&l, l.y);
     for (int n = 0; n < 2; n++) {
@@ -26,7 +26,7 @@ static void vector_t7(void)
 {
     static const double x[] = { 1, 2, 4 }, g[] = { 1, -2, .5 }, want[] = { -1.06904153, .53452077, .66815096 };
     law l;
-    law_begin(&l, taut_layernorm(3, 1e-5), (taut_shape){ 1, 1, 3 }, NULL);
+    law_begin(&l, taut_layernorm(3, 1e-5), (taut_shape){ 1, 1, 3 });
     memcpy(l.x, x, sizeof x);
     memcpy(l.seen[0]->value, g, sizeof g);
     memset(l.seen[1]->value, 0, sizeof g);
@@ -43,7 +43,7 @@ static void around(bool layer)
 {
     const double r = 1.5;
     law l;
-    law_begin(&l, layer ? taut_layernorm(3, 1e-4) : taut_rmsnorm(3, 1e-4), (taut_shape){ 1, 1, 3 }, NULL);
+    law_begin(&l, layer ? taut_layernorm(3, 1e-4) : taut_rmsnorm(3, 1e-4), (taut_shape){ 1, 1, 3 });
     const double x[] = { 1, -2, 1 };
     double y[3], most = 0;
     memcpy(l.x, x, sizeof x);
@@ -76,7 +76,7 @@ int main(void)
     around(true);
     around(false);
     law l;
-    law_begin(&l, taut_layernorm(4, 0), (taut_shape){ 1, 2, 4 }, NULL);
+    law_begin(&l, taut_layernorm(4, 0), (taut_shape){ 1, 2, 4 });
     CHECK(isinf(law_ask(&l, TAUT_NORM_TOKENS, 1).lip.v), "eps = 0 has no global constant");
     CHECK(isfinite(law_ask(&l, TAUT_NORM_TOKENS, 1).out.size.v), "but its outputs are bounded");
     law_end(&l);

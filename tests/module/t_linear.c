@@ -6,7 +6,7 @@ static taut_module *make(taut_shape in) { return taut_linear(rng_int(1, 6), in.d
 static void witness(void)
 {
     law l;
-    law_begin(&l, taut_linear(3, 3, true, TAUT_INIT_NORMAL, 1), (taut_shape){ 1, 2, 3 }, NULL);
+    law_begin(&l, taut_linear(3, 3, true, TAUT_INIT_NORMAL, 1), (taut_shape){ 1, 2, 3 });
     double *w = (double *)l.seen[0]->value;
     memset(w, 0, 9 * 8);
     w[0] = 0.5, w[4] = -2, w[8] = 1;
@@ -30,7 +30,7 @@ static void tied(void)
                          .value = (taut_real *)value,
                          .grad = (taut_real *)grad };
     law l;
-    law_begin(&l, taut_linear_tied(&table, true), (taut_shape){ 1, 1, 2 }, NULL);
+    law_begin(&l, taut_linear_tied(&table, true), (taut_shape){ 1, 1, 2 });
     CHECK(l.params == 1, "tied: the table belongs to somebody else");
     law_adjoint(&l);
     law_derivative(&l);

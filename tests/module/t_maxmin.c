@@ -15,7 +15,7 @@ static taut_module *make(taut_shape in) { return taut_maxmin(any_group(in.d)); }
 static void witness(void)
 {
     law l;
-    law_begin(&l, taut_maxmin(2), (taut_shape){ 1, 2, 4 }, NULL);
+    law_begin(&l, taut_maxmin(2), (taut_shape){ 1, 2, 4 });
     static const double x[] = { 1, 3, -2, -5, 0, 0, 7, 7 }, want[] = { 3, 1, -2, -5, 0, 0, 7, 7 };
     memcpy(l.x, x, sizeof x);
     law_forward(&l, l.y);
@@ -38,7 +38,7 @@ static void secants(void)
     for (case_no = 0; case_no < effort(200); case_no++) {
         const int64_t d = rng_int(1, 12);
         law l;
-        law_begin(&l, taut_maxmin(any_group(d)), (taut_shape){ 1, 1, d }, NULL);
+        law_begin(&l, taut_maxmin(any_group(d)), (taut_shape){ 1, 1, d });
         double first[12], moved[12];
         memcpy(first, l.x, (size_t)d * 8), memcpy(moved, l.y, (size_t)d * 8);
         CHECK_NEAR(norm(l.y, d), norm(l.x, d), 1e-14, "lengths stay");

@@ -24,7 +24,7 @@ static void witness(void)
     law l;
     law_begin(&l,
               taut_mlp(&(taut_mlp_spec){ .width = 1, .hidden = 1, .out = 1, .curve = TAUT_GELU, .factor = 1 / 1.1289 }),
-              (taut_shape){ 1, 1, 1 }, NULL);
+              (taut_shape){ 1, 1, 1 });
     *(double *)l.seen[0]->value = *(double *)l.seen[1]->value = 1;
     l.x[0] = sqrt(2);
     law_forward(&l, l.y);
@@ -43,7 +43,7 @@ static void joint(void)
     law_begin(&l,
               taut_mix(taut_mlp(&(taut_mlp_spec){ .width = 1, .hidden = 1, .out = 1, .curve = TAUT_RELU, .factor = 1 }),
                        1, 1),
-              (taut_shape){ 1, 1, 1 }, NULL);
+              (taut_shape){ 1, 1, 1 });
     *(double *)l.seen[0]->value = 1, *(double *)l.seen[1]->value = -1;
     CHECK_NEAR(law_ask(&l, TAUT_NORM_TOKENS, 1).lip.v, 1, 1e-9, "x - relu(x) is 1-Lipschitz");
     law_end(&l);
@@ -54,7 +54,7 @@ static void balanced(void)
 {
     law l;
     law_begin(&l, taut_mlp(&(taut_mlp_spec){ .width = 2, .hidden = 2, .out = 2, .curve = TAUT_RELU, .factor = 1 }),
-              (taut_shape){ 1, 1, 2 }, NULL);
+              (taut_shape){ 1, 1, 2 });
     static const double in[] = { 1024, 0, 0, 1 }, out[] = { 1. / 1024, 0, 0, 1 };
     memcpy(l.seen[0]->value, in, sizeof in);
     memcpy(l.seen[1]->value, out, sizeof out);

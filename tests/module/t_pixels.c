@@ -20,7 +20,7 @@ static void all_laws(void)
         const taut_shape in = { rng_int(1, 2), 1, d };
         taut_module *m = taut_pixels_module(&s);
         for (int64_t depth = rng_int(0, 2); m && depth > 0; depth--) m = nested(m, in);
-        laws_hold(m, in, NULL);
+        laws_hold(m, in);
     }
 }
 
@@ -28,7 +28,7 @@ static void witness(void)
 {
     law l;
     const taut_pixels_spec s = { 4, 2, 2, 2, { 0.25, 0.5 }, { 0.5, 0.25 } };
-    law_begin(&l, taut_pixels_module(&s), (taut_shape){ 1, 1, 16 }, NULL);
+    law_begin(&l, taut_pixels_module(&s), (taut_shape){ 1, 1, 16 });
     CHECK(l.plan.out.t == 2 && l.plan.out.d == 8, "two patches of 2 x 2 x 2");
     for (int n = 0; n < 2; n++) {
         CHECK(law_ask(&l, (taut_norm)n, 2).lip.v == 4, "witness: bound");

@@ -1,4 +1,4 @@
-/* PLASH.  The laws over self- and cross-attention, heads, psi, degrees, mixers, padding; stage by stage against a
+/* PLASH.  The laws over self- and cross-attention, heads, psi, degrees, mixers; stage by stage against a
  * plain program; the deterministic reference with the same weights; a witness for the bound where stage II is
  * short: one key, one group, no mixer. */
 #include "laws.h"
@@ -33,17 +33,6 @@ static taut_module *make(taut_shape in)
 {
     const taut_plash_spec s = any(in, (int)rng_int(0, 1));
     return taut_plash(&s);
-}
-
-static void padded(void)
-{
-    static const int32_t lengths[] = { 3, 0 };
-    const taut_shape in = { 2, 5, 2 };
-    for (int mixers = 0; mixers < 2; mixers++) {
-        taut_plash_spec s = any(in, mixers);
-        s.queries = 0;
-        laws_hold(taut_plash(&s), in, lengths);
-    }
 }
 
 static const double *weight(const law *l, const char *name)
@@ -87,7 +76,7 @@ static void by_hand(void)
                                              .fixed = true,
                                              .scale = 0.75,
                                              .out = 1 }),
-              (taut_shape){ 1, T, D }, NULL);
+              (taut_shape){ 1, T, D });
     double q[T * D], k[T * D], v[T * D], u[M][2 * D] = { { 0 } }, z[M * D], kg[M * D], vg[M * D], o[T * D] = { 0 };
     double y[T * D];
     product(q, l.x, weight(&l, "q.weight"), T, D, D);
@@ -132,11 +121,11 @@ static void pairs(void)
     s.bias = true;
     s.pair = TAUT_PLASH_KV;
     law kv;
-    law_begin(&kv, taut_plash(&s), in, NULL);
+    law_begin(&kv, taut_plash(&s), in);
     for (int pair = 0; pair < 3; pair++) {
         law l;
         s.pair = (taut_plash_pair)pair;
-        law_begin(&l, taut_plash(&s), in, NULL);
+        law_begin(&l, taut_plash(&s), in);
         for (int i = 0; i < 3; i++) {
             CHECK(strcmp(l.name[2 * i], name[pair][i]) == 0, "names of the weights");
             CHECK(l.name[2 * i + 1][0] == name[pair][i][0], "and of the biases");
@@ -168,7 +157,7 @@ static void witness(void)
                                              .fixed = true,
                                              .scale = 1e-9,
                                              .out = 1 }),
-              (taut_shape){ 1, 1, 1 }, NULL);
+              (taut_shape){ 1, 1, 1 });
     for (int i = 0; i < l.params; i++)
         for (int64_t c = 0; c < l.seen[i]->cols; c++)
             ((double *)l.seen[i]->value)[c] = strcmp(l.name[i], "prototypes") == 0 ? 0 : 1;
@@ -197,7 +186,7 @@ static void settled(void)
                                              .sketch_tau = 1,
                                              .scale = 1,
                                              .out = 1 }),
-              (taut_shape){ 2, 6, 2 }, NULL);
+              (taut_shape){ 2, 6, 2 });
     double *wk = (double *)(uintptr_t)weight(&l, "k.weight");
     wk[0] = wk[3] = 1, wk[1] = wk[2] = 0;
     for (int64_t i = 0; i < 12; i++) l.x[2 * i] = (i % 2 ? 5 : -5) + 0.1 * rng_pm(), l.x[2 * i + 1] = 0.1 * rng_pm();
@@ -217,7 +206,6 @@ int main(void)
     settled();
     pairs();
     laws(make, 1);
-    padded();
     by_hand();
     witness();
     return test_end("plash", "worst slope / bound = %.6f", law_worst);

@@ -14,7 +14,7 @@ int main(void)
     laws(make, 1);
     for (int curve = 0; curve < 6; curve++) {
         law l;
-        law_begin(&l, taut_pointwise((taut_curve)curve, 1.0 / 1.1289), (taut_shape){ 1, 1, 1 }, NULL);
+        law_begin(&l, taut_pointwise((taut_curve)curve, 1.0 / 1.1289), (taut_shape){ 1, 1, 1 });
         l.x[0] = steepest[curve];
         law_forward(&l, l.y);
         const double found = slope_at(&l, TAUT_NORM_FLAT, 2), proved = law_ask(&l, TAUT_NORM_FLAT, 3).lip.v;

@@ -1,4 +1,4 @@
-/* Attention by position: laws, causal and not, with padding; column sums that no column of q beats; a witness that
+/* Attention by position: laws, causal and not; column sums that no column of q beats; a witness that
  * attains the bound in tokens, and one in flat; rounding against long double; weights that are not finite. */
 #include "base/float32.h"
 #include "bound/posattention.h"
@@ -26,15 +26,6 @@ static taut_module *make(taut_shape in)
     return taut_posattention(&spec);
 }
 
-static void padding(void)
-{
-    for (case_no = 0; case_no < effort(30); case_no++) {
-        const taut_shape in = { 2, rng_int(1, 4), 4 };
-        const int32_t lengths[] = { (int32_t)rng_int(0, in.t), (int32_t)rng_int(1, in.t) };
-        laws_hold(make(in), in, lengths);
-    }
-}
-
 static taut_param *named(law *l, const char *name)
 {
     for (int i = 0; i < l->params; i++)
@@ -52,7 +43,7 @@ static void witness_tokens(void)
 {
     law l;
     law_begin(&l, taut_posattention(&(taut_posattention_spec){ .width = 2, .heads = 1, .context = 5, .causal = true }),
-              (taut_shape){ 1, 5, 2 }, NULL);
+              (taut_shape){ 1, 5, 2 });
     identity(named(&l, "v.weight")), identity(named(&l, "o.weight"));
     law_forward(&l, l.y);
     const double proved = law_ask(&l, TAUT_NORM_TOKENS, 1).lip.v, found = slope_at(&l, TAUT_NORM_TOKENS, 60);
@@ -69,7 +60,7 @@ static double witness_heads(void)
     enum { T = 4 };
     law l;
     law_begin(&l, taut_posattention(&(taut_posattention_spec){ .width = 2, .heads = 2, .context = T, .causal = true }),
-              (taut_shape){ 1, T, 2 }, NULL);
+              (taut_shape){ 1, T, 2 });
     const double g = taut_float32(1 / sqrt(2.0)), v[] = { 1, 0, 1, 0 }, o[] = { 1, g, 0, 0 };
     memcpy(named(&l, "v.weight")->value, v, sizeof v), memcpy(named(&l, "o.weight")->value, o, sizeof o);
     double *w = (double *)named(&l, "distance.weight")->value;
@@ -88,7 +79,7 @@ static double witness_flat(void)
     enum { T = 6 };
     law l;
     law_begin(&l, taut_posattention(&(taut_posattention_spec){ .width = 1, .heads = 1, .context = T, .causal = true }),
-              (taut_shape){ 1, T, 1 }, NULL);
+              (taut_shape){ 1, T, 1 });
     identity(named(&l, "v.weight")), identity(named(&l, "o.weight"));
     for (int c = 0; c < T; c++) ((double *)named(&l, "distance.weight")->value)[c] = 40 * c;
     law_forward(&l, l.y);
@@ -108,7 +99,7 @@ static double witness_joint(void)
     for (int torus = 0; torus < 2; torus++) {
         law l;
         const taut_posattention_spec spec = { .width = 2, .heads = 2, .context = 6, .row = torus ? 3 : 0 };
-        law_begin(&l, taut_posattention(&spec), (taut_shape){ 1, 6, 2 }, NULL);
+        law_begin(&l, taut_posattention(&spec), (taut_shape){ 1, 6, 2 });
         identity(named(&l, "v.weight")), identity(named(&l, "o.weight"));
         taut_param *w = named(&l, "distance.weight");
         for (int64_t i = 0; i < 2 * w->cols; i++)
@@ -136,7 +127,7 @@ static double witness_shorter(void)
     const double table[] = { 60, 0, 20, 40, -40 };
     law l;
     law_begin(&l, taut_posattention(&(taut_posattention_spec){ .width = 1, .heads = 1, .context = 3 }),
-              (taut_shape){ 1, 2, 1 }, NULL);
+              (taut_shape){ 1, 2, 1 });
     identity(named(&l, "v.weight")), identity(named(&l, "o.weight"));
     memcpy(named(&l, "distance.weight")->value, table, sizeof table);
     law_forward(&l, l.y);
@@ -182,7 +173,7 @@ static double rounding(void)
     const taut_posattention_spec s = any(in);
     const int64_t dh = in.d / s.heads, zero = s.causal ? 0 : s.context - 1;
     law l;
-    law_begin(&l, taut_posattention(&s), in, NULL);
+    law_begin(&l, taut_posattention(&s), in);
     const double size = pow(10, 2 * rng_pm());
     taut_param *table = named(&l, "distance.weight");
     for (int64_t i = 0; i < table->rows * table->cols; i++) ((double *)table->value)[i] *= 20 * size;
@@ -220,7 +211,7 @@ static void no_future(void)
     const taut_shape in = { 1, 5, 4 };
     law l;
     law_begin(&l, taut_posattention(&(taut_posattention_spec){ .width = 4, .heads = 2, .context = 6, .causal = true }),
-              in, NULL);
+              in);
     double y[20];
     memcpy(y, l.y, sizeof y);
     for (int c = 3 * 4; c < 5 * 4; c++) l.x[c] += 1;
@@ -234,7 +225,7 @@ static void corners(void)
 {
     law l;
     law_begin(&l, taut_posattention(&(taut_posattention_spec){ .width = 2, .heads = 2, .context = 3, .bias = true }),
-              (taut_shape){ 1, 2, 2 }, NULL);
+              (taut_shape){ 1, 2, 2 });
     const char *const names[] = { "v.weight", "o.weight", "distance.weight" };
     for (int i = 0; i < 3; i++)
         for (int n = 0; n < 2; n++) {
@@ -254,7 +245,6 @@ int main(void)
     double worst = 0;
     test_begin();
     laws(make, 1);
-    padding();
     witness_tokens();
     const double heads = witness_heads(), flat = witness_flat(), shorter = witness_shorter(), joint = witness_joint();
     for (case_no = 0; case_no < effort(300); case_no++) {

@@ -18,7 +18,7 @@ static law begin(int64_t hidden, int64_t width, const double *w, double scale, t
 {
     law l;
     law_begin(&l, taut_potential(&(taut_potential_spec){ .width = width, .hidden = hidden, .curve = curve }),
-              (taut_shape){ 1, 2, width }, NULL);
+              (taut_shape){ 1, 2, width });
     memcpy(l.seen[0]->value, w, (size_t)(hidden * width) * 8);
     *(double *)ending(&l, "scale")->value = scale;
     return l;
@@ -67,7 +67,7 @@ static double secants(void)
         const taut_shape in = { 1, rng_int(1, 3), rng_int(1, 5) };
         const taut_potential_spec spec = any_spec(in);
         law l;
-        law_begin(&l, taut_potential(&spec), in, NULL);
+        law_begin(&l, taut_potential(&spec), in);
         settle(&l);
         worst = fmax(worst, secant(&l, (taut_norm)(case_no % 2), 10));
         law_end(&l);

@@ -6,7 +6,7 @@ static taut_module *prefix(taut_shape in) { return taut_prefix(in.d, 1); }
 static void witness(void)
 {
     law l;
-    law_begin(&l, taut_prefix(3, 1), (taut_shape){ 2, 2, 3 }, NULL);
+    law_begin(&l, taut_prefix(3, 1), (taut_shape){ 2, 2, 3 });
     double *p = (double *)l.seen[0]->value;
     p[0] = 3, p[1] = 4, p[2] = 0;
     law_forward(&l, l.y);

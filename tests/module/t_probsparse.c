@@ -27,10 +27,10 @@ static void all_look(bool causal)
     law_begin(&l,
               taut_probsparse(&(taut_probsparse_spec){
                   .width = 4, .heads = 2, .factor = 9, .scale = 0.8, .out = 1, .causal = causal }),
-              in, NULL);
+              in);
     law_begin(
         &a, taut_attention(&(taut_attention_spec){ .width = 4, .heads = 2, .scale = 0.8, .out = 1, .causal = causal }),
-        in, NULL);
+        in);
     for (int i = 0; i < l.params; i++) memcpy(a.seen[i]->value, l.seen[i]->value, (size_t)(l.seen[i]->rows * 4) * 8);
     memcpy(a.x, l.x, (size_t)l.nx * 8);
     law_forward(&a, a.y);
@@ -49,7 +49,7 @@ static double jump(uint64_t seed)
     law_begin(&l,
               taut_probsparse(
                   &(taut_probsparse_spec){ .width = 1, .heads = 1, .factor = 1, .scale = 1, .out = 1, .seed = seed }),
-              (taut_shape){ 1, 2, 1 }, NULL);
+              (taut_shape){ 1, 2, 1 });
     for (int i = 0; i < 4; i++) *(double *)l.seen[i]->value = 1;
     for (double x = -0.1; x < 0.1; x += 1e-4) {
         l.x[0] = 1, l.x[1] = x;
@@ -67,7 +67,7 @@ static void draws(void)
 {
     law l;
     law_begin(&l, taut_probsparse(&(taut_probsparse_spec){ .width = 4, .heads = 2, .factor = 1, .scale = 1, .out = 1 }),
-              (taut_shape){ 2, 30, 4 }, NULL);
+              (taut_shape){ 2, 30, 4 });
     double *y = doubles(l.ny);
     int moved = 0;
     for (uint64_t step = 0; step < 8; step++) {
@@ -92,7 +92,7 @@ int main(void)
     laws(make, 1);
     laws_hold(taut_probsparse(&(taut_probsparse_spec){
                   .width = 4, .heads = 2, .factor = 1, .scale = 1, .out = 1, .bias = true, .causal = true }),
-              (taut_shape){ 2, 9, 4 }, NULL);
+              (taut_shape){ 2, 9, 4 });
     all_look(false);
     all_look(true);
     double far = 0;

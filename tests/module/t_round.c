@@ -63,7 +63,7 @@ static void check_residual(bool sll)
         .width = in.d, .hidden = rng_int(1, 8), .curve = curves[rng_int(0, 2)], .bias = rng_int(0, 1)
     };
     law l;
-    law_begin(&l, sll ? taut_sll(&s) : taut_potential(&s), in, NULL);
+    law_begin(&l, sll ? taut_sll(&s) : taut_potential(&s), in);
     const double size = pow(10, 3 * rng_pm());
     for (int64_t i = 0; i < s.hidden * s.width; i++)
         ((double *)l.seen[0]->value)[i] *= size * (sll && rng_int(0, 3) == 0 ? 1e-3 : 1);
@@ -116,7 +116,7 @@ static void check_cosine(void)
                                        .causal = rng_int(0, 1),
                                        .bias = true };
     law l;
-    law_begin(&l, taut_cosattention(&s), in, NULL);
+    law_begin(&l, taut_cosattention(&s), in);
     for (int p = 0; p < 8; p++) {
         const double size = p % 2 && rng_int(0, 1) ? 0 : pow(10, rng_pm());
         for (int64_t i = 0; i < l.seen[p]->rows * l.seen[p]->cols; i++) ((double *)l.seen[p]->value)[i] *= size;

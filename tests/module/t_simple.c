@@ -22,7 +22,7 @@ static taut_module *any_pool(taut_shape in)
 static void attained(taut_module *m)
 {
     law l;
-    law_begin(&l, m, (taut_shape){ 1, 3, 4 }, NULL);
+    law_begin(&l, m, (taut_shape){ 1, 3, 4 });
     for (int n = 0; n < 2; n++) {
         const double found = slope_at(&l, (taut_norm)n, 300), proved = law_ask(&l, (taut_norm)n, 2).lip.v;
         CHECK_LE(found, proved * (1 + 1e-12), "witness: sound");
@@ -35,7 +35,7 @@ static void attained(taut_module *m)
 static void coins(void)
 {
     law l;
-    law_begin(&l, taut_dropout(0.25, 7), (taut_shape){ 4, 50, 50 }, NULL);
+    law_begin(&l, taut_dropout(0.25, 7), (taut_shape){ 4, 50, 50 });
     l.run.dropout_key = 99;
     law_forward(&l, l.y);
     law_adjoint(&l);

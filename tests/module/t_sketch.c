@@ -32,7 +32,7 @@ static void witness(void)
         &l,
         taut_sketch(&(taut_sketch_spec){
             .in = 2, .out = 2, .degrees = 1, .degree = { 1 }, .size = { 2 }, .floor = 0.25, .tau = 2, .fixed = true }),
-        (taut_shape){ 1, 2, 2 }, NULL);
+        (taut_shape){ 1, 2, 2 });
     memcpy(l.seen[0]->value, eye, sizeof eye);
     *(double *)l.seen[1]->value = -3;
     for (int64_t i = 0; i < l.nx; i++) l.x[i] *= 0.1;
@@ -63,7 +63,7 @@ static void seeds(void)
                                                    .floor = 1e-3,
                                                    .tau = 1,
                                                    .seed = i == 2 ? 8 : 7 }),
-                  (taut_shape){ 1, 1, 6 }, NULL);
+                  (taut_shape){ 1, 1, 6 });
         memcpy(y[i], l.y, sizeof y[i]);
         law_end(&l);
     }

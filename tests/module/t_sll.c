@@ -15,7 +15,7 @@ static void always_one(void)
         taut_potential_spec spec = any_spec(in);
         spec.curve = rng_int(0, 1) ? TAUT_RELU : TAUT_TANH;
         law l;
-        law_begin(&l, taut_sll(&spec), in, NULL);
+        law_begin(&l, taut_sll(&spec), in);
         settle(&l);
         double *v = (double *)l.seen[0]->value;
         const double size = pow(10, 6 * rng_pm());
@@ -33,7 +33,7 @@ static law begin(int64_t hidden, int64_t width, taut_curve curve)
 {
     law l;
     law_begin(&l, taut_sll(&(taut_potential_spec){ .width = width, .hidden = hidden, .curve = curve, .bias = true }),
-              (taut_shape){ 1, 2, width }, NULL);
+              (taut_shape){ 1, 2, width });
     return l;
 }
 

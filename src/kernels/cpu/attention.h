@@ -33,13 +33,12 @@ typedef struct {
 static inline att_head att_head_of(const taut_attn *a, int64_t index)
 {
     const int64_t e = index / a->heads, h = index % a->heads, width = a->heads * a->dh;
-    const int64_t length = a->lengths ? a->lengths[e] : a->tk;
     return (att_head){ .a = a,
                        .q_at = e * a->tq * width + h * a->dh,
                        .k_at = e * a->tk * width + h * a->dh,
                        .lse_at = index * a->tq,
                        .width = width,
-                       .keys = length < 0 ? 0 : cpu_min(length, a->tk),
+                       .keys = a->tk,
                        .slope = a->alibi ? (float)exp2(-8.0 * (double)(h + 1) / (double)a->heads) : 0.0f };
 }
 

@@ -6,7 +6,6 @@
  *           sum_j exp(-scale |v_i - v_j|^2) exp(2 (scale |v_j|^2 - U)) needs no search for a maximum and one exp for i, j and
  *           j, i.  That level is `max`.  Where sum_i comes out so small that its terms may have been lost, its block of rows
  *           is done again with the true maximum.
- * Masking   tokens past an example's length are in no pair; their rows are exact zeros.
  * Poison    NaN or infinity in a real token reaches every real token of its head.
  * Error     with u = 2^-24, V = max |v_i| in the head, F = max |e_i|, L = 3 (dh + 8) u scale V^2 + 4 u near t the worst error
  *           of a logit and R = 2 L + (1000 + t/32) u (a block's columns are summed in float, blocks one after the other):
@@ -79,10 +78,9 @@ static void levels(float *max, float *sum, float *weight, const float *square, c
 {
     const float top = vm_max(square, s->tokens);
     for (int64_t i = 0; i < s->a->tq; i++) {
-        const bool there = i < s->tokens;
         sum[i] = 0;
-        max[i] = there ? square[i] + 2 * top : 0;
-        weight[i] = there ? vm_exp(2 * (square[i] - top)) : 0;
+        max[i] = square[i] + 2 * top;
+        weight[i] = vm_exp(2 * (square[i] - top));
     }
 }
 
@@ -167,7 +165,7 @@ static void grad_pair(const void *k_, const prox_head *s, const prox_pair *t, fl
     prox_gather(k->g + s->at, x, k->v + s->at, s, t);
 }
 
-/* g = scale ((1 + col) v + what was gathered); padded rows stay 0 */
+/* g = scale ((1 + col) v + what was gathered) */
 static void finish(const slopes *k, const taut_attn *a)
 {
 #pragma omp for schedule(static)
@@ -175,7 +173,7 @@ static void finish(const slopes *k, const taut_attn *a)
         const prox_head s = prox_head_of(a, row / a->tq);
         const float *v = k->v + s.at + row % a->tq * s.width, all = 1.0f + k->col[row];
         float *g = k->g + s.at + row % a->tq * s.width;
-        for (int64_t c = 0; row % a->tq < s.tokens && c < a->dh; c++) g[c] = s.scale * (all * v[c] + g[c]);
+        for (int64_t c = 0; c < a->dh; c++) g[c] = s.scale * (all * v[c] + g[c]);
     }
 }
 

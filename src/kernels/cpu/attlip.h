@@ -14,7 +14,7 @@ typedef struct {
     const taut_attn *a;
     int64_t at, row_at; /* where the head starts in v and in rows */
     int64_t width;      /* from one token to the next */
-    int64_t tokens;     /* that are there */
+    int64_t tokens;
     float scale;
     float near; /* what a step of distance takes from a logit */
 } prox_head;
@@ -103,7 +103,7 @@ static inline void prox_dots(float *rows, const float *x, const float *y, const 
     for (int64_t row = 0; row < a->n * a->heads * a->tq; row++) {
         const prox_head s = prox_head_of(a, row / a->tq);
         const int64_t at = s.at + row % a->tq * s.width;
-        rows[row] = row % a->tq < s.tokens ? by * att_dot(x + at, y + at, a->dh) : 0.0f;
+        rows[row] = by * att_dot(x + at, y + at, a->dh);
     }
 }
 

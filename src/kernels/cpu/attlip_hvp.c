@@ -85,7 +85,7 @@ static void hvp_pair(const void *k_, const prox_head *s, const prox_pair *t, flo
     prox_gather(k->h + s->at, y, k->v + s->at, s, t);
 }
 
-/* h = scale ((1 + col) e + moved v + what was gathered); padded rows stay 0 */
+/* h = scale ((1 + col) e + moved v + what was gathered) */
 static void finish(const curves *k, const float *col, const taut_attn *a)
 {
 #pragma omp for schedule(static)
@@ -94,8 +94,7 @@ static void finish(const curves *k, const float *col, const taut_attn *a)
         const int64_t at = s.at + row % a->tq * s.width;
         const float *v = k->v + at, *e = k->e + at, all = 1.0f + col[row], moved = k->moved[row];
         float *h = k->h + at;
-        for (int64_t c = 0; row % a->tq < s.tokens && c < a->dh; c++)
-            h[c] = s.scale * (all * e[c] + moved * v[c] + h[c]);
+        for (int64_t c = 0; c < a->dh; c++) h[c] = s.scale * (all * e[c] + moved * v[c] + h[c]);
     }
 }
 

@@ -2,7 +2,7 @@
  *
  * Distances in tiles of keys, as k.centre - |centre|^2/2 in float; sums over a cluster in double, a head is
  * one thread's.
- * Masking   keys that are not there are not read.  NaN: such a key belongs to centre 0.  Aliasing: none.
+ * NaN       a key that holds one belongs to centre 0.  Aliasing: none.
  * Error     nearest: the one chosen has |k - centre|^2 within 4 (dh + 4) u (|k| + max|centre|)^2 of the
  *           least, u = 2^-24; means, cross and their slopes: 2 u of the result plus (t + 8) 2^-52 of the sizes
  *           of what is added up, slopes of keys and values dh of these; logn: 2 u. */
@@ -17,7 +17,7 @@ void CPU(nearest)(taut_real *c_, const taut_real *k, const taut_real *centre, co
 #pragma omp for schedule(static)
         for (int64_t task = 0; task < tasks; task++) {
             const int64_t head = task / tiles, e = head / g->heads, h = head % g->heads, i = task % tiles * GROUP_TILE;
-            const int64_t rows = cpu_min(GROUP_TILE, g->t - i), keys = group_keys(g, e);
+            const int64_t rows = cpu_min(GROUP_TILE, g->t - i);
             float *c = (float *)c_ + head * g->t + i;
             for (int64_t j = 0; j < g->m; j++) {
                 const float *x = group_at(centre, g, g->m, e, h, j);
@@ -25,14 +25,13 @@ void CPU(nearest)(taut_real *c_, const taut_real *k, const taut_real *centre, co
                 for (int64_t d = 0; d < g->dh; d++) sum += (double)x[d] * (double)x[d];
                 half[j] = (float)(sum / 2);
             }
-            group_scores(s, group_at(k, g, g->t, e, h, i), group_at(centre, g, g->m, e, h, 0),
-                         cpu_min(rows, keys > i ? keys - i : 0), 1, 0, g);
+            group_scores(s, group_at(k, g, g->t, e, h, i), group_at(centre, g, g->m, e, h, 0), rows, 1, 0, g);
             for (int64_t r = 0; r < rows; r++) {
                 float best = -INFINITY;
                 int64_t at = 0;
-                for (int64_t j = 0; j < g->m && i + r < keys; j++)
+                for (int64_t j = 0; j < g->m; j++)
                     if (s[r * g->m + j] - half[j] > best) best = s[r * g->m + j] - half[j], at = j;
-                c[r] = i + r < keys ? (float)at : -1.0f;
+                c[r] = (float)at;
             }
         }
         free(s);
@@ -57,8 +56,7 @@ static head head_of(const taut_group *g, const taut_real *c, double *room, int64
                index / g->heads,
                index % g->heads };
     memset(s.count, 0, (size_t)g->m * sizeof(double));
-    for (int64_t i = 0; i < g->t; i++)
-        if (s.c[i] >= 0) s.count[(int64_t)s.c[i]]++;
+    for (int64_t i = 0; i < g->t; i++) s.count[(int64_t)s.c[i]]++;
     return s;
 }
 
@@ -72,7 +70,6 @@ static void mean_of(double *mean, taut_real *y, const taut_real *x, const head *
 {
     memset(mean, 0, (size_t)(g->m * g->dh) * sizeof *mean);
     for (int64_t i = 0; i < g->t; i++) {
-        if (s->c[i] < 0) continue;
         const float *xi = group_at(x, g, g->t, s->e, s->h, i);
         double *to = mean + (int64_t)s->c[i] * g->dh;
 #pragma omp simd
@@ -91,7 +88,6 @@ static void cross_add(const head *s, const taut_real *x, const double *xbar, con
 {
     const int64_t dh = g->dh;
     for (int64_t i = 0; i < g->t; i++) {
-        if (s->c[i] < 0) continue;
         const int64_t j = (int64_t)s->c[i];
         const float *xi = group_at(x, g, g->t, s->e, s->h, i), *yi = group_at(y, g, g->t, s->e, s->h, i);
         for (int64_t a = 0; a < dh; a++) {
@@ -181,7 +177,6 @@ void CPU(cluster_means_vjp)(taut_real *gk, taut_real *gv, const taut_real *gkbar
         mean_of(s.kbar, NULL, k, &s, g);
         mean_of(s.vbar, NULL, v, &s, g);
         for (int64_t i = 0; i < g->t; i++) {
-            if (s.c[i] < 0) continue;
             const int64_t j = (int64_t)s.c[i];
             key_back(group_at(gk, g, g->t, s.e, s.h, i), group_at(gv, g, g->t, s.e, s.h, i),
                      group_at(gkbar, g, g->m, s.e, s.h, j), group_at(gvbar, g, g->m, s.e, s.h, j),

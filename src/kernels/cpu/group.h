@@ -20,12 +20,6 @@ static inline float *group_at(const taut_real *x, const taut_group *g, int64_t t
 
 static inline int64_t group_width(const taut_group *g) { return g->heads * g->dh; }
 
-static inline int64_t group_keys(const taut_group *g, int64_t e)
-{
-    const int64_t keys = g->lengths ? cpu_min(g->lengths[e], g->t) : g->t;
-    return keys > 0 ? keys : 0;
-}
-
 static inline void *group_room(int64_t len, size_t elem)
 {
     void *p = taut_malloc_aligned((size_t)(len > 0 ? len : 1) * elem);

@@ -2,7 +2,7 @@
  *
  * The keys of a head are cut into at most CHUNKS pieces, borders from t alone; a piece is one thread's, and
  * pieces are added up in order.  A tile's sums are float, tiles are added in double.
- * Masking   keys that are not there are not read.  NaN: in a key that is there, all of its head.  Aliasing: none.
+ * NaN       in a key: all of its head.  Aliasing: none.
  * Error     with u = 2^-24 and E = (dh + 4) u scale max|k|.|p| the worst error of a logit, f = 6 E + (m + dh +
  *           400) u times the sum of the sizes of what is added up. */
 #include "kernels/cpu/group.h"
@@ -68,7 +68,7 @@ static void route_all(taut_real *kt, taut_real *vt, const taut_real *tk, const t
 #pragma omp for schedule(dynamic)
         for (int64_t task = 0; task < tasks; task++) {
             const int64_t h = task / by.count % g->heads, e = task / by.count / g->heads;
-            const int64_t from = task % by.count * by.len, end = cpu_min(from + by.len, group_keys(g, e));
+            const int64_t from = task % by.count * by.len, end = cpu_min(from + by.len, g->t);
             const float *proto = group_at(p, g, g->m, 0, h, 0);
             for (int64_t i = from; i < end; i += GROUP_TILE) {
                 const int64_t rows = cpu_min(GROUP_TILE, end - i);
@@ -120,7 +120,7 @@ void CPU(route_vjp)(taut_real *gk, taut_real *gv, taut_real *gp, const taut_real
 #pragma omp for schedule(dynamic)
         for (int64_t task = 0; task < tasks; task++) { /* pieces of one head first, then heads, then examples */
             const int64_t h = task / by.count % g->heads, e = task / by.count / g->heads;
-            const int64_t from = task % by.count * by.len, end = cpu_min(from + by.len, group_keys(g, e));
+            const int64_t from = task % by.count * by.len, end = cpu_min(from + by.len, g->t);
             const float *proto = group_at(p, g, g->m, 0, h, 0);
             const float *gkj = group_at(gkt, g, g->m, e, h, 0), *gvj = group_at(gvt, g, g->m, e, h, 0);
             for (int64_t i = from; i < end; i += GROUP_TILE) {

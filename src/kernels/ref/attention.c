@@ -29,7 +29,7 @@ void taut_ref_attention(taut_real *o, taut_real *lse, const taut_real *q, const 
 #pragma omp for schedule(static)
         for (int64_t row = 0; row < all; row++) {
             const int64_t i = row % a->tq, h = row / a->tq % a->heads, e = row / a->tq / a->heads;
-            const int64_t keys = visible(a, e, i);
+            const int64_t keys = visible(a, i);
             logits(s, q, k, a, e, h, i, keys);
             ((double *)lse)[row] = softmax(s, keys);
             mean_of(at(o, a, a->tq, e, h, i), s, v, a, e, h, keys);
@@ -43,7 +43,7 @@ static void jvp_row(double *to, const taut_real *tq, const taut_real *tk, const 
                     const taut_real *k, const taut_real *v, const taut_attn *a, int64_t e, int64_t h, int64_t i,
                     double *p, double *t, double *o, double *kbar)
 {
-    const int64_t keys = visible(a, e, i);
+    const int64_t keys = visible(a, i);
     logits(p, q, k, a, e, h, i, keys);
     softmax(p, keys);
     mean_of(o, p, v, a, e, h, keys);
@@ -84,7 +84,7 @@ static void vjp_row(taut_real *gq_, taut_real *gk_, taut_real *gv_, const taut_r
                     double lse, const taut_real *q, const taut_real *k, const taut_real *v, const taut_attn *a,
                     int64_t e, int64_t h, int64_t i, double *s)
 {
-    const int64_t keys = visible(a, e, i), dh = a->dh;
+    const int64_t keys = visible(a, i), dh = a->dh;
     double *gq = at(gq_, a, a->tq, e, h, i);
     const double *go = at(go_, a, a->tq, e, h, i), *qi = at(q, a, a->tq, e, h, i);
     const double delta = inner(go, at(o, a, a->tq, e, h, i), dh);

@@ -7,11 +7,10 @@
 #include "base/alloc.h"
 #include "kernels/ref/ref.h"
 
-/* Query i sees the keys 0 .. visible-1: causality and length both cut off the end. */
-static inline int64_t visible(const taut_attn *a, int64_t e, int64_t i)
+/* Query i sees the keys 0 .. visible-1: causality cuts off the end. */
+static inline int64_t visible(const taut_attn *a, int64_t i)
 {
     int64_t end = a->tk;
-    if (a->lengths && a->lengths[e] < end) end = a->lengths[e];
     if (a->causal && i + a->tk - a->tq + 1 < end) end = i + a->tk - a->tq + 1;
     return end > 0 ? end : 0;
 }

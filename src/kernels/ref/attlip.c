@@ -10,17 +10,10 @@
  *          h_k = scale [ (1 + col_k) e_k + dcol_k v_k + sum_i (alpha_ki + alpha_ik) e_i + (B_ki + B_ik) v_i ]
  * t_ij is summed in one way only, for alpha_ij and again where alpha_ji is wanted: the rows of alpha then sum to 1
  * as well as the sums were made, however large the logits.
- * Masking: a token past its example's length is in no sum, whatever it holds; its row of max, sum, col and mean is 0
- * and so are its gradient and hvp.  Poison: NaN in a token reaches every token of its head. */
+ * Poison: NaN in a token reaches every token of its head. */
 #include <math.h>
 
 #include "kernels/ref/ref.h"
-
-static int64_t real_tokens(const taut_attn *a, int64_t e)
-{
-    const int64_t length = a->lengths && a->lengths[e] < a->tq ? a->lengths[e] : a->tq;
-    return length > 0 ? length : 0;
-}
 
 static const double *token(const taut_real *x, const taut_attn *a, int64_t e, int64_t h, int64_t i)
 {
@@ -46,7 +39,7 @@ static scene scene_at(const taut_attn *a, int64_t index, const taut_real *v, con
 {
     scene s = { a, v, e, (const double *)max, (const double *)sum, index / a->heads, index % a->heads, 0, 0 };
     s.rows = index * a->tq;
-    s.tokens = real_tokens(a, s.example);
+    s.tokens = a->tq;
     return s;
 }
 
@@ -74,12 +67,12 @@ void taut_ref_attlip(taut_sum *f_, taut_real *max_, taut_real *sum_, const taut_
         for (int64_t i = 0; i < a->tq; i++) {
             const int64_t row = s.rows + i;
             double top = -INFINITY, all = 0;
-            for (int64_t j = 0; i < s.tokens && j < s.tokens; j++) {
+            for (int64_t j = 0; j < s.tokens; j++) {
                 const double t = logit(&s, i, j);
                 if (!(t <= top)) top = t;
             }
-            for (int64_t j = 0; i < s.tokens && j < s.tokens; j++) all += exp(logit(&s, i, j) - top);
-            max[row] = i < s.tokens ? top : 0;
+            for (int64_t j = 0; j < s.tokens; j++) all += exp(logit(&s, i, j) - top);
+            max[row] = top;
             sum[row] = all;
         }
         for (int64_t i = 0; i < s.tokens; i++) {
@@ -96,7 +89,6 @@ static void grad_row(double *g, double *col, const scene *s, int64_t i)
     const taut_attn *a = s->a;
     for (int64_t c = 0; c < a->dh; c++) g[c] = 0;
     *col = 0;
-    if (i >= s->tokens) return;
     for (int64_t j = 0; j < s->tokens; j++) {
         const double p = alpha(s, i, j), q = alpha(s, j, i), *vj = token(s->v, a, s->example, s->head, j);
         *col += q;
@@ -130,7 +122,6 @@ static void hvp_row(double *out, const double *mean, double col, const scene *s,
     const double *vi = token(s->v, a, s->example, s->head, i), *ei = token(s->e, a, s->example, s->head, i);
     double dcol = 0;
     for (int64_t c = 0; c < a->dh; c++) out[c] = 0;
-    if (i >= s->tokens) return;
     for (int64_t j = 0; j < s->tokens; j++) {
         const double p = alpha(s, i, j), q = alpha(s, j, i), ds = slope_at(s, i, j);
         const double bp = p * (ds - mean[i]), bq = q * (ds - mean[j]);
@@ -150,7 +141,7 @@ void taut_ref_attlip_hvp(taut_real *out, taut_real *mean_, const taut_real *e, c
 #pragma omp parallel for schedule(static) if (a->tq > 16)
         for (int64_t i = 0; i < a->tq; i++) {
             mean[i] = 0;
-            for (int64_t j = 0; i < s.tokens && j < s.tokens; j++) mean[i] += alpha(&s, i, j) * slope_at(&s, i, j);
+            for (int64_t j = 0; j < s.tokens; j++) mean[i] += alpha(&s, i, j) * slope_at(&s, i, j);
         }
 #pragma omp parallel for schedule(static) if (a->tq > 16)
         for (int64_t i = 0; i < a->tq; i++)

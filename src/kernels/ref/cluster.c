@@ -1,5 +1,5 @@
 /* Clusters of keys: which centre is nearest, and the means over a cluster.
- *     c_i    = the j with the least |k_i - centre_j|, the first of equals; -1 for a key that is not there
+ *     c_i    = the j with the least |k_i - centre_j|, the first of equals
  *     kbar_j = mean of k, vbar_j = mean of v, logn_j = ln count, cross_j = mean of (k - kbar)(v - vbar)^T
  *     jvp    means of tk and tv;  tcross = mean of (tk - tkbar)(v - vbar)^T + (k - kbar)(tv - tvbar)^T
  *     vjp    gk_i = (gkbar + gcross (v_i - vbar)) / count,  gv_i = (gvbar + gcross^T (k_i - kbar)) / count
@@ -19,7 +19,7 @@ void taut_ref_nearest(taut_real *c, const taut_real *k, const taut_real *centre,
                     for (int64_t d = 0; d < g->dh; d++) far += (a[d] - b[d]) * (a[d] - b[d]);
                     if (far < best) best = far, at = (double)j;
                 }
-                ((double *)c)[(e * g->heads + h) * g->t + i] = i < group_keys(g, e) ? at : -1;
+                ((double *)c)[(e * g->heads + h) * g->t + i] = at;
             }
 }
 
@@ -33,8 +33,7 @@ static head head_of(const taut_group *g, const taut_real *c, double *count, int6
 {
     head s = { (const double *)c + (e * g->heads + h) * g->t, count, e, h };
     for (int64_t j = 0; j < g->m; j++) count[j] = 0;
-    for (int64_t i = 0; i < g->t; i++)
-        if (s.c[i] >= 0) count[(int64_t)s.c[i]]++;
+    for (int64_t i = 0; i < g->t; i++) count[(int64_t)s.c[i]]++;
     return s;
 }
 
@@ -57,7 +56,6 @@ static void cross_add(double *cross, const taut_real *x, const taut_real *xbar, 
                       const taut_real *ybar, const head *s, const taut_group *g)
 {
     for (int64_t i = 0; i < g->t; i++) {
-        if (s->c[i] < 0) continue;
         const int64_t j = (int64_t)s->c[i];
         const double *xi = group_at(x, g, g->t, s->e, s->h, i), *xb = group_at(xbar, g, g->m, s->e, s->h, j);
         const double *yi = group_at(y, g, g->t, s->e, s->h, i), *yb = group_at(ybar, g, g->m, s->e, s->h, j);
@@ -127,7 +125,6 @@ void taut_ref_cluster_means_vjp(taut_real *gk, taut_real *gv, const taut_real *g
             mean_of(kbar, k, &s, g);
             mean_of(vbar, v, &s, g);
             for (int64_t i = 0; i < g->t; i++) {
-                if (s.c[i] < 0) continue;
                 const int64_t j = (int64_t)s.c[i], dh = g->dh;
                 double *gki = group_at(gk, g, g->t, e, h, i), *gvi = group_at(gv, g, g->t, e, h, i);
                 group_add(gki, 1 / count[j], group_at(gkbar, g, g->m, e, h, j), dh);

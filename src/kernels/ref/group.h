@@ -1,4 +1,4 @@
-/* What the kernels about groups of keys share: where a token of a head is, and how many keys there are. */
+/* What the kernels about groups of keys share: where a token of a head is. */
 #ifndef TAUT_KERNELS_REF_GROUP_H
 #define TAUT_KERNELS_REF_GROUP_H
 #include <math.h>
@@ -12,12 +12,6 @@
 static inline double *group_at(const taut_real *x, const taut_group *g, int64_t t, int64_t e, int64_t h, int64_t i)
 {
     return (double *)x + ((e * t + i) * g->heads + h) * g->dh;
-}
-
-static inline int64_t group_keys(const taut_group *g, int64_t e)
-{
-    const int64_t keys = g->lengths && g->lengths[e] < g->t ? g->lengths[e] : g->t;
-    return keys > 0 ? keys : 0;
 }
 
 static inline double group_dot(const double *x, const double *y, int64_t d)

@@ -17,7 +17,7 @@ typedef struct {
 /* Row i's penalty; gz is then its derivative by the logits. */
 static double row(const call *c, int64_t e, int64_t h, int64_t i, double *x, double *gz)
 {
-    const int64_t keys = visible(c->a, e, i);
+    const int64_t keys = visible(c->a, i);
     logits(x, c->q, c->k, c->a, e, h, i, keys);
     softmax(x, keys);
     return jasmin_row(gz, x, keys, c->p);
@@ -28,7 +28,7 @@ static void spread(const call *c, int64_t e, int64_t h, int64_t i, const double 
     const taut_attn *a = c->a;
     double *gq = at(c->gq, a, a->tq, e, h, i);
     const double *q = at(c->q, a, a->tq, e, h, i);
-    for (int64_t j = 0; j < visible(a, e, i); j++) {
+    for (int64_t j = 0; j < visible(a, i); j++) {
         const double *k = at(c->k, a, a->tk, e, h, j), g = weight * a->scale * gz[j];
         double *gk = at(c->gk, a, a->tk, e, h, j);
         for (int64_t d = 0; d < a->dh; d++) gq[d] += g * k[d], gk[d] += g * q[d];
@@ -40,7 +40,7 @@ static double head(const call *c, int64_t e, int64_t h, double *x, double *gz)
     int64_t count = 0, worst = -1;
     double sum = 0, most = 0;
     for (int64_t i = 0; i < c->a->tq; i++) {
-        if (!jasmin_counts(c->p, visible(c->a, e, i))) continue;
+        if (!jasmin_counts(c->p, visible(c->a, i))) continue;
         const double value = row(c, e, h, i, x, gz);
         if (worst < 0 || value > most) worst = i, most = value;
         sum += value;
@@ -48,7 +48,7 @@ static double head(const call *c, int64_t e, int64_t h, double *x, double *gz)
     }
     if (!count) return 0;
     for (int64_t i = 0; i < c->a->tq; i++) {
-        if (!jasmin_counts(c->p, visible(c->a, e, i)) || (!c->p->mean && i != worst)) continue;
+        if (!jasmin_counts(c->p, visible(c->a, i)) || (!c->p->mean && i != worst)) continue;
         row(c, e, h, i, x, gz);
         spread(c, e, h, i, gz, c->p->weight / (c->p->mean ? (double)count : 1));
     }

@@ -4,8 +4,7 @@
  *           tkt_j = sum_i A_ij tk_i + tA_ij k_i,  tvt_j likewise
  *     vjp   gA_ij = k_i.gkt_j + v_i.gvt_j,  gS_ij = A_ij (gA_ij - sum_l A_il gA_il) scale,
  *           gk_i = sum_j A_ij gkt_j + gS_ij p_j,  gv_i = sum_j A_ij gvt_j,  gp_j += sum_i gS_ij k_i
- * Masking: a key that is not there is not read and has gk = gv = 0.  NaN in a key that is there reaches
- * everything of its head.  Aliasing: none. */
+ * NaN in a key reaches everything of its head.  Aliasing: none. */
 #include "kernels/ref/group.h"
 
 static void weights(double *a, const double *k, const taut_real *p, const taut_group *g, int64_t h)
@@ -22,7 +21,7 @@ void taut_ref_route(taut_real *kt, taut_real *vt, const taut_real *k, const taut
     group_clear(vt, g->n * g->m * g->heads * g->dh);
     for (int64_t e = 0; e < g->n; e++)
         for (int64_t h = 0; h < g->heads; h++)
-            for (int64_t i = 0; i < group_keys(g, e); i++) {
+            for (int64_t i = 0; i < g->t; i++) {
                 const double *ki = group_at(k, g, g->t, e, h, i), *vi = group_at(v, g, g->t, e, h, i);
                 weights(a, ki, p, g, h);
                 for (int64_t j = 0; j < g->m; j++) {
@@ -41,7 +40,7 @@ void taut_ref_route_jvp(taut_real *tkt, taut_real *tvt, const taut_real *tk, con
     group_clear(tvt, g->n * g->m * g->heads * g->dh);
     for (int64_t e = 0; e < g->n; e++)
         for (int64_t h = 0; h < g->heads; h++)
-            for (int64_t i = 0; i < group_keys(g, e); i++) {
+            for (int64_t i = 0; i < g->t; i++) {
                 const double *ki = group_at(k, g, g->t, e, h, i), *tki = group_at(tk, g, g->t, e, h, i);
                 weights(a, ki, p, g, h);
                 for (int64_t j = 0; j < g->m; j++)
@@ -66,7 +65,7 @@ void taut_ref_route_vjp(taut_real *gk, taut_real *gv, taut_real *gp, const taut_
     group_clear(gv, g->n * g->t * g->heads * g->dh);
     for (int64_t e = 0; e < g->n; e++)
         for (int64_t h = 0; h < g->heads; h++)
-            for (int64_t i = 0; i < group_keys(g, e); i++) {
+            for (int64_t i = 0; i < g->t; i++) {
                 const double *ki = group_at(k, g, g->t, e, h, i), *vi = group_at(v, g, g->t, e, h, i);
                 weights(a, ki, p, g, h);
                 for (int64_t j = 0; j < g->m; j++)
