@@ -107,5 +107,5 @@ taut_status taut_attack_run(taut_hunt *h, const taut_attack *spec)
             one_run(&c, target);
         }
     free(memory);
-    return TAUT_OK;
+    return taut_target_status(h->target); /* what a failure left is not robust */
 }

@@ -127,7 +127,8 @@ taut_status taut_campaign_run(taut_campaign *c, taut_target *t, const double *x,
                   .broken = taut_malloc((size_t)batch + 1),
                   .id = taut_malloc((size_t)(batch + 1) * sizeof *b.id) };
     const bool enough = b.adv && b.distance && b.broken && b.id;
-    const taut_status s = enough ? run_all(c, t, x, z, label, batch, seen, arg, &b) : taut_no_memory("an attack");
+    taut_status s = enough ? run_all(c, t, x, z, label, batch, seen, arg, &b) : taut_no_memory("an attack");
+    if (!s) s = taut_target_status(t); /* also where nobody was left to attack */
     free(b.adv), free(b.distance), free(b.broken), free(b.id);
     return s;
 }

@@ -49,6 +49,12 @@ static void backward(void *arg, int64_t which, double *g, const double *weight, 
     k->get(g, l->pass->gx, n * w->m->in.t * w->m->in.d);
 }
 
+static taut_status status(void *arg)
+{
+    const network *w = arg;
+    return w->m->k->read(NULL, NULL, 0);
+}
+
 static taut_status lane_open(lane *l, taut_model *m)
 {
     const taut_status s = taut_pass_create(&l->pass, m, TAUT_NETWORK_BATCH, m->in.t, true);
@@ -85,7 +91,8 @@ taut_status taut_network_open(taut_target *t, taut_model *m)
                         .hi = image ? 1 : INFINITY,
                         .arg = w,
                         .forward = forward,
-                        .backward = backward };
+                        .backward = backward,
+                        .status = status };
     if (!w) return taut_no_memory("a model under attack");
     w->m = m;
     w->lanes = lanes;

@@ -39,6 +39,8 @@ taut_status taut_target_ready(taut_target *t)
     return t->memory ? TAUT_OK : taut_no_memory("a batch under attack");
 }
 
+taut_status taut_target_status(const taut_target *t) { return t->status ? t->status(t->arg) : TAUT_OK; }
+
 void taut_target_done(taut_target *t)
 {
     free(t->memory);

@@ -22,6 +22,8 @@ typedef struct taut_target {
     void (*forward)(void *arg, int64_t lane, double *z, const double *x, const uint64_t *key, int64_t n);
     /* g (n, dim) = J^T w at the lane's last forward */
     void (*backward)(void *arg, int64_t lane, double *g, const double *w, int64_t n);
+    /* Whether all of that was done: a device may have failed meanwhile.  NULL: nothing can fail. */
+    taut_status (*status)(void *arg);
     int64_t forwards, backwards; /* examples that went through so far */
     double *memory;              /* taut_target_ready's: the packed batch of each lane */
 } taut_target;
@@ -29,6 +31,7 @@ typedef struct taut_target {
 /* Checks the sizes and allocates the packed batches; done releases it, not arg. */
 taut_status taut_target_ready(taut_target *) TAUT_MUST_USE;
 void taut_target_done(taut_target *);
+taut_status taut_target_status(const taut_target *) TAUT_MUST_USE; /* of the network, so far */
 
 /* z[e] = logits of x[e] for the n rows e in live; NULL: rows 0 .. n-1. */
 void taut_target_logits(taut_target *, double *z, const double *x, const uint64_t *key, const int64_t *live, int64_t n);

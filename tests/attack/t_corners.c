@@ -174,6 +174,31 @@ static void memory(void)
     net_free(&m);
 }
 
+static taut_status broken(void *arg)
+{
+    (void)arg;
+    return TAUT_DEVICE;
+}
+
+/* A network that fails on the way: the attack says so, whatever it found. */
+static void failure(void)
+{
+    net m = net_make(16, 8, 4);
+    taut_target t = net_target(&m, true, NET_BATCH);
+    field f;
+    taut_profile p;
+    field_open(&f, &t, 3);
+    field_label(&f);
+    f.h.ball = (taut_ball){ TAUT_BALL_L2, 0.1, 0, 1 };
+    must(taut_profile_find(&p, "apgd-ce", TAUT_BALL_L2, (taut_profile_options){ 0 }));
+    must(taut_attack_run(&f.h, &p.attack[0]));
+    t.status = broken;
+    CHECK(taut_attack_run(&f.h, &p.attack[0]) == TAUT_DEVICE, "an attack on what failed");
+    field_close(&f);
+    taut_target_done(&t);
+    net_free(&m);
+}
+
 int main(void)
 {
     test_begin();
@@ -183,5 +208,6 @@ int main(void)
     randomised();
     radii();
     memory();
-    return test_end("corners", "warnings, few classes, no gradient, randomness, radii, memory");
+    failure();
+    return test_end("corners", "warnings, few classes, no gradient, randomness, radii, memory, a network that fails");
 }
