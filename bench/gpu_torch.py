@@ -104,22 +104,27 @@ class GPT(nn.Module):
 
 
 def train(vocab, width, depth, heads, context, batch, how):
+    """The better of two ways to compile: one records CUDA graphs."""
     precision("tf32")
     vocab, width, depth, heads, context, batch = map(int, (vocab, width, depth, heads, context, batch))
-    model = GPT(vocab, width, depth, heads, context).cuda()
-    fast = torch.compile(model)
-    adam = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.95), fused=True)
     ids = torch.randint(vocab, (batch, context + 1), device="cuda")
 
-    def step():
-        with torch.autocast("cuda", dtype=torch.bfloat16, enabled=how == "bf16"):
-            loss = fast(ids[:, :-1], ids[:, 1:])
-        adam.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        adam.step()
+    def compiled(mode):
+        model = GPT(vocab, width, depth, heads, context).cuda()
+        fast = torch.compile(model, mode=mode)
+        adam = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.95), fused=True)
 
-    return seconds(step, rounds=5, inner=5)
+        def step():
+            with torch.autocast("cuda", dtype=torch.bfloat16, enabled=how == "bf16"):
+                loss = fast(ids[:, :-1], ids[:, 1:])
+            adam.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            adam.step()
+
+        return seconds(step, rounds=5, inner=5)
+
+    return min(compiled("default"), compiled("reduce-overhead"))
 
 
 def main():

@@ -42,13 +42,24 @@ static inline double *at(taut_sum *x) { return (double *)x; }
 static inline const double *at(const taut_sum *x) { return (const double *)x; }
 static inline const int32_t *at(const taut_index *x) { return (const int32_t *)x; }
 
-/* Whole-number division on the device: 32 bits wide where all numerators below `most` allow it, which is much faster.
- * */
+/* Whole-number division on the device.  Where all numerators are below 2^31 it is a product and a shift, which is much
+ * faster: with 2^shift >= by and factor = 2^32 (2^shift - by) / by + 1, rounded down, q = (high half of factor i + i) /
+ * 2^shift. */
 struct divisor {
     int64_t by;
+    uint32_t factor;
+    int shift;
     bool small;
-    divisor(int64_t most, int64_t by) : by(by), small(most < INT32_MAX && by < INT32_MAX) {}
-    __device__ int64_t quotient(int64_t i) const { return small ? (int64_t)((uint32_t)i / (uint32_t)by) : i / by; }
-    __device__ int64_t remainder(int64_t i) const { return small ? (int64_t)((uint32_t)i % (uint32_t)by) : i % by; }
+    divisor(int64_t most, int64_t by) : by(by), factor(0), shift(0), small(most < INT32_MAX && 0 < by && by < INT32_MAX)
+    {
+        if (!small) return;
+        while ((int64_t)1 << shift < by) shift++;
+        factor = (uint32_t)((((uint64_t)1 << shift) - (uint64_t)by << 32) / (uint64_t)by + 1);
+    }
+    __device__ int64_t quotient(int64_t i) const
+    {
+        return small ? (int64_t)((__umulhi(factor, (uint32_t)i) + (uint32_t)i) >> shift) : i / by;
+    }
+    __device__ int64_t remainder(int64_t i) const { return i - quotient(i) * by; }
 };
 #endif

@@ -33,12 +33,12 @@ struct turned {
     real *y;
     const real *x;
     const turn *table;
-    int64_t t, heads, dh;
-    divisor half, row;
+    int64_t dh;
+    divisor half, row, t;
     __device__ int64_t place(int64_t i) const { return half.quotient(i) * dh + half.remainder(i); }
     __device__ both read(int64_t i) const
     {
-        const turn r = table[row.quotient(i) % t * half.by + half.remainder(i)];
+        const turn r = table[t.remainder(row.quotient(i)) * half.by + half.remainder(i)];
         const real a = x[place(i)], b = x[place(i) + half.by];
         return both{ r.cosine * a - r.sine * b, r.sine * a + r.cosine * b };
     }
@@ -61,7 +61,7 @@ void CUDA(rope)(taut_real *y, const taut_real *x, int64_t rows, int64_t t, int64
     turn *table = (turn *)cuda_work((size_t)(t * half) * sizeof *table);
     if (all > 0 && table) {
         each(angles{ table, dh, base, sign, divisor(t * half, half) }, t * half);
-        each(turned{ at(y), at(x), table, t, heads, dh, divisor(all, half), divisor(all, heads * half) }, all);
+        each(turned{ at(y), at(x), table, dh, divisor(all, half), divisor(all, heads * half), divisor(rows, t) }, all);
     }
     if (dh % 2) each(last{ at(y), at(x), dh }, rows * heads);
 }

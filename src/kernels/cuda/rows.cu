@@ -39,8 +39,16 @@ struct copied {
     const real *x;
     int64_t x_stride;
     divisor cols;
-    __device__ real read(int64_t i) const { return x[cols.quotient(i) * x_stride + cols.remainder(i)]; }
-    __device__ void write(int64_t i, real v) const { y[cols.quotient(i) * y_stride + cols.remainder(i)] = v; }
+    struct place {
+        real value;
+        int64_t to;
+    };
+    __device__ place read(int64_t i) const
+    {
+        const int64_t r = cols.quotient(i), c = i - r * cols.by;
+        return { x[r * x_stride + c], r * y_stride + c };
+    }
+    __device__ void write(int64_t, place p) const { y[p.to] = p.value; }
 };
 
 void CUDA(copy_rows)(taut_real *y, int64_t y_stride, const taut_real *x, int64_t x_stride, int64_t rows, int64_t cols)
