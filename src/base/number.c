@@ -55,6 +55,21 @@ bool taut_number_real(double *out, const char *text)
     return true;
 }
 
+int taut_number_list(double *out, int room, const char *text)
+{
+    int count = 0;
+    char word[64];
+    for (text += strspn(text, " ,"); *text; text += strspn(text, " ,")) {
+        const size_t len = strcspn(text, " ,");
+        if (count == room || len >= sizeof word) return -1;
+        memcpy(word, text, len);
+        word[len] = 0;
+        if (!taut_number_real(&out[count++], word)) return -1;
+        text += len;
+    }
+    return count;
+}
+
 void taut_number_print(char dst[32], double value)
 {
     const locale_t before = locale_enter();

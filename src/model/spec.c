@@ -95,32 +95,17 @@ static void read_others(taut_model_spec *s, taut_config *cfg)
     if (taut_config_has(cfg, "model.droppath")) s->droppath = taut_config_real(cfg, "model.droppath", 0, 0, 0.95);
     if (taut_config_has(cfg, "model.mlp_block"))
         s->mlp_block = (taut_block_kind)taut_config_choice(cfg, "model.mlp_block", "mlp|potential|sll", 0);
-    const int attention = taut_config_has(cfg, "model.attention")
-                              ? taut_config_choice(
-                                    cfg, "model.attention",
-                                    "softmax|cosine|position|plash|clustered|l2|l2_free|attlip|probsparse", 0)
-                              : 0;
-    s->cosine = attention == 1;
-    s->position = attention == 2;
-    s->plash = attention == 3;
-    s->clustered = attention == 4;
-    s->l2 = attention == 5;
-    s->l2_free = attention == 6;
-    s->attlip = attention == 7;
-    s->probsparse = attention == 8;
-    if (s->position && s->arch == TAUT_ARCH_VIT && taut_config_has(cfg, "model.torus"))
-        s->torus = taut_config_bool(cfg, "model.torus", false) ? s->image.width / s->image.patch : 0;
+    const bool named = taut_config_has(cfg, "model.attention");
+    const int kind = named ? taut_config_choice(cfg, "model.attention", taut_attention_names, 0) : 0;
+    const taut_site site = taut_spec_site(s, s->arch == TAUT_ARCH_GPT, 0, 0);
+    taut_attention_choose(&s->attention, taut_attention_kind_at(kind));
+    taut_attention_read(&s->attention, &site, cfg, true);
     s->attention_blocks = s->depth;
     if (taut_config_has(cfg, "model.attention_blocks"))
         s->attention_blocks = taut_config_int(cfg, "model.attention_blocks", s->depth, 0, s->depth);
     if (taut_config_has(cfg, "model.first_residual"))
         s->bare_first = !taut_config_bool(cfg, "model.first_residual", true);
     if (taut_config_has(cfg, "model.mlp_residual")) s->bare_mlp = !taut_config_bool(cfg, "model.mlp_residual", true);
-    if (!s->cosine) return;
-    s->cosine_tau = taut_config_real(cfg, "model.cosine_tau", 12, 0, 1e6);
-    s->cosine_eps = taut_config_real(cfg, "model.cosine_eps", 1e-6, 0, 1e6);
-    s->cosine_nu = taut_config_real(cfg, "model.cosine_nu", 1, 0, 1e6);
-    s->cosine_values = taut_config_bool(cfg, "model.cosine_values", false);
 }
 
 /* A key that would change nothing is refused, unless it says what would be so without it: stored recipes have every key.
@@ -128,7 +113,7 @@ static void read_others(taut_model_spec *s, taut_config *cfg)
 static taut_status check_idle(const taut_model_spec *s, logits l)
 {
     const bool bare = s->norm == TAUT_NORM_NONE;
-    const bool own = (s->cosine || s->position || s->attlip || s->l2 || s->l2_free) && s->arch != TAUT_ARCH_FORECASTER;
+    const bool own = !(s->attention.can & TAUT_CAN_SCALE) && s->arch != TAUT_ARCH_FORECASTER;
     const struct {
         bool idle;
         const char *key, *why;
@@ -150,25 +135,30 @@ static taut_status check_idle(const taut_model_spec *s, logits l)
     return TAUT_OK;
 }
 
-/* What the other architectures cannot do. */
+/* What the kind of attention cannot do, and what it asks of the rest of the model. */
+static taut_status check_attention(taut_model_spec *s, const taut_site *site)
+{
+    const char *name = s->attention.kind->name;
+    const bool residual = s->attention.can & TAUT_IS_RESIDUAL;
+    if (s->attention.can & TAUT_IS_FORECAST && s->arch != TAUT_ARCH_FORECASTER)
+        return taut_fail(TAUT_BAD_CONFIG, "model.attention = %s is for model.arch = forecaster", name);
+    const taut_status able = taut_attention_check(&s->attention, site);
+    if (able) return able;
+    if (residual && s->norm != TAUT_NORM_NONE && s->place == TAUT_PLACE_PRE)
+        return taut_fail(TAUT_BAD_CONFIG,
+                         "model.attention = %s is the residual itself: use model.norm_place = post or "
+                         "model.norm = none",
+                         name);
+    if (residual && s->bare_first)
+        return taut_fail(TAUT_BAD_CONFIG,
+                         "model.attention = %s is the residual itself: model.first_residual = false cannot be", name);
+    return TAUT_OK;
+}
+
+/* What a model cannot do. */
 static taut_status check_others(const taut_model_spec *s)
 {
     const bool residual_layer = s->mlp_block != TAUT_BLOCK_MLP;
-    if (s->attlip && s->bare_first)
-        return taut_fail(TAUT_BAD_CONFIG, "model.attention = attlip is the residual itself: "
-                                          "model.first_residual = false cannot be");
-    if (s->position && (s->positions == TAUT_POS_ROPE || s->positions == TAUT_POS_ALIBI))
-        return taut_fail(TAUT_BAD_CONFIG, "model.attention = position has no logits to turn or slope: leave out "
-                                          "model.positions = rope, alibi");
-    if (s->position && (double)s->heads * (double)s->context * (double)s->context > 0x1p40)
-        return taut_fail(TAUT_BAD_CONFIG,
-                         "model.attention = position keeps heads * context^2 numbers a block: "
-                         "model.context = %lld is too much",
-                         (long long)s->context);
-    if (s->torus && (s->class_token || s->distilled))
-        return taut_fail(TAUT_BAD_CONFIG,
-                         "model.torus = true has a place for patches only: use model.pool = concat or mean "
-                         "without model.class_token");
     if (residual_layer && s->bare_mlp)
         return taut_fail(TAUT_BAD_CONFIG, "model.mlp_block = potential or sll is the residual itself: "
                                           "model.mlp_residual = false cannot be");
@@ -188,7 +178,7 @@ static taut_status check_sizes(const taut_model_spec *s)
     if (s->width % s->heads)
         return taut_fail(TAUT_BAD_CONFIG, "model.width = %lld is not a multiple of model.heads = %lld",
                          (long long)s->width, (long long)s->heads);
-    if (s->positions == TAUT_POS_ROPE && !s->attlip && s->width / s->heads % 2) /* attlip has a head width of its own */
+    if (s->positions == TAUT_POS_ROPE && !(s->attention.can & TAUT_OWN_WIDTH) && s->width / s->heads % 2)
         return taut_fail(TAUT_BAD_CONFIG, "model.positions = rope needs heads of even width, but width/heads is %lld",
                          (long long)(s->width / s->heads));
     if (s->final_norm && s->norm == TAUT_NORM_NONE)
@@ -205,6 +195,7 @@ static taut_status check_sizes(const taut_model_spec *s)
 taut_status taut_model_spec_read(taut_model_spec *s, taut_config *cfg)
 {
     *s = (taut_model_spec){ 0 };
+    taut_attention_choose(&s->attention, taut_attention_kind_at(0));
     s->arch = (taut_arch)taut_config_choice(cfg, "model.arch", taut_arch_names, TAUT_ARCH_GPT);
     if (s->arch == TAUT_ARCH_MLP) return taut_spec_read_mlp(s, cfg);
     const taut_status image = s->arch == TAUT_ARCH_VIT ? taut_spec_read_patches(s, cfg) : TAUT_OK;
@@ -218,15 +209,13 @@ taut_status taut_model_spec_read(taut_model_spec *s, taut_config *cfg)
     read_others(s, cfg);
     const bool layers = s->arch == TAUT_ARCH_VIT && taut_config_has(cfg, "model.head_hidden");
     const taut_status hidden = layers ? taut_spec_read_hidden(s, cfg, "model.head_hidden") : TAUT_OK;
-    const taut_status plash = s->plash                           ? taut_spec_read_plash(s, cfg)
-                              : s->clustered                     ? taut_spec_read_clustered(s, cfg)
-                              : s->attlip || s->l2 || s->l2_free ? taut_spec_read_attlip(s, cfg)
-                                                                 : TAUT_OK;
-    const taut_status sparse = s->probsparse ? taut_spec_read_probsparse(s, cfg) : TAUT_OK;
+    const taut_site site = taut_spec_site(s, s->arch == TAUT_ARCH_GPT, 0, 0);
+    taut_attention_read(&s->attention, &site, cfg, false);
     if (image || hidden) return image ? image : hidden;
     const taut_status sizes = check_sizes(s);
     if (sizes) return sizes;
-    if (plash || sparse) return plash ? plash : sparse;
+    const taut_status attention = check_attention(s, &site);
+    if (attention) return attention;
     const taut_status idle = check_idle(s, scale);
     return idle ? idle : check_others(s);
 }

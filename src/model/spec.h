@@ -2,7 +2,7 @@
 #ifndef TAUT_MODEL_SPEC_H
 #define TAUT_MODEL_SPEC_H
 #include "base/config.h"
-#include "module/module.h"
+#include "module/kind.h"
 
 typedef enum { TAUT_ARCH_GPT, TAUT_ARCH_ENCODER, TAUT_ARCH_MLP, TAUT_ARCH_VIT, TAUT_ARCH_FORECASTER } taut_arch;
 typedef enum { TAUT_PLACE_PRE, TAUT_PLACE_POST } taut_place;
@@ -42,21 +42,7 @@ typedef struct {
     bool channel;              /* x + a * f(x), a learned, one a channel */
     double residual_alpha;     /* a; 0 asks for 1/(2 depth), with `channel` it starts from 1/depth */
     double droppath;
-    bool cosine; /* cosine attention: logits tau n(q).n(k), output times nu; values normalised too when asked */
-    double cosine_tau, cosine_eps, cosine_nu;
-    bool cosine_values;
-    bool position;         /* attention by position alone */
-    int64_t torus;         /* its tokens lie on a torus in rows of so many; 0: on a line */
-    bool plash, clustered; /* attention in linear time, in the place of softmax attention */
-    bool probsparse;       /* attention of a few queries, of a forecaster */
-    int64_t sparse_factor;
-    bool sparse_decoder; /* in the decoder's own attention too */
-    taut_plash_spec plash_spec;
-    taut_clustered_spec clustered_spec;
-    bool attlip, l2, l2_free; /* the prox of a convex potential; attention over distances, its values tied or free */
-    bool attlip_turn;         /* an orthogonal map behind every attlip layer */
-    taut_attlip_spec attlip_spec;
-    int settle;                /* prototypes: 0 drawn at random, else put on keys before training (taut_run) */
+    taut_attention_choice attention;
     int64_t attention_blocks;  /* the blocks from this one on have no attention */
     bool bare_first, bare_mlp; /* no residual around the first attention, around any MLP */
     double attention_scale, attention_out, logit_scale, dropout;
@@ -75,20 +61,13 @@ taut_status taut_spec_read_hidden(taut_model_spec *, taut_config *cfg, const cha
 
 /* spec_series.c: the keys of a forecaster. */
 void taut_spec_read_series(taut_model_spec *, taut_config *cfg);
-taut_status taut_spec_read_probsparse(taut_model_spec *, taut_config *cfg) TAUT_MUST_USE;
 
-/* spec_plash.c: the keys of model.attention = plash and clustered, once everything else is read. */
-taut_status taut_spec_read_plash(taut_model_spec *, taut_config *cfg) TAUT_MUST_USE;
-taut_status taut_spec_read_clustered(taut_model_spec *, taut_config *cfg) TAUT_MUST_USE;
-
-/* spec_attlip.c: of model.attention = attlip, l2 and l2_free. */
-taut_status taut_spec_read_attlip(taut_model_spec *, taut_config *cfg) TAUT_MUST_USE;
-
+/* tree.c: where the attention of block `index` stands. */
+taut_site taut_spec_site(const taut_model_spec *, bool causal, int64_t queries, uint64_t index);
 /* Tokens that block i of the encoder reads: fewer behind every one where a forecaster distils. */
 int64_t taut_spec_tokens(const taut_model_spec *, int64_t block);
 
 /* Shared by the readers of all architectures. */
-int taut_spec_list(double *out, int room, const char *text); /* numbers between blanks or commas; -1: something else */
 void taut_spec_read_activation(taut_model_spec *, taut_config *cfg);
 void taut_spec_read_init(taut_model_spec *, taut_config *cfg);
 

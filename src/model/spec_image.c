@@ -1,30 +1,11 @@
 /* The keys of models that read images.  A recipe that names a known set of images need not give the first six. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/number.h"
 #include "model/spec.h"
-
-/* Numbers between blanks or commas, at most `room`; how many there are, -1: something else is in it. */
-int taut_spec_list(double *out, int room, const char *text)
-{
-    int count = 0;
-    char word[64];
-    for (text += strspn(text, " ,"); *text; text += strspn(text, " ,")) {
-        const size_t len = strcspn(text, " ,");
-        if (count == room || len >= sizeof word) return -1;
-        memcpy(word, text, len);
-        word[len] = 0;
-        if (!taut_number_real(&out[count++], word)) return -1;
-        text += len;
-    }
-    return count;
-}
 
 static taut_status read_channels(double *out, taut_config *cfg, const char *key, const char *def, int64_t channels)
 {
     const char *text = taut_config_text(cfg, key, def);
-    const int count = taut_spec_list(out, 4, text);
+    const int count = taut_number_list(out, 4, text);
     for (int i = 1; count == 1 && i < channels; i++) out[i] = out[0];
     if (count == 1 || count == channels) return TAUT_OK;
     return taut_fail(TAUT_BAD_CONFIG, "%s = %s wants one number, or one for each of %lld channels", key, text,
@@ -51,7 +32,7 @@ taut_status taut_spec_read_hidden(taut_model_spec *s, taut_config *cfg, const ch
 {
     double width[TAUT_LAYERS];
     const char *text = taut_config_text(cfg, key, "256 256");
-    const int count = taut_spec_list(width, TAUT_LAYERS, text);
+    const int count = taut_number_list(width, TAUT_LAYERS, text);
     bool good = count >= 1;
     for (int i = 0; i < count && good; i++) {
         good = width[i] >= 1 && width[i] <= 1 << 20;

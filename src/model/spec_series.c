@@ -14,16 +14,6 @@ void taut_spec_read_series(taut_model_spec *s, taut_config *cfg)
     s->classes = s->columns;
 }
 
-/* Informer's attention in the encoder and, unless the recipe says softmax there, in the decoder's own; its decoder asks the
- * encoder with softmax. */
-taut_status taut_spec_read_probsparse(taut_model_spec *s, taut_config *cfg)
-{
-    s->sparse_factor = taut_config_int(cfg, "model.sparse_factor", 5, 1, 1 << 20);
-    s->sparse_decoder = taut_config_bool(cfg, "model.sparse_decoder", true);
-    if (s->arch == TAUT_ARCH_FORECASTER) return TAUT_OK;
-    return taut_fail(TAUT_BAD_CONFIG, "model.attention = probsparse is for model.arch = forecaster");
-}
-
 int64_t taut_spec_tokens(const taut_model_spec *s, int64_t block)
 {
     int64_t tokens = s->context;

@@ -31,99 +31,34 @@ static double out_gain(const taut_model_spec *s)
     return s->init == TAUT_INIT_NORMAL && !s->convex ? s->init_std / sqrt(2.0 * (double)s->depth) : s->init_std;
 }
 
-static taut_module *cosine(const taut_model_spec *s, bool causal)
-{
-    return taut_cosattention(&(taut_cosattention_spec){ .width = s->width,
-                                                        .heads = s->heads,
-                                                        .tau = s->cosine_tau,
-                                                        .eps = s->cosine_eps,
-                                                        .out = s->cosine_nu,
-                                                        .values = s->cosine_values,
-                                                        .causal = causal,
-                                                        .alibi = s->positions == TAUT_POS_ALIBI,
-                                                        .rope = s->positions == TAUT_POS_ROPE,
-                                                        .bias = s->bias,
-                                                        .rope_base = s->rope_base,
-                                                        .gain = s->init_std,
-                                                        .out_gain = out_gain(s),
-                                                        .init = s->init });
-}
-
-/* A forecaster's decoder has tokens of its own number. */
-static taut_module *by_position(const taut_model_spec *s, bool causal, bool far)
+/* A forecaster's decoder has tokens of its own number; what it asks has been through all blocks of the encoder. */
+taut_site taut_spec_site(const taut_model_spec *s, bool causal, int64_t queries, uint64_t index)
 {
     const bool decoder = causal && s->arch == TAUT_ARCH_FORECASTER;
-    return taut_posattention(&(taut_posattention_spec){ .width = s->width,
-                                                        .heads = s->heads,
-                                                        .context = decoder ? s->label + s->ahead : s->context,
-                                                        .causal = causal,
-                                                        .bias = s->bias,
-                                                        .far = far && !s->torus,
-                                                        .row = s->torus,
-                                                        .gain = s->init_std,
-                                                        .out_gain = out_gain(s),
-                                                        .init = s->init });
-}
-
-static taut_module *distances(const taut_model_spec *s)
-{
-    return taut_l2attention(&(taut_l2attention_spec){ .width = s->width,
-                                                      .heads = s->heads,
-                                                      .tied = s->l2,
-                                                      .init = s->init,
-                                                      .gain = s->init_std,
-                                                      .out_gain = out_gain(s) });
-}
-
-static taut_module *sparse(const taut_model_spec *s, bool causal, uint64_t index)
-{
-    return taut_probsparse(&(taut_probsparse_spec){ .width = s->width,
-                                                    .heads = s->heads,
-                                                    .factor = s->sparse_factor,
-                                                    .scale = s->attention_scale,
-                                                    .out = s->attention_out,
-                                                    .causal = causal,
-                                                    .bias = s->bias,
-                                                    .seed = 2 * index + causal,
-                                                    .init = s->init,
-                                                    .gain = s->init_std,
-                                                    .out_gain = out_gain(s) });
-}
-
-/* Where distilling leaves fewer tokens than the recipe has groups, each has its own. */
-static taut_module *linear_time(const taut_model_spec *s, int64_t queries, uint64_t index)
-{
-    taut_plash_spec p = s->plash_spec;
-    taut_clustered_spec c = s->clustered_spec;
-    const int64_t read = taut_spec_tokens(s, queries ? s->depth - 1 : (int64_t)index);
-    if (p.groups > read) p.groups = read;
-    if (c.groups > read) c.groups = read;
-    p.seed += index; /* every block hashes in its own way */
-    p.queries = c.queries = queries;
-    if (queries) p.pair = TAUT_PLASH_KV;
-    return s->plash ? taut_plash(&p) : taut_clustered(&c);
+    return (taut_site){ .width = s->width,
+                        .heads = s->heads,
+                        .context = decoder ? s->label + s->ahead : s->context,
+                        .tokens = taut_spec_tokens(s, queries ? s->depth - 1 : (int64_t)index),
+                        .queries = queries,
+                        .row = s->arch == TAUT_ARCH_VIT ? s->image.width / s->image.patch : 0,
+                        .front = s->class_token + s->distilled,
+                        .index = index,
+                        .causal = causal,
+                        .rope = s->positions == TAUT_POS_ROPE,
+                        .alibi = s->positions == TAUT_POS_ALIBI,
+                        .bias = s->bias,
+                        .rope_base = s->rope_base,
+                        .scale = s->attention_scale,
+                        .out = s->attention_out,
+                        .init = s->init,
+                        .gain = s->init_std,
+                        .out_gain = out_gain(s) };
 }
 
 taut_module *taut_tree_attention(const taut_model_spec *s, bool causal, int64_t queries, uint64_t index)
 {
-    if (s->cosine && !queries) return cosine(s, causal);
-    if (s->position && !queries) return by_position(s, causal, index > 0);
-    if ((s->l2 || s->l2_free) && !queries && !causal) return distances(s);
-    if (s->probsparse && !queries && (s->sparse_decoder || !causal)) return sparse(s, causal, index);
-    if ((s->plash || s->clustered) && !causal) return linear_time(s, queries, index);
-    return taut_attention(&(taut_attention_spec){ .width = s->width,
-                                                  .heads = s->heads,
-                                                  .queries = queries,
-                                                  .scale = s->attention_scale,
-                                                  .out = s->attention_out,
-                                                  .causal = causal,
-                                                  .alibi = s->positions == TAUT_POS_ALIBI,
-                                                  .rope = s->positions == TAUT_POS_ROPE,
-                                                  .bias = s->bias,
-                                                  .rope_base = s->rope_base,
-                                                  .gain = s->init_std,
-                                                  .out_gain = out_gain(s),
-                                                  .init = s->init });
+    const taut_site site = taut_spec_site(s, causal, queries, index);
+    return taut_attention_build(&s->attention, &site);
 }
 
 taut_module *taut_tree_activation(const taut_model_spec *s)
@@ -187,11 +122,12 @@ static void add_layer(taut_list *block, const taut_model_spec *s)
     if (s->norm != TAUT_NORM_NONE) taut_list_add(block, "norm2", taut_tree_norm(s));
 }
 
-/* The same for attention: prox(x), and an orthogonal map behind it when asked. */
-static void add_attlip(taut_list *block, const taut_model_spec *s)
+/* The same for attention, and an orthogonal map behind it when asked. */
+static void add_attention_layer(taut_list *block, const taut_model_spec *s, bool causal, uint64_t index)
 {
-    taut_list_add(block, "attn", taut_attlip(&s->attlip_spec));
-    if (s->attlip_turn) taut_list_add(block, "turn", taut_linear_turn(s->width));
+    const taut_site site = taut_spec_site(s, causal, 0, index);
+    taut_list_add(block, "attn", s->attention.kind->build(&s->attention, &site));
+    if (s->attention.turn) taut_list_add(block, "turn", taut_linear_turn(s->width));
     if (s->norm != TAUT_NORM_NONE) taut_list_add(block, "norm1", taut_tree_norm(s));
 }
 
@@ -199,9 +135,10 @@ static taut_module *block(const taut_model_spec *s, bool causal, uint64_t index)
 {
     taut_list l = { .count = 0 };
     static const char *const attn[] = { "attn", "norm1", "scale1" }, *const after[] = { "mlp", "norm2", "scale2" };
-    if ((int64_t)index < s->attention_blocks && s->attlip)
-        add_attlip(&l, s);
-    else if ((int64_t)index < s->attention_blocks)
+    const bool attends = (int64_t)index < s->attention_blocks;
+    if (attends && s->attention.can & TAUT_IS_RESIDUAL)
+        add_attention_layer(&l, s, causal, index);
+    else if (attends)
         add_branch(&l, s, taut_tree_attention(s, causal, 0, index), attn, 2 * index + 1, s->bare_first && index == 0);
     if (s->mlp_block == TAUT_BLOCK_MLP)
         add_branch(&l, s, taut_tree_mlp(s), after, 2 * index + 2, s->bare_mlp);

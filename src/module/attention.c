@@ -13,6 +13,7 @@
 #include "base/float32.h"
 #include "bound/local.h"
 #include "bound/rounding.h"
+#include "module/kind.h"
 #include "module/qkv.h"
 
 typedef struct {
@@ -221,3 +222,28 @@ taut_module *taut_attention_bare(const taut_kernels *k, const taut_module *whole
     }
     return &s->base;
 }
+
+static taut_module *softmax_build(const taut_attention_choice *c, const taut_site *s)
+{
+    (void)c;
+    return taut_attention(&(taut_attention_spec){ .width = s->width,
+                                                  .heads = s->heads,
+                                                  .queries = s->queries,
+                                                  .scale = s->scale,
+                                                  .out = s->out,
+                                                  .causal = s->causal,
+                                                  .alibi = s->alibi,
+                                                  .rope = s->rope,
+                                                  .bias = s->bias,
+                                                  .rope_base = s->rope_base,
+                                                  .gain = s->gain,
+                                                  .out_gain = s->out_gain,
+                                                  .init = s->init });
+}
+
+const taut_attention_kind taut_kind_softmax = {
+    .name = "softmax",
+    .page = "attention",
+    .can = TAUT_CAN_CAUSAL | TAUT_CAN_CROSS | TAUT_CAN_ROPE | TAUT_CAN_ALIBI | TAUT_CAN_SCALE | TAUT_CAN_PENALTY,
+    .build = softmax_build,
+};

@@ -9,6 +9,7 @@
  * Trace     q, k, v, o, the clusters and their means. */
 #include "base/float32.h"
 #include "bound/norm.h"
+#include "module/kind.h"
 #include "module/qkv.h"
 
 typedef struct {
@@ -196,3 +197,53 @@ taut_module *taut_clustered(const taut_clustered_spec *spec)
     s->spec.scale = taut_float32(spec->scale);
     return &s->base;
 }
+
+typedef struct {
+    int64_t groups, steps;
+    bool first;
+} clustered_own;
+
+static double default_groups(const taut_site *s) { return s->context < 64 ? (double)s->context : 64; }
+
+static const taut_key clustered_keys[] = {
+    { "clusters", TAUT_KEY_INT, offsetof(clustered_own, groups), 0, 1, 1 << 20, .def_at = default_groups,
+      .help = "clusters of keys per head" },
+    { "cluster_steps", TAUT_KEY_INT, offsetof(clustered_own, steps), 2, 0, 100, .help = "steps of Lloyd's iteration" },
+    { "cluster_first", TAUT_KEY_BOOL, offsetof(clustered_own, first), .help = "to first order inside a cluster" },
+};
+
+static taut_status clustered_check(taut_attention_choice *c, const taut_site *s)
+{
+    const clustered_own *own = (const void *)c->own.bytes;
+    if (own->groups <= s->context) return TAUT_OK;
+    return taut_fail(TAUT_BAD_CONFIG, "model.clusters = %lld is more than the %lld tokens there are",
+                     (long long)own->groups, (long long)s->context);
+}
+
+/* Where tokens were halved and fewer are left than clusters, each has its own. */
+static taut_module *clustered_build(const taut_attention_choice *c, const taut_site *s)
+{
+    const clustered_own *own = (const void *)c->own.bytes;
+    return taut_clustered(&(taut_clustered_spec){ .width = s->width,
+                                                  .heads = s->heads,
+                                                  .queries = s->queries,
+                                                  .groups = own->groups < s->tokens ? own->groups : s->tokens,
+                                                  .steps = (int)own->steps,
+                                                  .first = own->first,
+                                                  .scale = s->scale,
+                                                  .out = s->out,
+                                                  .bias = s->bias,
+                                                  .init = s->init,
+                                                  .gain = s->gain,
+                                                  .out_gain = s->out_gain == 0 ? 0 : s->gain });
+}
+
+const taut_attention_kind taut_kind_clustered = {
+    .name = "clustered",
+    .page = "clustered",
+    .can = TAUT_CAN_CROSS | TAUT_CAN_SCALE,
+    .keys = clustered_keys,
+    .count = sizeof clustered_keys / sizeof *clustered_keys,
+    .check = clustered_check,
+    .build = clustered_build,
+};

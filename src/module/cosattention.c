@@ -11,6 +11,7 @@
  * logits and 1/sqrt(dh) of the values go where tau and out are multiplied anyway. */
 #include "base/float32.h"
 #include "bound/cosine.h"
+#include "module/kind.h"
 #include "module/qkv.h"
 
 typedef struct {
@@ -187,3 +188,43 @@ taut_module *taut_cosattention(const taut_cosattention_spec *spec)
     if (spec->values) s->qkv.out /= sqrt((double)(d / spec->heads));
     return &s->base;
 }
+
+typedef struct {
+    double tau, eps, nu;
+    bool values;
+} cosine_own;
+
+static const taut_key cosine_keys[] = {
+    { "cosine_tau", TAUT_KEY_REAL, offsetof(cosine_own, tau), 12, 0, 1e6, .help = "tau, the factor of the cosines" },
+    { "cosine_eps", TAUT_KEY_REAL, offsetof(cosine_own, eps), 1e-6, 0, 1e6, .help = "eps inside the root of n" },
+    { "cosine_nu", TAUT_KEY_REAL, offsetof(cosine_own, nu), 1, 0, 1e6, .help = "c, the factor of the output" },
+    { "cosine_values", TAUT_KEY_BOOL, offsetof(cosine_own, values), .help = "values are normalised too" },
+};
+
+static taut_module *cosine_build(const taut_attention_choice *c, const taut_site *s)
+{
+    const cosine_own *own = (const void *)c->own.bytes;
+    return taut_cosattention(&(taut_cosattention_spec){ .width = s->width,
+                                                        .heads = s->heads,
+                                                        .tau = own->tau,
+                                                        .eps = own->eps,
+                                                        .out = own->nu,
+                                                        .values = own->values,
+                                                        .causal = s->causal,
+                                                        .alibi = s->alibi,
+                                                        .rope = s->rope,
+                                                        .bias = s->bias,
+                                                        .rope_base = s->rope_base,
+                                                        .gain = s->gain,
+                                                        .out_gain = s->out_gain,
+                                                        .init = s->init });
+}
+
+const taut_attention_kind taut_kind_cosine = {
+    .name = "cosine",
+    .page = "cosattention",
+    .can = TAUT_CAN_CAUSAL | TAUT_CAN_ROPE | TAUT_CAN_ALIBI,
+    .keys = cosine_keys,
+    .count = sizeof cosine_keys / sizeof *cosine_keys,
+    .build = cosine_build,
+};

@@ -11,6 +11,7 @@
 
 #include "base/float32.h"
 #include "bound/l2attention.h"
+#include "module/kind.h"
 #include "module/leaf.h"
 
 typedef struct {
@@ -258,3 +259,26 @@ taut_module *taut_l2attention(const taut_l2attention_spec *spec)
     if (spec->out_gain == 0) s->o.init = TAUT_INIT_ZERO;
     return &s->base;
 }
+
+static taut_module *layer(const taut_site *s, bool tied)
+{
+    return taut_l2attention(&(taut_l2attention_spec){ .width = s->width,
+                                                      .heads = s->heads,
+                                                      .tied = tied,
+                                                      .init = s->init,
+                                                      .gain = s->gain,
+                                                      .out_gain = s->out_gain });
+}
+
+static taut_module *l2_build(const taut_attention_choice *c, const taut_site *s) { return (void)c, layer(s, true); }
+static taut_module *l2_free_build(const taut_attention_choice *c, const taut_site *s)
+{
+    return (void)c, layer(s, false);
+}
+
+const taut_attention_kind taut_kind_l2 = {
+    .name = "l2", .page = "l2attention", .can = TAUT_CAN_PENALTY, .build = l2_build
+};
+const taut_attention_kind taut_kind_l2_free = {
+    .name = "l2_free", .page = "l2attention", .can = TAUT_CAN_PENALTY, .build = l2_free_build
+};

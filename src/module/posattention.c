@@ -11,6 +11,7 @@
 
 #include "base/float32.h"
 #include "bound/posattention.h"
+#include "module/kind.h"
 #include "module/leaf.h"
 
 typedef struct {
@@ -217,3 +218,52 @@ taut_posattention_view taut_posattention_look(const taut_module *m)
     TAUT_CHECK(taut_is_posattention(m), "posattention: another module");
     return (taut_posattention_view){ &s->spec, &s->table };
 }
+
+typedef struct {
+    bool torus;
+} position_own;
+
+static const taut_key position_keys[] = {
+    { "torus", TAUT_KEY_BOOL, offsetof(position_own, torus), .rare = true,
+      .help = "the patches of an image lie on a torus instead of a line" },
+};
+
+static taut_status position_check(taut_attention_choice *c, const taut_site *s)
+{
+    const position_own *own = (const void *)c->own.bytes;
+    if ((double)s->heads * (double)s->context * (double)s->context > 0x1p40)
+        return taut_fail(TAUT_BAD_CONFIG,
+                         "model.attention = position keeps heads * context^2 numbers per block: "
+                         "model.context = %lld is too much",
+                         (long long)s->context);
+    if (own->torus && (s->front || !s->row))
+        return taut_fail(TAUT_BAD_CONFIG, "model.torus = true has a place for patches only: use model.arch = vit and "
+                                          "model.pool = concat or mean without model.class_token");
+    return TAUT_OK;
+}
+
+static taut_module *position_build(const taut_attention_choice *c, const taut_site *s)
+{
+    const position_own *own = (const void *)c->own.bytes;
+    return taut_posattention(&(taut_posattention_spec){ .width = s->width,
+                                                        .heads = s->heads,
+                                                        .context = s->context,
+                                                        .causal = s->causal,
+                                                        .bias = s->bias,
+                                                        .far = s->index > 0 && !own->torus,
+                                                        .row = own->torus ? s->row : 0,
+                                                        .gain = s->gain,
+                                                        .out_gain = s->out_gain,
+                                                        .init = s->init });
+}
+
+const taut_attention_kind taut_kind_position = {
+    .name = "position",
+    .page = "posattention",
+    .can = TAUT_CAN_CAUSAL,
+    .not_placed = "there are no logits to turn or slope",
+    .keys = position_keys,
+    .count = sizeof position_keys / sizeof *position_keys,
+    .check = position_check,
+    .build = position_build,
+};

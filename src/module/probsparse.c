@@ -11,6 +11,7 @@
 #include "base/float32.h"
 #include "base/rng.h"
 #include "bound/norm.h"
+#include "module/kind.h"
 #include "module/qkv.h"
 
 typedef struct {
@@ -134,3 +135,48 @@ taut_module *taut_probsparse(const taut_probsparse_spec *spec)
     s->spec.scale = taut_float32(spec->scale);
     return &s->base;
 }
+
+typedef struct {
+    int64_t factor;
+    bool decoder;
+} probsparse_own;
+
+static const taut_key probsparse_keys[] = {
+    { "sparse_factor", TAUT_KEY_INT, offsetof(probsparse_own, factor), 5, 1, 1 << 20,
+      .help = "c: of t tokens, c ceil(ln t) look" },
+    { "sparse_decoder", TAUT_KEY_BOOL, offsetof(probsparse_own, decoder), 1,
+      .help = "also in the decoder's own attention; false: softmax there" },
+};
+
+static taut_status probsparse_check(taut_attention_choice *c, const taut_site *s)
+{
+    (void)s;
+    if (!((const probsparse_own *)(const void *)c->own.bytes)->decoder) c->can &= ~(unsigned)TAUT_CAN_CAUSAL;
+    return TAUT_OK;
+}
+
+static taut_module *probsparse_build(const taut_attention_choice *c, const taut_site *s)
+{
+    return taut_probsparse(
+        &(taut_probsparse_spec){ .width = s->width,
+                                 .heads = s->heads,
+                                 .factor = ((const probsparse_own *)(const void *)c->own.bytes)->factor,
+                                 .scale = s->scale,
+                                 .out = s->out,
+                                 .causal = s->causal,
+                                 .bias = s->bias,
+                                 .seed = 2 * s->index + s->causal,
+                                 .init = s->init,
+                                 .gain = s->gain,
+                                 .out_gain = s->out_gain });
+}
+
+const taut_attention_kind taut_kind_probsparse = {
+    .name = "probsparse",
+    .page = "probsparse",
+    .can = TAUT_CAN_CAUSAL | TAUT_CAN_SCALE | TAUT_CAN_PENALTY | TAUT_IS_FORECAST,
+    .keys = probsparse_keys,
+    .count = sizeof probsparse_keys / sizeof *probsparse_keys,
+    .check = probsparse_check,
+    .build = probsparse_build,
+};

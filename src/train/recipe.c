@@ -94,7 +94,7 @@ static taut_status check_target(const taut_recipe *r)
 static taut_status check_penalty(const taut_recipe *r)
 {
     const taut_model_spec *m = &r->model;
-    const bool other = m->cosine || m->position || m->plash || m->clustered;
+    const bool other = !(m->attention.can & TAUT_CAN_PENALTY);
     const bool without = m->arch != TAUT_ARCH_FORECASTER && m->attention_blocks == 0; /* an MLP has none either */
     if (!r->penalty.kind || (!other && !without)) return TAUT_OK;
     return taut_fail(TAUT_BAD_CONFIG, "train.penalty is about softmax attention, and this model has %s",

@@ -72,7 +72,7 @@ void taut_trainer_close(taut_trainer *t)
 
 void taut_trainer_settle(taut_trainer *t)
 {
-    t->pass->run.settle = t->recipe.model.settle;
+    t->pass->run.settle = t->recipe.model.attention.settle;
     if (!t->pass->run.settle) return;
     taut_batch_train(&t->batch, 0, t->recipe.train.batch);
     t->pass->run.dropout_key = 0;
@@ -96,7 +96,7 @@ static int64_t gradients(taut_trainer *t)
     const double weight = 1 / (double)targets;
     taut_pass_clear(t->pass);
     /* the K steps of a proximal layer come in K equal parts of the run: 1, then 2, ... */
-    t->pass->run.prox_steps = 1 + (int)(t->clock.step * m->spec.attlip_spec.steps / r->steps);
+    t->pass->run.prox_steps = 1 + (int)(t->clock.step * m->spec.attention.steps / r->steps);
     taut_jasmin_begin(t->pass, &t->recipe.penalty, r->batch * r->accumulate);
     for (int64_t micro = first; micro < end; micro++) {
         if (taut_batch_train(&t->batch, micro * r->batch, r->batch) == 0) continue;

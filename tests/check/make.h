@@ -185,7 +185,7 @@ static inline void make_l2(const maker *g, cJSON *of, const char *path, double *
     const int64_t d = g->s->width, dh = d / g->s->heads;
     cJSON *o = node(of, "l2attention", "attn");
     const double *q = weight_of(g, path, "q.weight"), *v = weight_of(g, path, "v.weight"), t = (double)g->t;
-    if (g->s->l2_free) {
+    if (attends(g->s, "l2_free")) {
         finish(o, INFINITY, INFINITY, x, chain);
         return;
     }
@@ -205,17 +205,18 @@ static inline void make_l2(const maker *g, cJSON *of, const char *path, double *
 /* attn, perhaps the map behind it */
 static inline void make_attlip(const maker *g, cJSON *of, const char *block, double *x, double *chain)
 {
-    const taut_attlip_spec *a = &g->s->attlip_spec;
     char path[64];
     snprintf(path, sizeof path, "%s.attn", block);
     const double *root = weight_of(g, path, "root"), spread = sqrt((double)g->t);
     cJSON *o = node(of, "attlip", "attn");
-    const double eta = put(o, "eta", root ? *root * *root : taut_float32(a->eta));
-    const bool sound = a->steps == 0 && eta > 0;
-    const double defect = put(o, "defect", sound ? (a->reflected ? 4 : 2) * eta * taut_float32(a->tol) : INFINITY);
+    const double eta = put(o, "eta", root ? *root * *root : taut_float32(key_of(g->s, "attlip_eta")));
+    const bool sound = key_of(g->s, "attlip_steps") == 0 && eta > 0;
+    const double defect = put(
+        o, "defect",
+        sound ? (key_of(g->s, "attlip_reflected") ? 4 : 2) * eta * taut_float32(key_of(g->s, "attlip_tol")) : INFINITY);
     finish(o, !sound ? INFINITY : g->flat ? 1 : spread, sound ? spread * *x + defect : INFINITY, x, chain);
     snprintf(path, sizeof path, "%s.turn", block);
-    if (g->s->attlip_turn)
+    if (key_of(g->s, "attlip_turn"))
         make_linear(g, of, path, "turn", weight_of(g, path, "weight"), g->s->width, g->s->width, x, chain);
 }
 
@@ -244,7 +245,7 @@ static inline void make_branch(const maker *g, cJSON *of, const char *block, boo
     snprintf(norm_path, sizeof norm_path, "%s.norm%d", block, 1 + mlp);
     if (layer)
         make_layer(g, of, path, x, chain);
-    else if (!mlp && g->s->attlip)
+    else if (!mlp && attends(g->s, "attlip"))
         make_attlip(g, of, block, x, chain);
     else {
         cJSON *o = node(of, "mix", ""), *parts = cJSON_AddArrayToObject(o, "of");
@@ -254,11 +255,11 @@ static inline void make_branch(const maker *g, cJSON *of, const char *block, boo
             make_sorted_mlp(g, parts, path, &out, &lip);
         else if (mlp)
             make_mlp(g, parts, path, lone, &out, &lip);
-        else if (g->s->cosine)
+        else if (attends(g->s, "cosine"))
             make_cosine(g, parts, path, &out, &lip);
-        else if (g->s->position)
+        else if (attends(g->s, "position"))
             make_position(g, parts, path, &out, &lip);
-        else if (g->s->l2 || g->s->l2_free)
+        else if (attends(g->s, "l2") || attends(g->s, "l2_free"))
             make_l2(g, parts, path, &out, &lip);
         else
             make_attention(g, parts, path, &out, &lip);

@@ -7,6 +7,7 @@
 #include "base/float32.h"
 #include "base/sha256.h"
 #include "harness.h"
+#include "keys.h"
 #include "model/model.h"
 #include "temp.h"
 
@@ -168,8 +169,8 @@ typedef struct {
 static inline void make_cosine_family(const maker *g, cJSON *parts, bool ones, double X, const angle *a, int count,
                                       double root, int64_t wide, cosine_parts *least)
 {
-    const bool values = g->s->cosine_values;
-    const double slope = 1 / sqrt(taut_float32(g->s->cosine_eps)), far = values ? 1 : X;
+    const bool values = key_of(g->s, "cosine_values");
+    const double slope = 1 / sqrt(taut_float32(key_of(g->s, "cosine_eps"))), far = values ? 1 : X;
     cJSON *o = node(parts, "family", ""), *list = cJSON_AddArrayToObject(o, "weights");
     double t[16], r[16], by[4][16], sigma = 0, value = 0, both = 0, key = 0, near = 0, grown = 0;
     for (int h = 0; h < count; h++) {
@@ -190,7 +191,7 @@ static inline void make_cosine_family(const maker *g, cJSON *parts, bool ones, d
     const double logits = fmin(g->flat ? INFINITY : sqrt(both), fmin(sqrt(A * A + query * query), near_a + query));
     const double mean = values ? slope * (g->flat ? vals : sqrt(value)) : sqrt(sigma);
     least->mean = fmin(least->mean, to * root * mean);
-    least->logits = fmin(least->logits, to * logits * taut_float32(g->s->cosine_tau) * slope * far);
+    least->logits = fmin(least->logits, to * logits * taut_float32(key_of(g->s, "cosine_tau")) * slope * far);
     least->grown = fmin(least->grown, to * sqrt(grown) * far);
 }
 
@@ -202,8 +203,8 @@ static inline void make_cosine(const maker *g, cJSON *of, const char *path, doub
                                             { "key", "key_bias" },
                                             { "value", "value_bias" } };
     const int64_t d = g->s->width, dh = d / g->s->heads;
-    const bool values = g->s->cosine_values;
-    const double X = *x, c = taut_float32(g->s->cosine_nu), eps = taut_float32(g->s->cosine_eps),
+    const bool values = key_of(g->s, "cosine_values");
+    const double X = *x, c = taut_float32(key_of(g->s, "cosine_nu")), eps = taut_float32(key_of(g->s, "cosine_eps")),
                  *wo = weight_of(g, path, "o.weight");
     const double *bv = weight_of(g, path, "v.bias"), *bo = weight_of(g, path, "o.bias");
     angle a[16];
@@ -230,7 +231,7 @@ static inline void make_cosine(const maker *g, cJSON *of, const char *path, doub
             const double z = n->norm[s] * X + put(head, names[s][1], bias ? norm(bias + h * dh, dh) : 0);
             n->reach[s] = isinf(z) ? 1 : z / sqrt(z * z + eps);
         }
-        most[count] = 2 * taut_float32(g->s->cosine_tau) * n->reach[0] * n->reach[1];
+        most[count] = 2 * taut_float32(key_of(g->s, "cosine_tau")) * n->reach[0] * n->reach[1];
         index[count++] = h;
     }
     const double all = put(o, "count", make_count(g, most, index, count)), root = g->flat ? sqrt(all) : 1;

@@ -84,8 +84,8 @@ static void not_finite(taut_model *m, cJSON *cert)
         values[at] = rng_int(0, 1) ? NAN : rng_int(0, 1) ? INFINITY : -INFINITY;
         if (taut_model_save(m, model_path)) abort();
         new_hash(cert);
-        const bool steps = m->spec.attlip && m->spec.attlip_spec.steps > 0; /* they have no constant either */
-        if ((m->spec.l2_free && strstr(m->weight[i].path, ".attn.")) ||
+        const bool steps = m->spec.attention.steps > 0; /* they have no constant either */
+        if ((attends(&m->spec, "l2_free") && strstr(m->weight[i].path, ".attn.")) ||
             (steps && strstr(m->weight[i].path, ".attn.weight")))
             must(0, cert, "inf whatever the weight", m->weight[i].path);
         else

@@ -1,6 +1,7 @@
 /* The rivals, as recipes: LipsFormer's parts, residual layers in the place of the perceptron, MaxMin.  Each tree obeys
  * every law, attack on its bound included; each weight has a name of its own; what cannot be is refused in one line;
  * a recipe without these keys prints none of them. */
+#include "keys.h"
 #include "laws.h"
 #include "model/model.h"
 #include "model/tree.h"
@@ -87,7 +88,8 @@ static void check_model(const char *lines, bool encoder)
     must(taut_model_init(m, 3));
     for (int i = 0; i < m->weights; i++)
         for (int j = 0; j < i; j++) CHECK(strcmp(m->weight[i].path, m->weight[j].path) != 0, m->weight[i].path);
-    for (int n = 0; n < 2; n++) CHECK(isfinite(proved_bound(m, (taut_norm)n).lip.v) == !spec.clustered, lines);
+    for (int n = 0; n < 2; n++)
+        CHECK(isfinite(proved_bound(m, (taut_norm)n).lip.v) == !attends(&spec, "clustered"), lines);
     taut_config *cfg = NULL;
     must(taut_config_parse(&cfg, printed, "printed"));
     must(taut_model_spec_read(&spec, cfg));

@@ -1,6 +1,7 @@
 /* What is captured is what the model computes: layers' inputs from formulas written out here, maps against each other and
  * against the model itself, for norms before and behind, plain, convex and channel residuals, and both kernels. */
 #include "base/float32.h"
+#include "keys.h"
 #include "laws.h"
 #include "model/capture.h"
 #include "model/pass.h"
@@ -224,9 +225,10 @@ int main(void)
             must(taut_capture_create(&c, m, N, m->in.t));
             run(c);
             for (int l = 0; l < c->layers; l++) check_maps(c, l, tol);
-            for (int l = 0; l < c->layers && !m->spec.cosine; l++) check_bare(c, l, tol);
+            for (int l = 0; l < c->layers && !attends(&m->spec, "cosine"); l++) check_bare(c, l, tol);
             taut_module *none = NULL;
-            if (m->spec.cosine) CHECK(taut_capture_map(&none, c, 0, TAUT_MAP_BARE) == TAUT_BAD_CONFIG, "no bare map");
+            if (attends(&m->spec, "cosine"))
+                CHECK(taut_capture_map(&none, c, 0, TAUT_MAP_BARE) == TAUT_BAD_CONFIG, "no bare map");
             if (m->embed.rows)
                 same_as_pass(c, tol);
             else
