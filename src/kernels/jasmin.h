@@ -13,10 +13,11 @@
 #define TAUT_KERNELS_JASMIN_H
 #include <math.h>
 
+#include "base/inline.h"
 #include "kernels/kernels.h"
 
 /* The indices of the `count` largest, in order. */
-static inline void jasmin_largest(int64_t *top, int64_t count, const double *x, int64_t n)
+TAUT_INLINE void jasmin_largest(int64_t *top, int64_t count, const double *x, int64_t n)
 {
     int64_t have = 0;
     for (int64_t j = 0; j < n; j++) {
@@ -30,8 +31,7 @@ static inline void jasmin_largest(int64_t *top, int64_t count, const double *x, 
 }
 
 /* sign ln(g + eps) of the entry m, whose follower is `next`; adds its derivative to G. */
-static inline double jasmin_bound(double *G, double sign, const double *x, int64_t n, int64_t m, int64_t next,
-                                  double eps)
+TAUT_INLINE double jasmin_bound(double *G, double sign, const double *x, int64_t n, int64_t m, int64_t next, double eps)
 {
     double rest = 0;
     for (int64_t j = 0; j < n; j++) rest += j == m ? 0 : x[j];
@@ -43,7 +43,7 @@ static inline double jasmin_bound(double *G, double sign, const double *x, int64
 }
 
 /* S(l) and sum c_i / (l - y_i)^2. */
-static inline double jasmin_secular(double *square, const double *x, int64_t n, int64_t first, double l)
+TAUT_INLINE double jasmin_secular(double *square, const double *x, int64_t n, int64_t first, double l)
 {
     double sum = 0;
     *square = 0;
@@ -56,7 +56,7 @@ static inline double jasmin_secular(double *square, const double *x, int64_t n, 
     return sum;
 }
 
-static inline double jasmin_root(const double *x, int64_t n, int64_t first, int64_t second)
+TAUT_INLINE double jasmin_root(const double *x, int64_t n, int64_t first, int64_t second)
 {
     double c = 0, cy = 0, beside = 0, square;
     for (int64_t j = 0; j < n; j++) {
@@ -74,7 +74,7 @@ static inline double jasmin_root(const double *x, int64_t n, int64_t first, int6
 }
 
 /* ln(s_1 + eps); adds its derivative to G. */
-static inline double jasmin_exact(double *G, const double *x, int64_t n, int64_t first, int64_t second, double eps)
+TAUT_INLINE double jasmin_exact(double *G, const double *x, int64_t n, int64_t first, int64_t second, double eps)
 {
     if (!(x[first] - x[second] > 1e-12 * x[first])) {
         const double f = 0.5 / (x[first] + eps);
@@ -92,10 +92,10 @@ static inline double jasmin_exact(double *G, const double *x, int64_t n, int64_t
     return log(s + eps);
 }
 
-static inline bool jasmin_counts(const taut_jasmin *p, int64_t n) { return n > (p->k > 1 ? p->k : 1); }
+TAUT_INLINE bool jasmin_counts(const taut_jasmin *p, int64_t n) { return n > (p->k > 1 ? p->k : 1); }
 
 /* The row's JaSMin, and gz = its derivative by the logits. */
-static inline double jasmin_row(double *gz, const double *x, int64_t n, const taut_jasmin *p)
+TAUT_INLINE double jasmin_row(double *gz, const double *x, int64_t n, const taut_jasmin *p)
 {
     int64_t top[TAUT_JASMIN_LARGEST + 1] = { 0 };
     double along = 0;

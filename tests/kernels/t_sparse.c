@@ -53,11 +53,12 @@ static void picked(void)
     double q[T] = { 0.1, 0.1, 0.1, 5, 0.1, 0.1 }, k[T] = { 0 }, v[T] = { 1, 2, 3, 4, 5, 6 }, o[T], c[1];
     const int64_t drawn = (int64_t)taut_rng_below(77, 3 * 9 + 4, T);
     k[drawn] = 2;
-    float qf[T], kf[T], cf[1];
-    for (int i = 0; i < T; i++) qf[i] = (float)q[i], kf[i] = (float)k[i];
+    pair qf = pair_new(T, 0), kf = pair_new(T, 0), cf = pair_new(1, 0);
+    cpu->put(qf.f, q, T), cpu->put(kf.f, k, T);
     ref->sparse_pick((taut_real *)c, (taut_real *)q, (taut_real *)k, &s);
-    cpu->sparse_pick((taut_real *)cf, (taut_real *)qf, (taut_real *)kf, &s);
-    CHECK(c[0] == 3 && cf[0] == 3, "the query that stands out");
+    cpu->sparse_pick(cf.f, qf.f, kf.f, &s);
+    cpu->get(cf.d, cf.f, 1);
+    CHECK(c[0] == 3 && cf.d[0] == 3, "the query that stands out");
     ref->sparse((taut_real *)o, (taut_real *)c, (taut_real *)q, (taut_real *)k, (taut_real *)v, &s);
     CHECK_NEAR(o[0], 3.5, 1e-15, "the mean");
     CHECK_LE(fabs(o[3] - v[drawn]), 0.01, "what it looks at");
@@ -68,6 +69,7 @@ static void picked(void)
     q[1] = NAN;
     ref->sparse_pick((taut_real *)c, (taut_real *)q, (taut_real *)k, &s);
     CHECK(c[0] == 3, "NaN is not picked before a number");
+    pair_free(&qf), pair_free(&kf), pair_free(&cf);
 }
 
 int main(void)

@@ -1,0 +1,149 @@
+/* The JaSMin penalty of attention (formulas: ref/jasmin.c; the row: kernels/jasmin.h), in double.
+ *
+ * Heads go through the backend's memory in groups that fit into ROOM: a warp makes the weights of a row, a thread its
+ * penalty and the derivative by its logits, a thread per head says which rows count, and gradients are summed entry by
+ * entry, queries in order.  NaN spreads.
+ * Error     of the sum (tk + dh + 64) 2^-50 of the penalties' sizes; of gq and gk one rounding and as much of the sizes
+ *           that are added. */
+#include "kernels/jasmin.h"
+
+#include "kernels/cuda/reduce.h"
+
+#define ROOM ((int64_t)1 << 28) /* bytes, unless one head takes more */
+
+struct group {
+    taut_attn a;
+    taut_jasmin p;
+    int64_t first, heads; /* of example * heads + head */
+    double *x, *gz, *value,
+        *factor;   /* (heads, tq, tk) twice, (heads, tq) twice; factor: of gz, 0 where it does not count */
+    double *total; /* (heads) */
+};
+
+static __device__ inline int64_t visible(const taut_attn &a, int64_t i)
+{
+    const int64_t end = i + a.tk - a.tq + 1;
+    return a.causal && end < a.tk ? (end > 0 ? end : 0) : a.tk;
+}
+static __device__ inline int64_t token(const group &g, int64_t t, int64_t head, int64_t i)
+{
+    const int64_t of = g.first + head;
+    return ((of / g.a.heads * t + i) * g.a.heads + of % g.a.heads) * g.a.dh;
+}
+
+/* One warp per row: x = softmax of the logits. */
+static __global__ void __launch_bounds__(THREADS) weights(const group g, const real *q, const real *k)
+{
+    const taut_attn &a = g.a;
+    const int64_t row = team_row<WARP>(), head = row / a.tq, i = row % a.tq, lane = threadIdx.x % WARP;
+    if (row >= g.heads * a.tq) return;
+    const int64_t keys = visible(a, i);
+    const real *mine = q + token(g, a.tq, head, i);
+    const double slope = a.alibi ? exp2(-8.0 * (double)((g.first + head) % a.heads + 1) / (double)a.heads) : 0;
+    double *x = g.x + row * a.tk, max = -INFINITY, sum = 0;
+    for (int64_t j = lane; j < keys; j += WARP) {
+        const real *other = k + token(g, a.tk, head, j);
+        double dot = 0;
+        for (int64_t c = 0; c < a.dh; c++) dot += (double)mine[c] * (double)other[c];
+        x[j] = a.scale * dot - slope * fabs((double)(i + a.tk - a.tq - j));
+        max = fmax(max, x[j]);
+    }
+    for (int far = WARP / 2; far > 0; far /= 2) max = fmax(max, __shfl_xor_sync(~0u, max, far));
+    if (max == -INFINITY) max = 0;
+    for (int64_t j = lane; j < keys; j += WARP) sum += x[j] = exp(x[j] - max);
+    sum = warp_sum(sum);
+    for (int64_t j = lane; j < keys; j += WARP) x[j] /= sum;
+}
+
+/* One thread per row: its penalty, and gz. */
+static __global__ void __launch_bounds__(WARP) penalties(const group g)
+{
+    const int64_t row = (int64_t)blockIdx.x * WARP + threadIdx.x;
+    if (row >= g.heads * g.a.tq) return;
+    const int64_t keys = visible(g.a, row % g.a.tq), at = row * g.a.tk;
+    g.factor[row] = 0;
+    if (jasmin_counts(&g.p, keys)) g.value[row] = jasmin_row(g.gz + at, g.x + at, keys, &g.p);
+}
+
+/* One thread per head: its penalty, and which rows count how much. */
+static __global__ void __launch_bounds__(WARP) heads(const group g)
+{
+    const int64_t head = (int64_t)blockIdx.x * WARP + threadIdx.x, at = head * g.a.tq;
+    if (head >= g.heads) return;
+    int64_t count = 0, worst = -1;
+    double sum = 0, most = 0;
+    for (int64_t i = 0; i < g.a.tq; i++) {
+        if (!jasmin_counts(&g.p, visible(g.a, i))) continue;
+        const double value = g.value[at + i];
+        if (worst < 0 || value > most) worst = i, most = value;
+        sum += value;
+        count++;
+    }
+    for (int64_t i = 0; i < g.a.tq && count > 0; i++)
+        if (jasmin_counts(&g.p, visible(g.a, i)) && (g.p.mean || i == worst))
+            g.factor[at + i] = g.p.weight * g.a.scale / (g.p.mean ? (double)count : 1);
+    g.total[head] = count == 0 ? 0 : g.p.mean ? sum / (double)count : most;
+}
+
+static __global__ void add_total(double *sum, const group g)
+{
+    double all = 0;
+    for (int64_t head = 0; head < g.heads; head++) all += g.total[head];
+    *sum += g.p.weight * all;
+}
+
+/* One thread per entry of gq. */
+static __global__ void __launch_bounds__(THREADS) add_queries(real *gq, const real *k, const group g)
+{
+    const int64_t entry = (int64_t)blockIdx.x * THREADS + threadIdx.x, row = entry / g.a.dh, c = entry % g.a.dh;
+    if (row >= g.heads * g.a.tq || g.factor[row] == 0) return;
+    const int64_t head = row / g.a.tq, i = row % g.a.tq;
+    double sum = 0;
+    for (int64_t j = 0; j < visible(g.a, i); j++)
+        sum += g.gz[row * g.a.tk + j] * (double)k[token(g, g.a.tk, head, j) + c];
+    real &to = gq[token(g, g.a.tq, head, i) + c];
+    to = (real)((double)to + g.factor[row] * sum);
+}
+
+/* One thread per entry of gk. */
+static __global__ void __launch_bounds__(THREADS) add_keys(real *gk, const real *q, const group g)
+{
+    const int64_t entry = (int64_t)blockIdx.x * THREADS + threadIdx.x, key = entry / g.a.dh, c = entry % g.a.dh;
+    if (key >= g.heads * g.a.tk) return;
+    const int64_t head = key / g.a.tk, j = key % g.a.tk;
+    double sum = 0;
+    for (int64_t i = 0; i < g.a.tq; i++) {
+        const int64_t row = head * g.a.tq + i;
+        if (j < visible(g.a, i) && g.factor[row] != 0)
+            sum += g.factor[row] * g.gz[row * g.a.tk + j] * (double)q[token(g, g.a.tq, head, i) + c];
+    }
+    real &to = gk[token(g, g.a.tk, head, j) + c];
+    to = (real)((double)to + sum);
+}
+
+void CUDA(attention_jasmin)(taut_sum *sum, taut_real *gq, taut_real *gk, const taut_real *q, const taut_real *k,
+                            const taut_attn *a, const taut_jasmin *p)
+{
+    const int64_t all = a->n * a->heads, each = 2 * a->tq * a->tk + 2 * a->tq + 1;
+    if (all * a->tq == 0) return;
+    const int64_t most = ROOM / (each * 8) > 0 ? ROOM / (each * 8) : 1, many = all < most ? all : most;
+    double *room = (double *)cuda_work((size_t)(many * each) * sizeof(double));
+    for (int64_t first = 0; first < all && room; first += many) {
+        const int64_t count = all - first < many ? all - first : many, rows = count * a->tq, square = rows * a->tk;
+        const group g = { *a,
+                          *p,
+                          first,
+                          count,
+                          room,
+                          room + square,
+                          room + 2 * square,
+                          room + 2 * square + rows,
+                          room + 2 * square + 2 * rows };
+        CUDA_LAUNCH(weights, blocks_for(rows, THREADS / WARP), THREADS, 0, g, at(q), at(k));
+        CUDA_LAUNCH(penalties, blocks_for(rows, WARP), WARP, 0, g);
+        CUDA_LAUNCH(heads, blocks_for(count, WARP), WARP, 0, g);
+        CUDA_LAUNCH(add_total, 1, 1, 0, at(sum), g);
+        CUDA_LAUNCH(add_queries, blocks_for(rows * a->dh, THREADS), THREADS, 0, at(gq), at(k), g);
+        CUDA_LAUNCH(add_keys, blocks_for(count * a->tk * a->dh, THREADS), THREADS, 0, at(gk), at(q), g);
+    }
+}
