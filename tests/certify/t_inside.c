@@ -98,9 +98,9 @@ static void choose(double *x, const taut_certificate *c, int64_t t)
     for (int64_t k = 0; k < d; k++) x[k] += scale * way[k];
 }
 
-static void inputs(walk *w, const taut_certificate *c)
+static void inputs(walk *w, const taut_certificate *c, int count)
 {
-    for (int i = 0; i < effort(12); i++) {
+    for (int i = 0; i < count; i++) {
         const bool fixed = !c->model->embed.rows;
         const int64_t t = fixed || rng_int(0, 1) ? c->tokens : rng_int(1, c->tokens);
         const taut_shape in = { 1, t, c->model->in.d };
@@ -118,13 +118,13 @@ static void inputs(walk *w, const taut_certificate *c)
     }
 }
 
-static void certificate(const char *path, int n, double rows)
+static void certificate(const char *path, int n, double rows, int count)
 {
     taut_certificate c;
     walk w = { .count = 0 };
     must(taut_certify_rows(&c, path, (taut_norm)n, room, rows));
     collect(&w, cJSON_GetObjectItem(c.json, "proof"));
-    inputs(&w, &c);
+    inputs(&w, &c, count);
     taut_certificate_free(&c);
 }
 
@@ -151,10 +151,10 @@ int main(void)
     for (case_no = 0; case_no < 2 * KINDS; case_no++) {
         const int kind = case_no % KINDS;
         save_kind(kind, path);
-        certificate(path, case_no / KINDS, is_series(kind) ? 2 : INFINITY);
+        certificate(path, case_no / KINDS, is_series(kind) ? 2 : INFINITY, effort(12));
     }
     save_perceptron(path);
-    certificate(path, 0, INFINITY);
+    certificate(path, 0, INFINITY, 12); /* however little effort: it must be seen once */
     CHECK(longer_alone > 0, "a perceptron that is longer than the mix around it");
     return test_end("inside", "%d nodes of %d architectures; found / stated at most %.6f; %d perceptrons longer alone",
                     nodes, KINDS, closest_out, longer_alone);
