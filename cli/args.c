@@ -129,3 +129,9 @@ const taut_kernels *cli_kernels(const cli_args *a)
     (void)cli_int(a, "--seed", 0, 0, INT64_MAX); /* a bad one is refused also where nothing is random */
     return k;
 }
+
+const char *cli_table(const cli_args *a)
+{
+    (void)cli_kernels(a);
+    return cli_text(a, "--kernels", "cpu");
+}

@@ -1,128 +1,122 @@
 /* Attacks a stored model, and holds what is found against what is certified. */
-#include "attack.h"
-
-#include <math.h>
+#include <cjson/cJSON.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "base/file.h"
+#include "cli.h"
 
-static taut_status begin(attack_scene *s)
+static double number(const cJSON *o, const char *key) { return cJSON_GetNumberValue(cJSON_GetObjectItem(o, key)); }
+static const char *text(const cJSON *o, const char *key)
 {
-    const cli_args *a = s->args;
-    const char *norm = cli_text(a, "--norm", s->text ? "L2" : "Linf"), *eps = cli_text(a, "--eps", NULL);
-    const taut_profile_options o = { .steps = cli_int(a, "--steps", 0, 1, 1000000),
-                                     .restarts = cli_int(a, "--restarts", 0, 1, 1000),
-                                     .targets = cli_int(a, "--targets", 0, 1, 4000),
-                                     .queries = cli_int(a, "--queries", 0, 1, 100000000),
-                                     .step = cli_real(a, "--step-size", 0, 1e-9, 1e9),
-                                     .fixed_start = cli_flag(a, "--no-random-start") };
-    taut_ball_kind kind;
-    if (!taut_ball_parse(&kind, norm)) return taut_fail(TAUT_BAD_CONFIG, "--norm is Linf, L2 or L1, not %s", norm);
-    if (!eps && s->text) return taut_fail(TAUT_BAD_CONFIG, "--eps is needed: embeddings have no usual radius");
-    if (!eps) eps = kind == TAUT_BALL_LINF ? "8/255" : kind == TAUT_BALL_L2 ? "0.5" : "12";
-    const uint64_t seed = (uint64_t)cli_int(a, "--seed", 0, 0, INT64_MAX);
-    return taut_campaign_open(&s->c, cli_text(a, "--attack", "aa-standard"), kind, eps, !s->text, o, seed, s->n);
+    const char *found = cJSON_GetStringValue(cJSON_GetObjectItem(o, key));
+    return found ? found : "";
+}
+static double percent(const cJSON *o, const char *key) { return 100 * number(o, key); }
+
+static void print_profile(const cJSON *profile)
+{
+    const cJSON *parts = cJSON_GetObjectItem(profile, "parts"), *part;
+    if (cJSON_GetArraySize(parts) > 1)
+        cJSON_ArrayForEach(part, parts) printf("    after %-12s %6.2f %%   (%.0f broken)\n", text(part, "attack"),
+                                               percent(part, "after"), number(part, "broken"));
+    printf("  %-16s %6.2f %%\n", text(profile, "profile"), percent(profile, "robust_acc"));
 }
 
-static taut_status look(attack_scene *s)
+static void print_radius(const cJSON *radius, const char *norm)
 {
-    const int64_t few = s->n < 64 ? s->n : 64;
-    for (int p = 0; p < s->c.profiles; p++) {
-        const taut_status status = taut_warn_before(&s->warnings, &s->target, &s->c.profile[p], s->x, s->label, few,
-                                                    s->c.seed);
-        if (status) return status;
-    }
-    return TAUT_OK;
+    const cJSON *profiles = cJSON_GetObjectItem(radius, "attacks"), *profile;
+    char l2[32];
+    printf("%s, eps = %s; the largest perturbation %.6g\n", norm, text(radius, "eps"),
+           number(radius, "largest_perturbation"));
+    cJSON_ArrayForEach(profile, profiles) print_profile(profile);
+    if (cJSON_GetArraySize(profiles) > 1) printf("  %-16s %6.2f %%\n", "worst case", percent(radius, "robust_acc"));
+    if (cJSON_GetObjectItem(radius, "certified_acc"))
+        printf("  %-16s %6.2f %%   (l2 radius above %s)\n", "certified", percent(radius, "certified_acc"),
+               taut_number_down(l2, number(radius, "certified_l2")));
 }
 
-/* With --no-certify nobody looks for contradictions: such results cannot be taken over into a run that does. */
-static void about(char *text, size_t room, const attack_scene *s)
+static void print(const cJSON *o)
 {
-    snprintf(text, room, "%s %s %s%s", s->sha, cli_text(s->args, "--data", s->m.data.source), s->m.model->k->name,
-             cli_flag(s->args, "--no-certify") ? " --no-certify" : "");
+    const cJSON *item;
+    printf("%.0f examples, clean accuracy %.2f %%\n", number(o, "n_ex"), percent(o, "clean_acc"));
+    cJSON_ArrayForEach(item, cJSON_GetObjectItem(o, "radii")) print_radius(item, text(o, "norm"));
+    if (cJSON_GetObjectItem(o, "not_certified")) printf("no certified column: %s\n", text(o, "not_certified"));
+    cJSON_ArrayForEach(item, cJSON_GetObjectItem(o, "warnings")) printf("warning: %s\n", cJSON_GetStringValue(item));
+    if (number(o, "float_only") > 0)
+        printf("note: %.0f successes lie inside a certified radius in float and are not repeated in double\n",
+               number(o, "float_only"));
+    printf("%.0f passes forward, %.0f back, %.1f s\n", number(o, "forwards"), number(o, "backwards"),
+           number(o, "seconds"));
+    if (number(o, "contradictions") > 0)
+        printf("CONTRADICTION: %.0f successes inside a certified radius%s%s\n", number(o, "contradictions"),
+               *text(o, "reproducer") ? "; see " : "", text(o, "reproducer"));
 }
 
-static taut_status seen(void *arg, const taut_campaign_part *p)
+static int show(double done, void *what)
 {
-    attack_scene *s = arg;
-    const taut_campaign *c = &s->c;
-    char text[512];
-    taut_status status = taut_watch_part(&s->watch, p);
-    attack_gallery_see(s, p);
-    about(text, sizeof text, s);
-    if (!status && s->state) status = taut_campaign_save(c, text, s->watch.alarms, s->state);
-    cli_bar(((double)(p->eps * c->profiles + p->profile) + (double)(p->first + p->count) / (double)c->n) /
-                (double)(c->eps.count * c->profiles),
-            c->profile[p->profile].name);
-    return status;
+    cli_bar(done, what);
+    return 0;
 }
 
-static taut_status attack(attack_scene *s)
+static int replay(const cli_args *a, const char *file)
 {
-    char text[512];
-    double room = 0;
-    taut_status status = TAUT_OK;
-    s->state = cli_text(s->args, "--state", NULL);
-    for (int i = 0; i < s->c.eps.count; i++) room = fmax(room, attack_l2(s, i) * (1 + 1e-6));
-    about(text, sizeof text, s);
-    s->watch = (taut_watch){
-        .c = &s->c, .label = s->label, .model = s->sha, .folder = cli_text(s->args, "--out", ".")
-    };
-    if (s->state && taut_file_exists(s->state)) status = taut_campaign_load(&s->c, text, &s->watch.alarms, s->state);
-    if (!status && cli_flag(s->args, "--no-certify")) s->why = "it was not asked for";
-    if (!status && !s->why) status = attack_certify(s, room);
-    if (status) return status;
-    if (s->radius) {
-        s->watch.ref = &s->ref, s->watch.radius = s->radius, s->watch.predicted = s->predicted;
-        s->watch.slack = attack_slack(s);
-    }
-    status = look(s);
-    const double start = cli_now();
-    s->target.forwards = s->target.backwards = 0;
-    if (!status)
-        status = taut_campaign_run(&s->c, &s->target, s->x, s->z, s->label,
-                                   cli_int(s->args, "--batch-size", 256, 1, 100000), seen, s);
-    cli_bar_end();
-    s->seconds = cli_now() - start;
-    for (int e = 0; !status && e < s->c.eps.count; e++)
-        for (int p = 0; p < s->c.profiles; p++) {
-            int64_t broken[TAUT_PROFILE_ATTACKS] = { 0 };
-            for (int64_t i = 0; i < s->n; i++)
-                if (taut_campaign_by(&s->c, e, p)[i] >= 0) broken[taut_campaign_by(&s->c, e, p)[i]]++;
-            taut_warn_after(&s->warnings, &s->c.profile[p], broken, s->n);
-        }
-    return status;
+    char *json = NULL;
+    if (taut_attack_replay(&json, a->operand[0], file)) return cli_fail(a);
+    cJSON *o = cJSON_Parse(json);
+    const bool rings = cJSON_IsTrue(cJSON_GetObjectItem(o, "contradiction"));
+    if (cli_flag(a, "--json"))
+        puts(json);
+    else
+        printf("%s on example %.0f: class %.0f, then %.0f at l2 distance %.17g; certified radius %.17g\n%s\n",
+               text(o, "attack"), number(o, "example"), number(o, "predicted"), number(o, "attacked"),
+               number(o, "distance"), number(o, "radius"),
+               rings ? "CONTRADICTION: the certificate does not hold" : "no contradiction");
+    cJSON_Delete(o);
+    taut_string_free(json);
+    return rings ? EXIT_CONTRADICTION : EXIT_DONE;
 }
 
 static int run(const cli_args *a)
 {
-    attack_scene s = { .args = a, .n = cli_int(a, "--n-ex", 100, 1, 10000000) };
-    const char *replay = cli_text(a, "--replay", NULL);
-    taut_status status = attack_open(&s);
-    int code = EXIT_BAD;
-    if (!status && replay) {
-        code = attack_replay(&s, replay);
-        attack_close(&s);
-        return code;
-    }
-    s.shown = cli_int(a, "--gallery", 0, 0, 64);
-    s.gallery = cJSON_CreateArray();
-    if (!status && s.shown && s.text)
-        status = taut_fail(TAUT_BAD_CONFIG, "--gallery is for images: %s reads texts", a->operand[0]);
-    if (!status) status = begin(&s);
-    if (!status) status = attack(&s);
-    if (status)
-        code = cli_fail(a);
-    else if (cli_flag(a, "--json"))
-        code = attack_print_json(&s);
+    const taut_attack_options o = { .size = sizeof o,
+                                    .kernels = cli_table(a),
+                                    .attacks = cli_text(a, "--attack", NULL),
+                                    .norm = cli_text(a, "--norm", NULL),
+                                    .eps = cli_text(a, "--eps", NULL),
+                                    .examples = cli_int(a, "--n-ex", 100, 1, 10000000),
+                                    .data = cli_text(a, "--data", NULL),
+                                    .steps = cli_int(a, "--steps", 0, 1, 1000000),
+                                    .restarts = cli_int(a, "--restarts", 0, 1, 1000),
+                                    .targets = cli_int(a, "--targets", 0, 1, 4000),
+                                    .queries = cli_int(a, "--queries", 0, 1, 100000000),
+                                    .step_size = cli_real(a, "--step-size", 0, 1e-9, 1e9),
+                                    .fixed_start = cli_flag(a, "--no-random-start"),
+                                    .seed = (uint64_t)cli_int(a, "--seed", 0, 0, INT64_MAX),
+                                    .no_certify = cli_flag(a, "--no-certify"),
+                                    .folder = cli_text(a, "--out", "."),
+                                    .state = cli_text(a, "--state", NULL),
+                                    .batch = cli_int(a, "--batch-size", 256, 1, 100000),
+                                    .gallery = cli_int(a, "--gallery", 0, 0, 64),
+                                    .progress = show,
+                                    .arg = "attacking" };
+    if (cli_text(a, "--replay", NULL)) return replay(a, cli_text(a, "--replay", NULL));
+    taut_attacked *found = NULL;
+    taut_attack_facts facts;
+    char *json = NULL;
+    taut_status s = taut_attack_file(&found, a->operand[0], &o);
+    cli_bar_end();
+    if (!s) s = taut_attacked_look(found, &facts);
+    if (!s) s = taut_attacked_json(found, &json);
+    taut_attacked_free(found);
+    if (s) return cli_fail(a);
+    cJSON *all = cJSON_Parse(json);
+    if (cli_flag(a, "--json"))
+        puts(json);
     else
-        attack_print(&s), code = EXIT_DONE;
-    if (code == EXIT_DONE && s.watch.alarms) code = EXIT_CONTRADICTION;
-    attack_close(&s);
-    return code;
+        print(all);
+    cJSON_Delete(all);
+    taut_string_free(json);
+    return facts.contradictions ? EXIT_CONTRADICTION : EXIT_DONE;
 }
-
 static const cli_option options[] = {
     { "--attack", "LIST", "fgsm pgd apgd-ce apgd-dlr apgd-t fab fab-t square aa-standard aa-plus aa-rand ta-10" },
     { "--norm", "N", "Linf, L2 or L1; images in [0, 1] (default Linf), embeddings of a text (default L2)" },

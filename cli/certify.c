@@ -7,82 +7,28 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "api/net.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/number.h"
 #include "cli.h"
-#include "forecast_noise.h"
-#include "model.h"
+#include "verdict/noise.h"
 
-/* Two inputs in turn, so that the one before is still there to make a pair. */
-typedef struct {
-    taut_slot slot[2];
-    double *logits;
-} inputs;
-
-static taut_status take_inputs(inputs *in, const taut_task *k, int64_t classes)
+static int show(double done, void *what)
 {
-    *in = (inputs){ .logits = taut_malloc((size_t)classes * sizeof *in->logits) };
-    bool done = in->logits != NULL;
-    for (int i = 0; i < 2; i++) {
-        taut_slot *s = &in->slot[i];
-        if (k->tokens) s->ids = taut_malloc((size_t)k->t * sizeof *s->ids);
-        if (!k->tokens) s->reals = taut_malloc((size_t)(k->t * k->d) * sizeof *s->reals);
-        s->target = taut_malloc((size_t)k->asked * sizeof *s->target);
-        done = done && (s->ids || s->reals) && s->target;
-    }
-    return done ? TAUT_OK : taut_no_memory("examples");
+    cli_bar(done, what);
+    return 0;
 }
 
-static void drop_inputs(inputs *in)
-{
-    for (int i = 0; i < 2; i++) {
-        free(in->slot[i].ids);
-        free(in->slot[i].reals);
-        free(in->slot[i].target);
-    }
-    free(in->logits);
-}
-
-/* Examples spread over the validation split, each judged by its last question; the first two dozen make the pairs. */
+/* Examples spread over the validation split, each judged by its last question. */
 static taut_status try_examples(taut_certificate *c, const taut_source *data, int64_t wanted, bool local,
-                                certify_sample *out)
+                                taut_predictions *out)
 {
-    const taut_task *k = &data->task;
-    const int64_t all = taut_source_count(data, TAUT_VALID) - (k->tokens > 0); /* the last window may be partial */
-    inputs in;
-    taut_pass *pass = NULL;
-    if (all < 1)
-        return taut_fail(TAUT_BAD_DATA, "the validation split has no sequence of %lld tokens", (long long)k->t);
-    if (wanted > all) wanted = all;
-    out->example = taut_calloc((size_t)wanted, sizeof *out->example);
-    out->local = local ? taut_calloc((size_t)wanted, sizeof *out->local) : NULL;
-    taut_status s = take_inputs(&in, k, c->model->classes);
-    if (!s)
-        s = out->example && (out->local || !local) ? taut_pass_create(&pass, c->model, 1, k->t, false)
-                                                   : taut_no_memory("examples");
-    cJSON *list = s ? NULL : cJSON_AddArrayToObject(c->json, "examples");
-    for (int64_t i = 0; !s && i < wanted; i++) {
-        const int64_t index = i * all / wanted;
-        const taut_slot *now = &in.slot[i % 2], *before = &in.slot[(i + 1) % 2];
-        const taut_input x = { now->ids, now->reals }, old = { before->ids, before->reals };
-        taut_prox_log log = { 0 };
-        data->ops->get(data, *now, TAUT_VALID, index);
-        pass->run.prox = &log;
-        out->example[out->count++] = taut_example_certify(c, pass, x, now->target[k->asked - 1], in.logits);
-        pass->run.prox = NULL;
-        if (out->example[i].predicted < 0 && out->silent++ == 0)
-            out->why = log.why ? log.why : "a number that is not finite";
-        if (local) out->local[i] = taut_local_certify(c, pass, &out->example[i], in.logits);
-        if (isfinite(out->example[i].margin)) /* nobody can check what NaN or infinity predicts */
-            cJSON_AddItemToArray(list, taut_example_json(&out->example[i], x, k->tokens ? k->t : k->t * k->d));
-        if (i > 0 && i < 24) out->pair = fmax(out->pair, taut_pair_ratio(c, pass, old, x));
-        cli_bar((double)(i + 1) / (double)wanted, "certifying examples");
-    }
+    taut_examples from = { .data = data, .spread = true, .n = wanted };
+    taut_status s = taut_examples_settle(&from, c->model);
+    if (!s) s = taut_predictions_make(out, c, &from, local, show, "certifying examples");
     cli_bar_end();
-    taut_pass_free(pass);
-    drop_inputs(&in);
     return s;
 }
 
@@ -103,11 +49,11 @@ static taut_status save(const taut_certificate *c, const char *path)
 /* The data named by --data, or what the model was trained on. */
 static taut_status open_data(taut_source **data, const cli_args *a, const char *path)
 {
-    cli_model m;
-    taut_status s = cli_model_open(&m, path, taut_kernels_find("ref"), 0);
+    taut_net *m = NULL;
+    taut_status s = taut_net_open_on(&m, path, taut_kernels_find("ref"), 0);
     if (s) return s;
-    s = cli_model_source(data, &m, cli_text(a, "--data", NULL));
-    cli_model_close(&m);
+    s = taut_net_source(data, m, cli_text(a, "--data", NULL));
+    taut_net_free(m);
     return s;
 }
 
@@ -127,7 +73,7 @@ static taut_status prepare(taut_source **data, double *rows, const cli_args *a, 
         return taut_fail(TAUT_BAD_CONFIG, "examples are next-token predictions; %s is an encoder", path);
     if (given && strcmp(given, "inf") != 0) *rows = cli_real(a, "--rows", 0, 0, 1e300);
     if (wanted || (m->arch == TAUT_ARCH_FORECASTER && !given)) s = open_data(data, a, path);
-    if (!s && *data && !wanted) s = forecast_longest(&longest, *data, TAUT_TRAIN, TAUT_TEST);
+    if (!s && *data && !wanted) s = taut_rows_longest(&longest, *data, TAUT_TRAIN, TAUT_TEST);
     if (!s && *data && !wanted) *rows = longest.v;
     return s;
 }
@@ -142,7 +88,7 @@ static int run(const cli_args *a)
     if (strcmp(norm, "tokens") != 0 && strcmp(norm, "flat") != 0)
         return cli_refuse(a, "--norm is tokens or flat, not %s", norm);
     if (cli_flag(a, "--local") && !wanted) return cli_refuse(a, "--local is about examples: say how many with --n-ex");
-    char *path = cli_model_path(a->operand[0]);
+    char *path = cli_path(a->operand[0], "model.safetensors");
     if (!path) return cli_refuse(a, "out of memory");
     if (out && same_file(path, out)) {
         free(path);
@@ -150,7 +96,7 @@ static int run(const cli_args *a)
     }
     taut_certificate c;
     taut_source *data = NULL;
-    certify_sample s = { 0 };
+    taut_predictions s = { 0 };
     double rows;
     taut_status status = taut_certificate_open(&c, path, strcmp(norm, "flat") == 0 ? TAUT_NORM_FLAT : TAUT_NORM_TOKENS,
                                                room);
@@ -166,8 +112,7 @@ static int run(const cli_args *a)
     else
         certify_print(&c, &s, radii, 5, cli_flag(a, "--units"));
     taut_source_free(data);
-    free(s.example);
-    free(s.local);
+    taut_predictions_free(&s);
     taut_certificate_free(&c);
     free(path);
     return code;

@@ -18,15 +18,15 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double margin_of(const certify_sample *s, int64_t i)
+static double margin_of(const taut_predictions *s, int64_t i)
 {
     return s->example[i].predicted >= 0 ? s->example[i].margin : 0; /* no answer is ahead of none */
 }
-static double radius_of(const certify_sample *s, int64_t i) { return s->example[i].radius.v; }
-static double local_lip(const certify_sample *s, int64_t i) { return s->local[i].lip.v; }
-static double local_radius(const certify_sample *s, int64_t i) { return s->local[i].radius.v; }
+static double radius_of(const taut_predictions *s, int64_t i) { return s->example[i].radius.v; }
+static double local_lip(const taut_predictions *s, int64_t i) { return s->local[i].lip.v; }
+static double local_radius(const taut_predictions *s, int64_t i) { return s->local[i].radius.v; }
 
-static double median_of(const certify_sample *s, double (*number)(const certify_sample *, int64_t))
+static double median_of(const taut_predictions *s, double (*number)(const taut_predictions *, int64_t))
 {
     double *m = taut_malloc((size_t)(s->count + 1) * sizeof *m);
     if (!m || s->count == 0) {
@@ -40,19 +40,8 @@ static double median_of(const certify_sample *s, double (*number)(const certify_
     return middle;
 }
 
-static double median_margin(const certify_sample *s) { return median_of(s, margin_of); }
-static double median_radius(const certify_sample *s) { return median_of(s, radius_of); }
-
-/* How many predictions are right and stand against every change smaller than r. */
-static double certified_accuracy(const certify_sample *s, double r)
-{
-    int64_t good = 0;
-    for (int64_t i = 0; i < s->count; i++) {
-        const taut_example *e = &s->example[i];
-        good += e->predicted == e->target && (r == 0 || e->radius.v >= r);
-    }
-    return (double)good / (double)s->count;
-}
+static double median_margin(const taut_predictions *s) { return median_of(s, margin_of); }
+static double median_radius(const taut_predictions *s) { return median_of(s, radius_of); }
 
 static void print_falls(const taut_certificate *c)
 {
@@ -69,7 +58,7 @@ static void print_falls(const taut_certificate *c)
     }
 }
 
-static void print_vacuity(const taut_certificate *c, const certify_sample *s)
+static void print_vacuity(const taut_certificate *c, const taut_predictions *s)
 {
     char lip[32], radius[32];
     printf("how empty is it?  pairs of inputs move the logits by up to %.3g a unit, the bound allows %s", s->pair,
@@ -118,7 +107,7 @@ static void print_units(const taut_certificate *c)
 }
 
 /* What holds near each example. */
-static void print_local(const taut_certificate *c, const certify_sample *s)
+static void print_local(const taut_certificate *c, const taut_predictions *s)
 {
     char room[32], lip[32], all[32], radius[32];
     printf("around each example, moved by up to %s: %s-Lipschitz in the median (everywhere: %s), median certified "
@@ -134,7 +123,7 @@ static taut_up up_series(const taut_certificate *c)
     return twice ? up_mul(c->lip, up_sqrt((taut_up){ 2 })) : c->lip;
 }
 
-void certify_print(const taut_certificate *c, const certify_sample *s, const double *radii, int count, bool units)
+void certify_print(const taut_certificate *c, const taut_predictions *s, const double *radii, int count, bool units)
 {
     char lip[32], rms[32], room[32], about[TAUT_ABOUT_ROOM];
     const taut_about inputs = taut_certificate_about(c);
@@ -160,11 +149,11 @@ void certify_print(const taut_certificate *c, const certify_sample *s, const dou
     for (int i = 0; i < (c->room.v > 0 ? count : 1); i++)
         printf("%s %-10s %6.2f %%  of %lld examples\n",
                radii[i] == 0 ? "accuracy, nothing moved  " : "certified, moved less than",
-               taut_number_down(room, radii[i]), 100 * certified_accuracy(s, radii[i]), (long long)s->count);
+               taut_number_down(room, radii[i]), 100 * taut_predictions_accuracy(s, radii[i]), (long long)s->count);
 }
 
 /* What the data say of each example that the certificate has: those with a finite margin. */
-static void add_targets(cJSON *o, const certify_sample *s)
+static void add_targets(cJSON *o, const taut_predictions *s)
 {
     cJSON *one;
     int64_t i = 0;
@@ -175,7 +164,7 @@ static void add_targets(cJSON *o, const certify_sample *s)
     }
 }
 
-int certify_print_json(const taut_certificate *c, const certify_sample *s, const double *radii, int count)
+int certify_print_json(const taut_certificate *c, const taut_predictions *s, const double *radii, int count)
 {
     cJSON *o = cJSON_Duplicate(c->json, true);
     cJSON *list = cJSON_AddArrayToObject(o, "certified_accuracy");
@@ -184,7 +173,7 @@ int certify_print_json(const taut_certificate *c, const certify_sample *s, const
     for (int i = 0; s->count && i < count; i++) {
         cJSON *row = cJSON_CreateObject();
         cJSON_AddNumberToObject(row, "radius", radii[i]);
-        cJSON_AddNumberToObject(row, "accuracy", certified_accuracy(s, radii[i]));
+        cJSON_AddNumberToObject(row, "accuracy", taut_predictions_accuracy(s, radii[i]));
         cJSON_AddItemToArray(list, row);
     }
     add_targets(o, s);

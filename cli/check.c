@@ -76,7 +76,7 @@ static int run(const cli_args *a)
 {
     taut_checked r;
     (void)cli_kernels(a); /* --threads */
-    char *path = cli_model_path(a->operand[1]);
+    char *path = cli_path(a->operand[1], "model.safetensors");
     if (!path) return cli_refuse(a, "out of memory");
     const taut_status s = taut_check_files(&r, a->operand[0], path);
     free(path);

@@ -46,6 +46,7 @@ const char *cli_text(const cli_args *, const char *name, const char *def);
 int64_t cli_int(const cli_args *, const char *name, int64_t def, int64_t lo, int64_t hi);
 double cli_real(const cli_args *, const char *name, double def, double lo, double hi);
 const taut_kernels *cli_kernels(const cli_args *); /* --kernels, --threads; exits on a bad name */
+const char *cli_table(const cli_args *);           /* the same by name */
 
 /* timing.c: monotonic seconds; the p-quantile of x, which is sorted */
 double cli_now(void);
@@ -55,9 +56,9 @@ static inline double cli_median(double *x, int n) { return cli_quantile(x, n, 0.
 /* print.c */
 int cli_fail(const cli_args *); /* the library's last error on stderr; EXIT_BAD */
 int cli_refuse(const cli_args *, const char *format, ...) __attribute__((format(printf, 2, 3)));
-int cli_json(cJSON *object);                 /* one object on stdout; takes it over */
-char *cli_model_path(const char *model);     /* RUN stands for RUN/model.safetensors; free it */
-void cli_print_load(const cJSON *report);    /* what became of every tensor of a checkpoint */
-void cli_bar(double done, const char *text); /* a progress bar on stderr, only on a terminal */
+int cli_json(cJSON *object);                          /* one object on stdout; takes it over */
+char *cli_path(const char *folder, const char *file); /* the file if it is a folder, else itself; free it */
+void cli_print_load(const cJSON *report);             /* what became of every tensor of a checkpoint */
+void cli_bar(double done, const char *text);          /* a progress bar on stderr, only on a terminal */
 void cli_bar_end(void);
 #endif

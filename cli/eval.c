@@ -3,18 +3,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/net.h"
 #include "base/alloc.h"
 #include "bound/print.h"
+#include "cli.h"
 #include "data/text.h"
-#include "forecast_noise.h"
 #include "forecast_window.h"
-#include "model.h"
 #include "model/pass.h"
 #include "report/run.h"
 #include "train/evaluate.h"
+#include "verdict/noise.h"
 
 /* What was found, as JSON: of a forecaster also one forecast. */
-static taut_status tell(cJSON *o, const taut_evaluation *e, const forecast_noise *n, taut_pass *p, taut_batch *b,
+static taut_status tell(cJSON *o, const taut_evaluation *e, const taut_noise *n, taut_pass *p, taut_batch *b,
                         taut_split split)
 {
     cJSON_AddNumberToObject(o, "targets", (double)e->targets);
@@ -51,7 +52,7 @@ static taut_status plot(const cJSON *o, const char *path)
     return s;
 }
 
-static void print(const taut_evaluation *e, const forecast_noise *n, const char *source, const char *split)
+static void print(const taut_evaluation *e, const taut_noise *n, const char *source, const char *split)
 {
     char text[32], moved[32], about[TAUT_ABOUT_ROOM];
     if (isnan(e->mae)) {
@@ -68,7 +69,15 @@ static void print(const taut_evaluation *e, const forecast_noise *n, const char 
     if (n->noise > 0) printf("  found: noise that moves a row of a forecast by %.6g\n", n->found);
     if (n->noise > 0 && n->found > n->moves.v)
         printf("  %s: up to %s of what was found may be rounding\n",
-               forecast_noise_beaten(n) ? "a contradiction" : "no contradiction", up_text(text, n->slack));
+               taut_noise_beaten(n) ? "a contradiction" : "no contradiction", up_text(text, n->slack));
+}
+
+static taut_status prove_noise(taut_noise *n, const char *model, const taut_source *data, taut_split split)
+{
+    char *path = taut_model_path(model);
+    const taut_status s = path ? taut_noise_prove(n, path, data, split) : taut_no_memory("a path");
+    free(path);
+    return s;
 }
 
 static int run(const cli_args *a)
@@ -81,30 +90,30 @@ static int run(const cli_args *a)
     const bool train = cli_flag(a, "--train"), test = cli_flag(a, "--test");
     const char *const name = train ? "training" : test ? "test" : "validation";
     if (train && test) return cli_refuse(a, "--train or --test, not both");
-    cli_model m;
+    taut_net *m = NULL;
     taut_source *data = NULL;
     taut_pass *pass = NULL;
     taut_batch batch = { 0 };
     taut_evaluation e = { 0 };
-    forecast_noise noise = { .noise = cli_real(a, "--noise", 0, 0, 1e9) };
+    taut_noise noise = { .noise = cli_real(a, "--noise", 0, 0, 1e9) };
     if (cli_flag(a, "--noise") && !(noise.noise > 0)) return cli_refuse(a, "--noise 0 moves nothing");
-    taut_status s = cli_model_open(&m, a->operand[0], k, (uint64_t)cli_int(a, "--seed", 1, 0, INT64_MAX));
+    taut_status s = taut_net_open_on(&m, a->operand[0], k, (uint64_t)cli_int(a, "--seed", 1, 0, INT64_MAX));
     if (s) return cli_fail(a);
-    const char *source = cli_text(a, "--data", m.data.source);
+    const char *source = cli_text(a, "--data", m->data.source);
     const taut_split split = train ? TAUT_TRAIN : test ? TAUT_TEST : TAUT_VALID;
-    s = cli_model_source(&data, &m, source);
+    s = taut_net_source(&data, m, source);
     if (!s && slide && !taut_source_slide(data, slide))
         s = taut_fail(TAUT_BAD_DATA, "--slide is for models that predict the next token of a text");
     if (!s && test && !data->task.reals)
         s = taut_fail(TAUT_BAD_DATA, "--test is for forecasters: %s has no third split", source);
     if (!s && taut_source_count(data, split) == 0)
         s = taut_fail(TAUT_BAD_DATA, "%s: nothing to predict in its %s split", source, name);
-    if (!s) s = taut_pass_create(&pass, m.model, rows, m.model->in.t, false);
+    if (!s) s = taut_pass_create(&pass, m->model, rows, m->model->in.t, false);
     if (!s) s = taut_batch_create(&batch, data, 0, rows);
     if (!s) s = taut_evaluate(&e, pass, &batch, split, windows, rows);
     if (!s && (page || noise.noise > 0) && !data->task.reals)
         s = taut_fail(TAUT_BAD_DATA, "--plot and --noise are for forecasters");
-    if (!s && noise.noise > 0) s = forecast_noise_prove(&noise, a->operand[0], data, split);
+    if (!s && noise.noise > 0) s = prove_noise(&noise, a->operand[0], data, split);
     if (!s && !isfinite(e.loss)) s = taut_fail(TAUT_NOT_FINITE, "%s: the loss is not finite", a->operand[0]);
     cJSON *o = cJSON_CreateObject();
     cJSON_AddStringToObject(o, "data", source);
@@ -116,12 +125,12 @@ static int run(const cli_args *a)
         code = cli_json(cJSON_Duplicate(o, true));
     else if (!s)
         print(&e, &noise, source, name);
-    if (!s && noise.noise > 0 && forecast_noise_beaten(&noise)) code = EXIT_CONTRADICTION;
+    if (!s && noise.noise > 0 && taut_noise_beaten(&noise)) code = EXIT_CONTRADICTION;
     cJSON_Delete(o);
     taut_batch_free(&batch);
     taut_pass_free(pass);
     taut_source_free(data);
-    cli_model_close(&m);
+    taut_net_free(m);
     return code;
 }
 

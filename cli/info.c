@@ -135,8 +135,8 @@ static int run(const cli_args *a)
     (void)cli_kernels(a);
     if (taut_hf_is(a->operand[0]) || cli_text(a, "--recipe", NULL)) return about_checkpoint(a);
     taut_model *m = NULL;
-    constants proved, *bound = cli_flag(a, "--bound") ? &proved : NULL;
-    char *path = cli_model_path(a->operand[0]);
+    constants proved = { 0 }, *bound = cli_flag(a, "--bound") ? &proved : NULL;
+    char *path = cli_path(a->operand[0], "model.safetensors");
     if (!path) return cli_refuse(a, "out of memory");
     int code = EXIT_DONE;
     const taut_kernels *k = taut_kernels_find("ref"); /* bounds are about the stored bytes, read as doubles */

@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/net.h"
 #include "base/alloc.h"
 #include "base/nearest.h"
 #include "base/number.h"
+#include "cli.h"
 #include "data/text.h"
-#include "model.h"
 
 static int map_of(const cli_args *a)
 {
@@ -45,7 +46,7 @@ static taut_slope_options slope_options(const cli_args *a)
                                  (uint64_t)cli_int(a, "--seed", 1, 0, INT64_MAX) };
 }
 
-static taut_status open_text(taut_text **text, const cli_args *a, const cli_model *m)
+static taut_status open_text(taut_text **text, const cli_args *a, const taut_net *m)
 {
     const taut_data_spec *d = &m->data;
     const char *source = cli_text(a, "--text", cli_text(a, "--data", d->source));
@@ -53,7 +54,7 @@ static taut_status open_text(taut_text **text, const cli_args *a, const cli_mode
 }
 
 /* The activations that some tokens of the text leave. */
-static taut_status read_text(taut_capture **c, const cli_args *a, cli_model *m, const taut_text *text,
+static taut_status read_text(taut_capture **c, const cli_args *a, taut_net *m, const taut_text *text,
                              const measure_about *about)
 {
     const int64_t tokens = cli_int(a, "--tokens", m->model->spec.context < 32 ? m->model->spec.context : 32, 1,
@@ -68,12 +69,12 @@ static taut_status read_text(taut_capture **c, const cli_args *a, cli_model *m, 
 }
 
 /* Those of one image of the validation split. */
-static taut_status read_image(taut_capture **c, const cli_args *a, cli_model *m)
+static taut_status read_image(taut_capture **c, const cli_args *a, taut_net *m)
 {
     taut_source *images = NULL;
     double *reals = taut_malloc((size_t)taut_len(m->model->in) * sizeof *reals);
     int32_t target;
-    taut_status s = reals ? cli_model_source(&images, m, cli_text(a, "--data", NULL)) : taut_no_memory("an image");
+    taut_status s = reals ? taut_net_source(&images, m, cli_text(a, "--data", NULL)) : taut_no_memory("an image");
     if (!s && taut_source_count(images, TAUT_VALID) == 0) s = taut_fail(TAUT_BAD_DATA, "no images to measure at");
     if (!s) s = taut_capture_create(c, m->model, 1, m->model->in.t);
     if (!s) {
@@ -87,7 +88,7 @@ static taut_status read_image(taut_capture **c, const cli_args *a, cli_model *m)
 }
 
 /* Every layer, or the one that is asked for, at the first tokens of the text or at an image. */
-static taut_status measure_layers(const cli_args *a, cli_model *m, const taut_text *text, const measure_about *about,
+static taut_status measure_layers(const cli_args *a, taut_net *m, const taut_text *text, const measure_about *about,
                                   taut_layer_measure *out, int *count)
 {
     const int64_t layer = cli_int(a, "--layer", -1, 0, m->model->spec.depth - 1);
@@ -112,7 +113,7 @@ static taut_status measure_layers(const cli_args *a, cli_model *m, const taut_te
     return s;
 }
 
-static int tell_layers(const cli_args *a, cli_model *m, const taut_text *text, const measure_about *about)
+static int tell_layers(const cli_args *a, taut_net *m, const taut_text *text, const measure_about *about)
 {
     int count = 0, code = EXIT_BAD;
     taut_layer_measure *found = taut_calloc((size_t)m->model->spec.depth, sizeof *found);
@@ -132,7 +133,7 @@ static int tell_layers(const cli_args *a, cli_model *m, const taut_text *text, c
 
 static void tell(double done) { cli_bar(done, "measuring"); }
 
-static taut_status scatter(const cli_args *a, cli_model *m, const taut_text *text, taut_scatter_options *o,
+static taut_status scatter(const cli_args *a, taut_net *m, const taut_text *text, taut_scatter_options *o,
                            measure_scatter *r, taut_scatter_point *points)
 {
     const taut_scatter_attack attack = { r->head, cli_real(a, "--radius", 0, 0, 1e30), cli_flag(a, "--castin"),
@@ -143,7 +144,7 @@ static taut_status scatter(const cli_args *a, cli_model *m, const taut_text *tex
                           : taut_scatter_text(points, m->model, text->ids, text->len, o);
 }
 
-static int tell_scatter(const cli_args *a, cli_model *m, const taut_text *text, const measure_about *about)
+static int tell_scatter(const cli_args *a, taut_net *m, const taut_text *text, const measure_about *about)
 {
     const taut_model_spec *spec = &m->model->spec;
     taut_scatter_options o = { .samples = cli_int(a, "--samples", 10, 1, 4096), .map = about->map, .tell = tell };
@@ -228,7 +229,7 @@ static int run(const cli_args *a)
 {
     const taut_kernels *k = cli_kernels(a);
     const int map = map_of(a);
-    cli_model m;
+    taut_net *m = NULL;
     taut_text *text = NULL;
     if (map < 0) {
         const char *near = taut_nearest(cli_text(a, "--map", ""), taut_map_names, TAUT_MAPS);
@@ -236,34 +237,34 @@ static int run(const cli_args *a)
                           cli_text(a, "--map", ""), near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     }
     if (check_options(a)) return EXIT_BAD;
-    if (cli_model_open(&m, a->operand[0], k, (uint64_t)cli_int(a, "--seed", 1, 0, INT64_MAX))) return cli_fail(a);
+    if (taut_net_open_on(&m, a->operand[0], k, (uint64_t)cli_int(a, "--seed", 1, 0, INT64_MAX))) return cli_fail(a);
     const measure_about about = { a->operand[0],
                                   cli_flag(a, "--adversarial")
                                       ? "adversarial tokens"
-                                      : cli_text(a, "--text", cli_text(a, "--data", m.data.source)),
+                                      : cli_text(a, "--text", cli_text(a, "--data", m->data.source)),
                                   (taut_map)map, cli_real(a, "--ball", 0, 0, 1e30), slope_options(a).tolerance };
     const bool lengths = cli_flag(a, "--lengths") || cli_flag(a, "--adversarial");
     int code;
     if (cli_flag(a, "--deviation"))
-        code = measure_deviation(a, &m);
-    else if (m.model->spec.arch == TAUT_ARCH_FORECASTER)
+        code = measure_deviation(a, m);
+    else if (m->model->spec.arch == TAUT_ARCH_FORECASTER)
         code = cli_refuse(a, "%s is a forecaster: only --deviation measures such", a->operand[0]);
     else if (cli_flag(a, "--maps"))
-        code = measure_maps(a, &m);
+        code = measure_maps(a, m);
     else if (cli_flag(a, "--network")) {
         const taut_slope_options o = slope_options(a);
-        code = measure_network(a, &m, &o);
-    } else if (!m.vocab && (cli_flag(a, "--text") || cli_flag(a, "--tokens")))
+        code = measure_network(a, m, &o);
+    } else if (!m->vocab && (cli_flag(a, "--text") || cli_flag(a, "--tokens")))
         code = cli_refuse(a, "%s reads images: %s is for texts", a->operand[0],
                           cli_flag(a, "--text") ? "--text" : "--tokens");
-    else if (lengths && !m.vocab)
+    else if (lengths && !m->vocab)
         code = cli_refuse(a, "%s reads images, which have one length", a->operand[0]);
-    else if (!cli_flag(a, "--adversarial") && m.vocab && open_text(&text, a, &m))
+    else if (!cli_flag(a, "--adversarial") && m->vocab && open_text(&text, a, m))
         code = cli_fail(a);
     else
-        code = lengths ? tell_scatter(a, &m, text, &about) : tell_layers(a, &m, text, &about);
+        code = lengths ? tell_scatter(a, m, text, &about) : tell_layers(a, m, text, &about);
     taut_text_free(text);
-    cli_model_close(&m);
+    taut_net_free(m);
     return code;
 }
 

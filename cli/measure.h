@@ -3,10 +3,11 @@
 #define TAUT_CLI_MEASURE_H
 #include <cjson/cJSON.h>
 
+#include "api/net.h"
+#include "cli.h"
 #include "measure/fit.h"
 #include "measure/layer.h"
 #include "measure/scatter.h"
-#include "model.h"
 
 typedef struct {
     const char *model, *source;
@@ -33,9 +34,9 @@ cJSON *measure_scatter_json(const measure_about *, const measure_scatter *);
 taut_status measure_scatter_csv(const char *path, const measure_about *, const measure_scatter *);
 
 /* measure_network.c: the whole network at many examples */
-int measure_network(const cli_args *, cli_model *, const taut_slope_options *);
+int measure_network(const cli_args *, taut_net *, const taut_slope_options *);
 /* measure_maps.c: whom each token listens to */
-int measure_maps(const cli_args *, cli_model *);
+int measure_maps(const cli_args *, taut_net *);
 /* measure_deviation.c: how far attention in linear time is from softmax */
-int measure_deviation(const cli_args *, cli_model *);
+int measure_deviation(const cli_args *, taut_net *);
 #endif

@@ -20,7 +20,7 @@ typedef struct {
 } table;
 
 /* Every layer and head, all examples as one. */
-static taut_status read_all(table *t, const cli_args *a, cli_model *m, const taut_source *data)
+static taut_status read_all(table *t, const cli_args *a, taut_net *m, const taut_source *data)
 {
     const int64_t all = taut_source_count(data, TAUT_VALID) - (data->task.tokens > 0); /* a last one may be partial */
     taut_pass *pass = NULL;
@@ -155,12 +155,12 @@ static void print(const table *t)
                "reference, or the mixer is too large\n");
 }
 
-int measure_deviation(const cli_args *a, cli_model *m)
+int measure_deviation(const cli_args *a, taut_net *m)
 {
     taut_source *data = NULL;
     table t = { 0 };
     const char *csv = cli_text(a, "--csv", NULL);
-    taut_status s = cli_model_source(&data, m, cli_text(a, "--data", NULL));
+    taut_status s = taut_net_source(&data, m, cli_text(a, "--data", NULL));
     if (!s) s = read_all(&t, a, m, data);
     if (!s && csv) s = save(&t, csv);
     int code = EXIT_DONE;

@@ -7,7 +7,7 @@
 #include "train/batch.h"
 
 /* One example of the validation split through the model; of a text its first tokens. */
-static taut_status run_input(taut_pass **pass, const cli_args *a, cli_model *m, const taut_source *data)
+static taut_status run_input(taut_pass **pass, const cli_args *a, taut_net *m, const taut_source *data)
 {
     const int64_t all = taut_source_count(data, TAUT_VALID), longest = m->model->in.t;
     const int64_t tokens = cli_int(a, "--tokens", longest < 32 ? longest : 32, 1, longest);
@@ -63,12 +63,12 @@ static void print(const taut_maps *m)
         }
 }
 
-int measure_maps(const cli_args *a, cli_model *m)
+int measure_maps(const cli_args *a, taut_net *m)
 {
     taut_source *data = NULL;
     taut_pass *pass = NULL;
     taut_maps maps = { 0 };
-    taut_status s = cli_model_source(&data, m, cli_text(a, "--data", NULL));
+    taut_status s = taut_net_source(&data, m, cli_text(a, "--data", NULL));
     if (!s) s = run_input(&pass, a, m, data);
     if (!s) s = taut_maps_read(&maps, pass);
     if (!s && maps.layers == 0)

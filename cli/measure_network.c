@@ -114,13 +114,13 @@ static int print(const spread *s, bool json)
     return EXIT_DONE;
 }
 
-int measure_network(const cli_args *a, cli_model *m, const taut_slope_options *o)
+int measure_network(const cli_args *a, taut_net *m, const taut_slope_options *o)
 {
     taut_source *data = NULL;
-    char *path = cli_model_path(a->operand[0]);
+    char *path = cli_path(a->operand[0], "model.safetensors");
     const char *csv = cli_text(a, "--csv", NULL);
     spread s = { .n = cli_int(a, "--network", 100, 1, 1000000) };
-    taut_status status = path ? cli_model_source(&data, m, cli_text(a, "--data", NULL)) : taut_no_memory("a path");
+    taut_status status = path ? taut_net_source(&data, m, cli_text(a, "--data", NULL)) : taut_no_memory("a path");
     if (!status) {
         const int64_t all = taut_source_count(data, TAUT_VALID) -
                             (data->task.tokens > 0); /* a last one may be partial */

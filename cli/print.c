@@ -36,13 +36,13 @@ int cli_json(cJSON *object)
     return printed ? EXIT_DONE : EXIT_BAD;
 }
 
-char *cli_model_path(const char *model)
+char *cli_path(const char *folder, const char *file)
 {
     struct stat st;
-    const bool folder = stat(model, &st) == 0 && S_ISDIR(st.st_mode);
-    const size_t size = strlen(model) + 32;
-    char *path = taut_malloc(size);
-    if (path) snprintf(path, size, "%s%s", model, folder ? "/model.safetensors" : "");
+    const bool inside = stat(folder, &st) == 0 && S_ISDIR(st.st_mode);
+    const size_t size = strlen(folder) + strlen(file) + 2;
+    char *path = malloc(size);
+    if (path) snprintf(path, size, "%s%s%s", folder, inside ? "/" : "", inside ? file : "");
     return path;
 }
 

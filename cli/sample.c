@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/net.h"
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "base/utf8.h"
-#include "model.h"
+#include "cli.h"
 #include "model/pass.h"
 
 typedef struct {
@@ -48,7 +49,7 @@ static int32_t draw(const choice *c, double *logits, double *work, int64_t class
 }
 
 /* Appends `length` tokens to ids[0..count), reading at most the last `context` of them each time. */
-static taut_status generate(const cli_model *m, int32_t *ids, int64_t count, int64_t length, const choice *c)
+static taut_status generate(const taut_net *m, int32_t *ids, int64_t count, int64_t length, const choice *c)
 {
     const int64_t context = m->model->spec.context, vocab = taut_vocab_size(m->vocab);
     const taut_kernels *k = m->model->k;
@@ -81,7 +82,7 @@ static char *as_utf8(const char *text, size_t len)
     return out;
 }
 
-static int print(const cli_args *a, const cli_model *m, const int32_t *ids, int64_t count)
+static int print(const cli_args *a, const taut_net *m, const int32_t *ids, int64_t count)
 {
     char *text = NULL;
     size_t len = 0;
@@ -123,24 +124,24 @@ static int run(const cli_args *a)
     const choice c = { cli_real(a, "--temperature", 0.8, 0, 100), cli_int(a, "--top-k", 0, 0, 1 << 30),
                        taut_rng_key((uint64_t)cli_int(a, "--seed", 1, 0, INT64_MAX), TAUT_RNG_SAMPLE, 0) };
     const taut_kernels *k = cli_kernels(a);
-    cli_model m;
+    taut_net *m = NULL;
     int32_t *ids = NULL, *grown;
     int64_t count = 0;
-    taut_status s = cli_model_open(&m, a->operand[0], k, (uint64_t)cli_int(a, "--seed", 1, 0, INT64_MAX));
+    taut_status s = taut_net_open_on(&m, a->operand[0], k, (uint64_t)cli_int(a, "--seed", 1, 0, INT64_MAX));
     if (s) return cli_fail(a);
-    if (m.model->spec.arch != TAUT_ARCH_GPT)
+    if (m->model->spec.arch != TAUT_ARCH_GPT)
         s = taut_fail(TAUT_BAD_CONFIG, "%s is of model.arch = %s: only a gpt writes text", a->operand[0],
-                      taut_arch_name(m.model->spec.arch));
-    if (!s) s = start(&ids, &count, m.vocab, cli_text(a, "--prompt", NULL));
+                      taut_arch_name(m->model->spec.arch));
+    if (!s) s = start(&ids, &count, m->vocab, cli_text(a, "--prompt", NULL));
     if (!s && count == 0) s = taut_fail(TAUT_BAD_DATA, "an empty --prompt gives the model nothing to start from");
     if (!s) {
         grown = taut_realloc(ids, (size_t)(count + length) * sizeof *ids);
         if (grown) ids = grown;
-        s = grown ? generate(&m, ids, count, length, &c) : taut_no_memory("sampling");
+        s = grown ? generate(m, ids, count, length, &c) : taut_no_memory("sampling");
     }
-    const int code = s ? cli_fail(a) : print(a, &m, ids, count + length);
+    const int code = s ? cli_fail(a) : print(a, m, ids, count + length);
     free(ids);
-    cli_model_close(&m);
+    taut_net_free(m);
     return code;
 }
 

@@ -83,11 +83,11 @@ static int run(const cli_args *a)
     if (!s) s = apply_overrides(cfg, a);
     if (!s)
         s = taut_train(&summary, cfg, k,
-                       &(taut_train_options){ .run = run,
-                                              .resume = cli_flag(a, "--resume"),
-                                              .overwrite = cli_flag(a, "--overwrite"),
-                                              .progress = show,
-                                              .stop = &stop });
+                       &(taut_training){ .run = run,
+                                         .resume = cli_flag(a, "--resume"),
+                                         .overwrite = cli_flag(a, "--overwrite"),
+                                         .progress = show,
+                                         .stop = &stop });
     taut_config_free(cfg);
     cli_bar_end();
     return s ? cli_fail(a) : print_summary(a, &summary, run);

@@ -1,22 +1,32 @@
-/* taut: train, measure and certify Lipschitz-bounded transformers.
+/* taut: train, measure, certify and attack Lipschitz-bounded transformers.
  *
- * The whole public interface; examples/first.c uses all of it in thirty lines.
+ * The whole public interface: what the program `taut` can do for a model or a run, a C program can.
  *
  *     cc program.c $(pkg-config --cflags --libs taut)
  *
- * Handles are opaque and belong to whoever opened them.  Every call that can fail because the world failed returns a
- * taut_status and leaves one line in taut_last_error(); what it was to fill is then not to be used.  Strings and arrays that are
- * passed in are read during the call and not kept.  Different handles may be used by different threads at the same time, one
- * handle by one thread at a time.  The library never prints and never exits, unless it finds a bug in itself. */
+ * Rules for every function
+ *   - A taut_status other than TAUT_OK means that nothing was done for you: outputs are indeterminate, handles are NULL, and
+ *     taut_last_error() has one line for a person.  NULL where something is needed, a wrong size or a number out of range
+ *     is TAUT_BAD_CALL, never a crash.  The library never prints and never exits, unless it finds a bug in itself.
+ *   - Handles are opaque and belong to whoever made them; freeing NULL does nothing.  Strings and arrays that are passed in
+ *     are read during the call and not kept.  Text that is handed out belongs to the caller: taut_string_free.
+ *   - Options are structs that begin with their size; zero in any other field means the default, and NULL means all of
+ *     them:  taut_net_open(&net, "runs/a", &(taut_open_options){ sizeof(taut_open_options), .kernels = "ref" });
+ *   - Arrays of numbers are double, row-major; n examples stand one after the other.
+ *   - Different handles may be used by different threads at the same time, one handle by one thread at a time.  Results
+ *     do not depend on the number of threads.
+ *   - "Proved" numbers (lip, radius, ...) hold for the bytes of the model's file under the assumptions of
+ *     docs/guarantees.md.  +inf means that nothing is proved. */
 #ifndef TAUT_H
 #define TAUT_H
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define TAUT_VERSION  "0.1.0"
+#define TAUT_VERSION  "0.2.0"
 #define TAUT_API      __attribute__((visibility("default")))
 #define TAUT_MUST_USE __attribute__((warn_unused_result))
 
@@ -24,52 +34,271 @@ typedef enum {
     TAUT_OK,
     TAUT_NO_MEMORY,
     TAUT_BAD_FILE,   /* missing, unreadable, damaged, or not what it should be */
-    TAUT_BAD_CONFIG, /* a recipe, an override or an argument that makes no sense */
+    TAUT_BAD_CONFIG, /* a recipe or an override that makes no sense */
     TAUT_BAD_DATA,   /* data that are not found or do not fit the model */
     TAUT_NOT_FINITE, /* training met a NaN or an infinity */
-    TAUT_DEVICE
+    TAUT_DEVICE,     /* the device failed, or there is none */
+    TAUT_BAD_CALL    /* NULL, a size or an option that a function of this header does not take */
 } taut_status;
 
-TAUT_API const char *taut_version(void); /* of the library that runs; TAUT_VERSION is the header's */
+TAUT_API const char *taut_version(void);     /* of the library that runs; TAUT_VERSION is the header's */
+TAUT_API const char *taut_last_error(void);  /* what went wrong last in this thread: one line, never NULL */
+TAUT_API void taut_threads_set(int threads); /* for everything below; 0: one per processor */
+TAUT_API void taut_string_free(char *text);
+/* Six digits of a number from 0 up, for people.  What is concluded (a bound, a constant) is rounded up, what is assumed (a
+ * radius, a region) is rounded down: what is printed claims no more than what is proved.  They return dst. */
+TAUT_API const char *taut_number_up(char dst[32], double value);
+TAUT_API const char *taut_number_down(char dst[32], double value);
 
-/* What went wrong last in this thread: one line, no newline, never NULL. */
-TAUT_API const char *taut_last_error(void);
+/* ---- Models -------------------------------------------------------------------------------------------------------- */
 
-/* Threads for everything below; 0 asks for one a processor.  Results do not depend on it. */
-TAUT_API void taut_threads_set(int threads);
+typedef struct taut_net taut_net;
+typedef enum { TAUT_READS_TEXT, TAUT_READS_IMAGES, TAUT_READS_SERIES } taut_kind; /* what a model reads */
 
-/* Trains a recipe (.ini) into the folder `run`: recipe.ini, log.jsonl, model.safetensors, state.safetensors, summary.json.
- * overrides are `count` times "section.key=value".  resume, if not 0, goes on from the folder's last checkpoint, bit for bit;
- * without it a finished run that is in the folder is overwritten. */
+typedef struct {
+    size_t size;
+    const char *kernels;   /* "cpu" (float, fast; the default), "ref" (double, the definition), "cuda", "cuda64" */
+    uint64_t seed;         /* of random weights (built-in shapes, taut_net_create); default 1 */
+    const char *tokenizer; /* folder of a checkpoint's tokenizer, or "bytes"; default: beside the checkpoint */
+    const char *recipe;    /* .ini that says what a checkpoint without config.json is */
+    int ignore_unknown;    /* leave tensors out that no such model has, instead of refusing */
+} taut_open_options;
+
+/* model: a file (model.safetensors), a run's folder, the folder of a Hugging Face checkpoint, or the name of a built-in
+ * shape ("gpt2", "bert-base") with random weights.  create: the untrained model of a recipe (.ini file), with `count`
+ * overrides "section.key=value". */
+TAUT_API TAUT_MUST_USE taut_status taut_net_open(taut_net **out, const char *model, const taut_open_options *);
+TAUT_API TAUT_MUST_USE taut_status taut_net_create(taut_net **out, const char *recipe, const char *const *overrides,
+                                                   int count, const taut_open_options *);
+TAUT_API TAUT_MUST_USE taut_status taut_net_save(const taut_net *, const char *path); /* as model.safetensors */
+TAUT_API void taut_net_free(taut_net *);
+
+typedef struct {
+    taut_kind kind;
+    int64_t context;          /* tokens of an input at most: of a text that many, of all others exactly */
+    int64_t width;            /* numbers of one token: of an embedding, a whole image, a row of a series */
+    int64_t vocabulary;       /* ids are 0 .. vocabulary-1; 0: inputs are reals */
+    int64_t answers, classes; /* rows of logits per example (0: one per token), numbers in each */
+    int64_t weights;          /* numbers in all tensors */
+    int tensors;
+} taut_net_facts;
+TAUT_API TAUT_MUST_USE taut_status taut_net_look(const taut_net *, taut_net_facts *out);
+/* The same and more as JSON: recipe, tree of modules, tensors. */
+TAUT_API TAUT_MUST_USE taut_status taut_net_json(const taut_net *, char **json);
+
+/* Weights by name ("block.0.attn.q.weight"); len is rows * cols.  Written numbers are rounded to float32.  Bounds are about
+ * files: save before you certify. */
+typedef struct {
+    const char *name; /* lives as long as the model */
+    int64_t rows, cols;
+} taut_tensor_facts;
+TAUT_API TAUT_MUST_USE taut_status taut_net_tensor(const taut_net *, int index, taut_tensor_facts *out);
+TAUT_API TAUT_MUST_USE taut_status taut_net_read(const taut_net *, const char *name, double *w, int64_t len);
+TAUT_API TAUT_MUST_USE taut_status taut_net_write(taut_net *, const char *name, const double *w, int64_t len);
+
+/* n inputs: ids (n, t) of a text, t at most the context; or reals (n, t, width), t the context: images with pixels in
+ * [0, 1], windows of a series, or embeddings in the place of ids (then t is at most the context).  The other is NULL. */
+typedef struct {
+    int64_t n, t;
+    const int32_t *ids;
+    const double *reals;
+} taut_inputs;
+
+/* y = f(x), (n, answers, classes), answers = t for a text.  vjp: gx = J^T gy, in the shape of reals; jvp: ty = J tx.  Of a
+ * text, derivatives are with respect to the embeddings. */
+TAUT_API TAUT_MUST_USE taut_status taut_net_logits(taut_net *, double *y, const taut_inputs *x);
+TAUT_API TAUT_MUST_USE taut_status taut_net_vjp(taut_net *, double *gx, const double *gy, const taut_inputs *x);
+TAUT_API TAUT_MUST_USE taut_status taut_net_jvp(taut_net *, double *ty, const double *tx, const taut_inputs *x);
+/* The gradient with respect to the input of the mean cross-entropy of `labels` (one per row of logits; < 0: not asked). */
+TAUT_API TAUT_MUST_USE taut_status taut_net_grad(taut_net *, double *gx, double *loss, const int32_t *labels,
+                                                 const taut_inputs *x);
+TAUT_API TAUT_MUST_USE taut_status taut_net_embed(taut_net *, double *reals, const taut_inputs *ids);
+
+/* Text to ids and back; both results are the caller's: taut_string_free, taut_ids_free. */
+TAUT_API TAUT_MUST_USE taut_status taut_net_encode(const taut_net *, int32_t **ids, int64_t *count, const char *text);
+TAUT_API TAUT_MUST_USE taut_status taut_net_decode(const taut_net *, char **text, const int32_t *ids, int64_t count);
+TAUT_API void taut_ids_free(int32_t *ids);
+
+/* ---- Data ---------------------------------------------------------------------------------------------------------- */
+
+typedef struct taut_data taut_data;
+typedef enum { TAUT_TRAIN, TAUT_VALID, TAUT_TEST } taut_split; /* only a series has a test split */
+
+/* Data of the kind that the model reads, cut as it was trained: by name (under $TAUT_DATA), path, or NULL for what it was
+ * trained on.  The model need not outlive it. */
+TAUT_API TAUT_MUST_USE taut_status taut_data_open(taut_data **out, const taut_net *, const char *name);
+TAUT_API void taut_data_free(taut_data *);
+typedef struct {
+    int64_t t, width;      /* of an input; width 0: ids */
+    int64_t asked, wanted; /* targets of an example; numbers of each where they are not classes */
+    int64_t count[3];      /* examples of each split */
+} taut_data_facts;
+TAUT_API TAUT_MUST_USE taut_status taut_data_look(const taut_data *, taut_data_facts *out);
+/* Example `index` of a split into arrays of the caller's: ids (t) or reals (t, width); targets (asked), -1 where nothing is
+ * asked; wanted (asked, wanted).  A pointer may be NULL: not needed. */
+typedef struct {
+    int32_t *ids;
+    double *reals;
+    int32_t *targets;
+    double *wanted;
+} taut_sample;
+TAUT_API TAUT_MUST_USE taut_status taut_data_get(const taut_data *, taut_split, int64_t index, const taut_sample *into);
+
+/* ---- Training and evaluating --------------------------------------------------------------------------------------- */
+
+typedef struct {
+    int64_t step, steps; /* done, of all */
+    double loss, lr, grad_norm, tokens_per_s, seconds;
+} taut_step_facts;
+typedef struct {
+    size_t size;
+    const char *kernels;
+    const char *const *overrides; /* `count` times "section.key=value" */
+    int count;
+    int resume;    /* go on from the folder's last checkpoint, bit for bit */
+    int overwrite; /* replace a run that is in the folder; without it, such a folder is refused */
+    int (*progress)(const taut_step_facts *, void *arg); /* after every step; not 0: save and return */
+    void *arg;
+} taut_train_options;
 typedef struct {
     int64_t steps, tokens, weights; /* done; seen; of the model */
     double train_loss;              /* mean of the last 32 steps */
-    double val_loss, val_acc;       /* on the whole validation split; val_acc is NaN for a forecaster */
+    double val_loss, val_acc; /* of the saved model, whole validation split; a forecaster has mean squared errors */
+    double val_mae, test_loss, test_mae; /* of a forecaster; NaN for all others, as val_acc is for it */
     double tokens_per_s, seconds;
+    int64_t best_step; /* of a run with patience: the step that model.safetensors is of; 0: the last */
+    int stopped;       /* by the callback, before the last step */
 } taut_result;
+/* Trains a recipe (.ini file) into the folder `run`: recipe.ini, log.jsonl, model.safetensors, state.safetensors,
+ * summary.json. */
 TAUT_API TAUT_MUST_USE taut_status taut_train_recipe(taut_result *out, const char *recipe, const char *run,
-                                                     const char *const *overrides, int count, int resume);
+                                                     const taut_train_options *);
 
-/* A trained model of texts, from its model.safetensors.  kernels: "cpu" (float, fast), "ref" (double, the definition),
- * or "cuda" and "cuda64", the same on a GPU, where libtaut_cuda.so and a device are there.  Its
- * weights stay in memory until it is freed. */
-typedef struct taut_net taut_net;
-TAUT_API TAUT_MUST_USE taut_status taut_net_open(taut_net **out, const char *path, const char *kernels);
-TAUT_API void taut_net_free(taut_net *); /* NULL is fine */
+typedef struct {
+    double loss, accuracy; /* means over the targets; of a forecaster the mean squared error, and NaN */
+    double mae;            /* of a forecaster; NaN for all others */
+    int64_t targets, examples;
+} taut_score;
+/* On at most `examples` examples spread over the split; 0: on all of it. */
+TAUT_API TAUT_MUST_USE taut_status taut_net_score(taut_net *, taut_score *out, const taut_data *, taut_split,
+                                                  int64_t examples);
 
-TAUT_API int64_t taut_net_tokens(const taut_net *);  /* ids are 0 .. tokens-1; that many logits a token */
-TAUT_API int64_t taut_net_context(const taut_net *); /* the longest sequence */
+/* ---- Certificates -------------------------------------------------------------------------------------------------- */
 
-/* logits (n, t, tokens) of the token ids (n, t), row by row; t is at most the context.  TAUT_BAD_DATA: an id outside
- * the vocabulary, or a sequence too long. */
-TAUT_API TAUT_MUST_USE taut_status taut_net_logits(taut_net *, double *logits, const int32_t *ids, int64_t n,
-                                                   int64_t t);
+typedef struct taut_cert taut_cert;
+typedef enum { TAUT_TOKENS, TAUT_FLAT } taut_metric; /* a change's size: its largest token, or l2 over everything */
 
-/* A proved Lipschitz constant from token embeddings (or pixels in [0, 1]) that are not moved to logits, for sequences of the
- * longest length, from the stored weights; +inf when none is known.  A change is measured by its largest token, or by the
- * l2 norm over everything.  Opens the file again in double: a bound is about the bytes on disk. */
-typedef enum { TAUT_TOKENS, TAUT_FLAT } taut_metric;
-TAUT_API TAUT_MUST_USE taut_status taut_file_bound(double *bound, const char *path, taut_metric metric);
+typedef struct {
+    size_t size;
+    taut_metric metric;        /* default TAUT_TOKENS */
+    double room;               /* inputs may also be moved by so much, in the metric; default 0 */
+    double rows;               /* of a forecaster: rows of inputs are at most so long, l2; 0: as long as in its data */
+    const char *data;          /* other data than it was trained on, for `examples` and `rows` */
+    int64_t examples;          /* certify so many predictions of the validation split, or those below */
+    const taut_inputs *inputs; /* own inputs in the place of the validation split: all n of them, full length */
+    const int32_t *labels;     /* their classes (n) */
+    int local;                 /* constants around each example, too */
+    int (*progress)(double done, void *arg); /* not 0: stop, which is TAUT_BAD_CALL "stopped" */
+    void *arg;
+} taut_certify_options;
+/* Proves a Lipschitz constant of a stored model (a file or a run's folder), from inputs to logits, and the options' examples. */
+TAUT_API TAUT_MUST_USE taut_status taut_certify_file(taut_cert **out, const char *model, const taut_certify_options *);
+TAUT_API void taut_cert_free(taut_cert *);
+
+typedef struct {
+    double lip, body;   /* proved: input to logits, input to the last features; +inf: none */
+    double room, reach; /* the region: see docs/guarantees.md; reach is +inf where the region is no ball (images) */
+    double rows, defect, round;
+    int64_t tokens;   /* of an input */
+    int64_t examples; /* that were certified */
+    int layers;       /* of the waterfall */
+    char sha256[65];  /* of the model's file */
+} taut_cert_facts;
+TAUT_API TAUT_MUST_USE taut_status taut_cert_look(const taut_cert *, taut_cert_facts *out);
+typedef struct {
+    int32_t label, predicted;       /* predicted -1: no answer, a logit is not finite or a solver gave up */
+    double margin, radius;          /* computed; proved: moved by less than this, the prediction stays.  0: unknown */
+    double local_lip, local_radius; /* of option `local`; else NaN */
+} taut_prediction;
+TAUT_API TAUT_MUST_USE taut_status taut_cert_example(const taut_cert *, int64_t index, taut_prediction *out);
+typedef struct {
+    const char *path, *rule; /* live as long as the certificate */
+    double lip, out;         /* proved: its own constant; no token behind it is longer */
+} taut_layer_facts;
+TAUT_API TAUT_MUST_USE taut_status taut_cert_layer(const taut_cert *, int index, taut_layer_facts *out);
+/* The certificate as docs/certificate.md has it: as text, and as a file for taut_check_certificate. */
+TAUT_API TAUT_MUST_USE taut_status taut_cert_json(const taut_cert *, char **json);
+TAUT_API TAUT_MUST_USE taut_status taut_cert_save(const taut_cert *, const char *path);
+
+typedef enum { TAUT_CONFIRMED, TAUT_REFUTED, TAUT_CANNOT_SAY } taut_verdict;
+typedef struct {
+    taut_verdict verdict;
+    char why[512]; /* one line, unless confirmed */
+    double lip;
+    int64_t numbers, examples, certified, unknown; /* confirmed numbers; examples, with a radius, left open */
+} taut_check_facts;
+/* Confirms a certificate file with the independent checker.  A status other than TAUT_OK: a file cannot be read. */
+TAUT_API TAUT_MUST_USE taut_status taut_check_certificate(taut_check_facts *out, const char *cert, const char *model);
+
+/* ---- Attacks ------------------------------------------------------------------------------------------------------- */
+
+typedef struct taut_attacked taut_attacked;
+typedef struct {
+    size_t size;
+    const char *kernels;
+    const char *attacks; /* "pgd,aa-standard"; default "aa-standard" */
+    const char *norm;    /* "Linf", "L2", "L1"; default Linf, of a text L2 */
+    const char *eps;     /* radii, "2/255,8/255"; default 8/255, 0.5 for L2, 12 for L1; needed for a text */
+    int64_t examples;    /* of the validation split (default 100), or those below */
+    const char *data;
+    const taut_inputs *inputs;
+    const int32_t *labels;
+    int64_t steps, restarts, targets, queries; /* 0: the attack's own */
+    double step_size;                          /* PGD's step over eps */
+    int fixed_start;                           /* PGD's first run starts at the clean input */
+    uint64_t seed;
+    int no_certify;     /* do not hold the results against certificates */
+    const char *folder; /* where an input that contradicts a certificate is saved; default: nowhere */
+    const char *state;  /* results so far: an interrupted attack goes on from this file */
+    int64_t batch;      /* examples attacked and saved together; default 256; changes no result */
+    int64_t gallery;    /* keep up to so many of the images that were turned in the JSON, for a report */
+    int (*progress)(double done, void *arg); /* not 0: stop */
+    void *arg;
+} taut_attack_options;
+/* Attacks a stored model (a file or a run's folder) and holds what is found against what is certified. */
+TAUT_API TAUT_MUST_USE taut_status taut_attack_file(taut_attacked **out, const char *model,
+                                                    const taut_attack_options *);
+TAUT_API void taut_attacked_free(taut_attacked *);
+typedef struct {
+    int64_t examples, right; /* tried; those the model gets right */
+    int64_t contradictions;  /* successes inside a certified radius: one of the two is wrong */
+    int radii, attacks;      /* of the lists that were asked for */
+    int certified;           /* were results held against certificates? */
+} taut_attack_facts;
+TAUT_API TAUT_MUST_USE taut_status taut_attacked_look(const taut_attacked *, taut_attack_facts *out);
+typedef struct {
+    double eps;
+    int64_t standing;  /* right answers that no attack turned */
+    int64_t certified; /* right answers that are proved to stand; -1: nothing was certified */
+} taut_attack_radius;
+TAUT_API TAUT_MUST_USE taut_status taut_attacked_at(const taut_attacked *, int radius, taut_attack_radius *out);
+typedef struct {
+    int32_t label, predicted;
+    int broken;      /* at this radius, by any attack */
+    double distance; /* of the nearest input that broke it, in the attack's norm; +inf: none */
+    double radius;   /* certified, l2; 0: none */
+} taut_attack_example;
+TAUT_API TAUT_MUST_USE taut_status taut_attacked_one(const taut_attacked *, int radius, int64_t index,
+                                                     taut_attack_example *out);
+TAUT_API TAUT_MUST_USE taut_status taut_attacked_json(const taut_attacked *, char **json);
+/* Looks at a saved contradiction again, with the certificate proved anew: JSON with `contradiction`, true or false. */
+TAUT_API TAUT_MUST_USE taut_status taut_attack_replay(char **json, const char *model, const char *file);
+
+/* ---- Reporting ----------------------------------------------------------------------------------------------------- */
+
+/* One HTML page about the folders of runs; with `svg`, each chart also as a file in that folder (NULL: not). */
+TAUT_API TAUT_MUST_USE taut_status taut_report_runs(const char *page, const char *title, const char *const *runs,
+                                                    int count, const char *svg);
 
 #ifdef __cplusplus
 }

@@ -52,7 +52,7 @@ taut_status paper_net_train(const paper_options *o, const char *run, const char 
     if (!s) s = is_done(&done, run, cfg);
     if (!s && done) ++*o->kept;
     if (!s && !done)
-        s = taut_train(&summary, cfg, taut_kernels_find("cpu"), &(taut_train_options){ .run = run, .overwrite = true });
+        s = taut_train(&summary, cfg, taut_kernels_find("cpu"), &(taut_training){ .run = run, .overwrite = true });
     taut_config_free(cfg);
     return s;
 }
@@ -74,9 +74,9 @@ static taut_status read_images(paper_net *p)
 taut_status paper_net_open(paper_net *p, const char *run, int64_t n)
 {
     *p = (paper_net){ .n = n };
-    taut_status s = cli_model_open(&p->m, run, taut_kernels_find("cpu"), 0);
-    if (!s) s = taut_network_open(&p->target, p->m.model);
-    if (!s) s = cli_model_source(&p->data, &p->m, NULL);
+    taut_status s = taut_net_open_on(&p->m, run, taut_kernels_find("cpu"), 0);
+    if (!s) s = taut_network_open(&p->target, p->m->model);
+    if (!s) s = taut_net_source(&p->data, p->m, NULL);
     return s ? s : read_images(p);
 }
 
@@ -84,7 +84,7 @@ void paper_net_close(paper_net *p)
 {
     taut_network_close(&p->target);
     taut_source_free(p->data);
-    cli_model_close(&p->m);
+    taut_net_free(p->m);
     free(p->x);
     free(p->z);
     free(p->label);
@@ -129,7 +129,7 @@ taut_status paper_net_protocol(double v[6], paper_net *p, bool brief)
 taut_status paper_net_slopes(double *slope, paper_net *p, int64_t count)
 {
     const taut_slope_options o = { .steps = 24, .tolerance = 1e-4, .seed = 1 };
-    const taut_model *m = p->m.model;
+    const taut_model *m = p->m->model;
     taut_status s = TAUT_OK;
     for (int64_t e = 0; !s && e < count && e < p->n; e++) {
         taut_probe probe;
@@ -159,7 +159,7 @@ double paper_summary(const char *run, const char *key)
 
 taut_status paper_net_bound(double *bound, const char *run, taut_norm norm)
 {
-    char *path = cli_model_path(run);
+    char *path = taut_model_path(run);
     taut_certificate c;
     const taut_status s = path ? taut_certify(&c, path, norm, 0) : taut_no_memory("a path");
     free(path);

@@ -1,13 +1,14 @@
 /* Image networks for figures: trained once into a folder, opened with some test images, attacked, measured. */
 #ifndef TAUT_PAPERS_NET_H
 #define TAUT_PAPERS_NET_H
+#include "api/net.h"
 #include "attack/campaign.h"
 #include "attack/network.h"
-#include "cli/model.h"
+#include "cli/cli.h"
 #include "papers/paper.h"
 
 typedef struct {
-    cli_model m;
+    taut_net *m;
     taut_source *data;
     taut_target target;
     int64_t n;

@@ -60,7 +60,7 @@ static taut_status add_rows(cJSON *table, int which, const paper_options *o, con
     snprintf(run, sizeof run, "%s/%s", o->out, models[which].name);
     taut_status s = train(run, which, o, source);
     if (s) return s;
-    char *path = cli_model_path(run);
+    char *path = taut_model_path(run);
     s = path ? taut_certify(&c, path, TAUT_NORM_FLAT, 0) : taut_no_memory("a path");
     free(path);
     if (s) return s;

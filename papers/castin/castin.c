@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/net.h"
 #include "base/alloc.h"
 #include "cli/cli.h"
-#include "cli/model.h"
 #include "data/text.h"
 #include "measure/fit.h"
 #include "measure/scatter.h"
@@ -64,7 +64,7 @@ static void add_row(cJSON *rows, const column *c, const char *kind, const taut_g
     cJSON_AddItemToArray(rows, row);
 }
 
-static taut_status measure(cJSON *rows, const column *c, cli_model *m, const paper_options *o)
+static taut_status measure(cJSON *rows, const column *c, taut_net *m, const paper_options *o)
 {
     const taut_slope_options slope = { TAUT_SLOPE_LANCZOS, 40, 1e-3, 1 };
     taut_scatter_options text = { 2,     100, o->small ? 14 : 2, o->small ? 4 : 10, c->layer, TAUT_MAP_ATTENTION,
@@ -109,12 +109,12 @@ cJSON *paper_castin_fig1(const paper_options *o)
     snprintf(run, sizeof run, "%s/trained", o->out);
     for (size_t i = o->tiny ? 2 : 0; !s && i < sizeof columns / sizeof *columns; i++) {
         const column *c = &columns[i];
-        cli_model m;
+        taut_net *m = NULL;
         if (!c->model) s = train(run, o);
-        if (!s) s = cli_model_open(&m, c->model ? c->model : run, taut_kernels_find("cpu"), 1);
+        if (!s) s = taut_net_open_on(&m, c->model ? c->model : run, taut_kernels_find("cpu"), 1);
         if (s) break;
-        s = measure(rows, c, &m, o);
-        cli_model_close(&m);
+        s = measure(rows, c, m, o);
+        taut_net_free(m);
     }
     if (!s) return table;
     cJSON_Delete(table);

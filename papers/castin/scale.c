@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/net.h"
 #include "base/alloc.h"
 #include "cli/cli.h"
-#include "cli/model.h"
 #include "data/text.h"
 #include "measure/adversarial.h"
 #include "measure/fit.h"
@@ -54,20 +54,20 @@ static taut_status scale_rows(cJSON *table, const char *name, const paper_option
 {
     enum { EXTRACTS = 5, TOKENS = 50 };
     static const char alice[] = "alice/carroll-alice.txt";
-    cli_model m;
+    taut_net *m = NULL;
     taut_text *text = NULL;
     taut_capture *c = NULL;
-    if (cli_model_open(&m, name, taut_kernels_find("cpu"), 1)) return TAUT_BAD_FILE;
-    taut_status s = taut_text_open(&text, paper_source(o, alice, o->tiny ? "brackets" : alice), "bytes", 0, m.vocab,
+    if (taut_net_open_on(&m, name, taut_kernels_find("cpu"), 1)) return TAUT_BAD_FILE;
+    taut_status s = taut_text_open(&text, paper_source(o, alice, o->tiny ? "brackets" : alice), "bytes", 0, m->vocab,
                                    o->tiny ? 4000 : 0, 1);
     if (!s && text->len < EXTRACTS * TOKENS)
         s = taut_fail(TAUT_BAD_DATA, "a text of fewer than %d tokens", EXTRACTS * TOKENS);
-    if (!s) s = taut_capture_create(&c, m.model, EXTRACTS, TOKENS);
-    double *buffer = taut_malloc((size_t)(EXTRACTS * TOKENS * m.model->spec.width) * sizeof *buffer);
+    if (!s) s = taut_capture_create(&c, m->model, EXTRACTS, TOKENS);
+    double *buffer = taut_malloc((size_t)(EXTRACTS * TOKENS * m->model->spec.width) * sizeof *buffer);
     if (!s && !buffer) s = taut_no_memory("activations");
     if (!s) taut_capture_run(c, text->ids, EXTRACTS, TOKENS);
     for (int l = 0; !s && l < c->layers; l += paper_pick(o, 12, 3, 1))
-        for (int64_t h = 0; !s && h < m.model->spec.heads; h += o->tiny ? 12 : 5) {
+        for (int64_t h = 0; !s && h < m->model->spec.heads; h += o->tiny ? 12 : 5) {
             const double r = radius_of(c, l, buffer);
             double two[2] = { 0 };
             cli_bar((double)l / c->layers, name);
@@ -77,7 +77,7 @@ static taut_status scale_rows(cJSON *table, const char *name, const paper_option
     free(buffer);
     taut_capture_free(c);
     taut_text_free(text);
-    cli_model_close(&m);
+    taut_net_free(m);
     return s;
 }
 

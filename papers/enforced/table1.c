@@ -92,13 +92,13 @@ static void look(double *entry, double *rms, const taut_kernels *k, taut_tensor 
 /* The largest entry and the largest RMS of a token anywhere in the residual stream. */
 static taut_status activations(double *entry, double *rms, const char *run)
 {
-    cli_model m = { 0 };
+    taut_net *m = NULL;
     taut_source *data = NULL;
     taut_capture *c = NULL;
-    taut_status s = cli_model_open(&m, run, taut_kernels_find("cpu"), 0);
-    if (!s) s = cli_model_source(&data, &m, NULL);
-    if (!s) s = taut_capture_create(&c, m.model, 1, m.model->in.t);
-    const size_t t = s ? 0 : (size_t)m.model->in.t, d = s ? 0 : (size_t)m.model->in.d;
+    taut_status s = taut_net_open_on(&m, run, taut_kernels_find("cpu"), 0);
+    if (!s) s = taut_net_source(&data, m, NULL);
+    if (!s) s = taut_capture_create(&c, m->model, 1, m->model->in.t);
+    const size_t t = s ? 0 : (size_t)m->model->in.t, d = s ? 0 : (size_t)m->model->in.d;
     int32_t *ids = taut_malloc((2 * t + 1) * sizeof *ids);
     double *host = taut_malloc((t * d + 1) * sizeof *host);
     if (!s && (!ids || !host)) s = taut_no_memory("activations");
@@ -106,13 +106,13 @@ static taut_status activations(double *entry, double *rms, const char *run)
     for (int64_t w = 0; !s && w < WINDOWS && w < taut_source_count(data, TAUT_VALID) - 1; w++) {
         data->ops->get(data, (taut_slot){ .ids = ids, .target = ids + t }, TAUT_VALID, w);
         taut_capture_run(c, ids, 1, (int64_t)t);
-        for (int l = 0; l < c->layers; l++) look(entry, rms, m.model->k, c->layer[l].x, host);
-        look(entry, rms, m.model->k, c->features, host);
+        for (int l = 0; l < c->layers; l++) look(entry, rms, m->model->k, c->layer[l].x, host);
+        look(entry, rms, m->model->k, c->features, host);
     }
     free(ids), free(host);
     taut_capture_free(c);
     taut_source_free(data);
-    cli_model_close(&m);
+    taut_net_free(m);
     return s;
 }
 

@@ -218,7 +218,7 @@ static taut_status heat(cJSON *t, int method, const paper_options *o)
     taut_capture *c = NULL;
     taut_status s = train(run, method, 0, o);
     if (!s) s = paper_net_open(&p, run, 1);
-    if (!s) s = taut_capture_create(&c, p.m.model, 1, p.m.model->in.t);
+    if (!s) s = taut_capture_create(&c, p.m->model, 1, p.m->model->in.t);
     if (!s) taut_capture_run_real(c, p.x, 1);
     for (int l = 0; !s && l < c->layers; l++) {
         taut_layer_measure m;

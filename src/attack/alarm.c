@@ -128,9 +128,10 @@ static taut_status ring(taut_watch *w, const taut_campaign_part *p, int64_t e)
     snprintf(r.attack, sizeof r.attack, "%s", c->profile[p->profile].attack[by].name);
     snprintf(r.norm, sizeof r.norm, "%s", taut_ball_name(c->kind));
     snprintf(r.eps, sizeof r.eps, "%s", c->eps.text[p->eps]);
+    w->alarms++;
+    if (!w->folder) return TAUT_OK;
     snprintf(w->saved, sizeof w->saved, "%s/contradiction-%d-%d-%lld.safetensors", w->folder, p->eps, p->profile,
              (long long)example);
-    w->alarms++;
     return save(&r, w->saved);
 }
 

@@ -12,7 +12,10 @@ bool taut_alloc_fails(void) { return atomic_load(&countdown) > 0 && atomic_fetch
 
 void *taut_malloc(size_t size) { return taut_alloc_fails() ? NULL : malloc(size ? size : 1); }
 
-void *taut_calloc(size_t count, size_t size) { return taut_alloc_fails() ? NULL : calloc(count ? count : 1, size ? size : 1); }
+void *taut_calloc(size_t count, size_t size)
+{
+    return taut_alloc_fails() ? NULL : calloc(count ? count : 1, size ? size : 1);
+}
 
 void *taut_realloc(void *p, size_t size) { return taut_alloc_fails() ? NULL : realloc(p, size ? size : 1); }
 

@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "taut.h"
+
 /* false: not a whole decimal number of 64 bits (no spaces, no exponent, nothing behind it). */
 bool taut_number_int(int64_t *out, const char *text);
 /* Decimal, or a fraction such as 8/255; false: anything else, NaN, an infinity or overflow. */
@@ -13,9 +15,5 @@ int taut_number_list(double *out, int room, const char *text);
 /* The shortest decimal that reads back as the same bits. */
 void taut_number_print(char dst[32], double value);
 
-/* Six digits of a number from 0 up, for people.  What is concluded (a bound, a constant) is rounded up, what is assumed (a
- * radius, a region, how far inputs move) is rounded down: then what is printed claims no more than what is proved.  A number of
- * six digits is itself; NaN, of which nothing is known, is "inf" up and "0" down.  They return dst. */
-const char *taut_number_up(char dst[32], double value);
-const char *taut_number_down(char dst[32], double value);
+/* taut_number_up, taut_number_down, for people: taut.h */
 #endif

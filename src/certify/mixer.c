@@ -6,8 +6,8 @@
  * since the Jacobian of a softmax mean is sum p dv + Cov(dS, v), |Cov| <= max|dS| max|v|, and LayerNorm has the
  * constant ||g||/sqrt(m) where the variance + eps is at least m.  Computed in double; norms are proved, and the
  * answer is raised by 1e-9. */
-#include "base/float32.h"
 #include "certify/mixer.h"
+#include "base/float32.h"
 
 #include <math.h>
 #include <stdlib.h>

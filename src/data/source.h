@@ -11,9 +11,8 @@
 #define TAUT_DATA_SOURCE_H
 #include <stdbool.h>
 
+#include "base/status.h"
 #include "data/vocab.h"
-
-typedef enum { TAUT_TRAIN, TAUT_VALID, TAUT_TEST } taut_split;
 
 /* What a model is given and what it is asked: all that a batch, a pass and a loss need to know. */
 typedef struct {

@@ -1,5 +1,5 @@
-#include "base/float32.h"
 #include "measure/exact.h"
+#include "base/float32.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -63,11 +63,16 @@ void taut_pass_shape(taut_pass *p, int64_t n, int64_t t)
 
 void taut_pass_run(taut_pass *p) { taut_forward(p->m->root, &p->run, p->logits, (taut_point){ p->x, p->trace }); }
 
-void taut_pass_forward(taut_pass *p, const int32_t *ids, int64_t n, int64_t t)
+void taut_pass_embed(taut_pass *p, const int32_t *ids, int64_t n, int64_t t)
 {
     taut_pass_shape(p, n, t);
     p->m->k->put_index(p->ids, ids, n * t);
     p->m->k->gather(p->x.data, p->m->embed.value, p->ids, n * t, p->in.d);
+}
+
+void taut_pass_forward(taut_pass *p, const int32_t *ids, int64_t n, int64_t t)
+{
+    taut_pass_embed(p, ids, n, t);
     taut_pass_run(p);
 }
 

@@ -39,6 +39,7 @@ void taut_pass_free(taut_pass *);
 
 /* The same in two halves, for whoever fills pass->x (n, t, m->in.d) himself: an attack, a search for slopes. */
 void taut_pass_shape(taut_pass *, int64_t n, int64_t t);
+void taut_pass_embed(taut_pass *, const int32_t *ids, int64_t n, int64_t t); /* the shape, and the embeddings in x */
 void taut_pass_run(taut_pass *);
 
 /* n is at most what it was made for; the logits are then in pass->logits, one row for each question.  taut_pass_read

@@ -4,8 +4,8 @@
  * vjp    ga = W_out^T gy,  gh = c f'(h) * ga,  gx = W_in^T gh;  weights and biases as in linear.c
  * Bound  joint over both layers, and over the residual around it when there is one: bound/mlp.c
  * Trace  h and c f(h). */
-#include "base/float32.h"
 #include "bound/mlp.h"
+#include "base/float32.h"
 #include "bound/norm.h"
 #include "bound/rounding.h"
 #include "module/curves.h"

@@ -15,7 +15,7 @@
 
 typedef struct {
     taut_trainer trainer;
-    const taut_train_options *options;
+    const taut_training *options;
     taut_log *log;
     int64_t saved;  /* step of the last checkpoint; -1: none */
     double started; /* monotonic seconds, minus what earlier sittings took */
@@ -54,7 +54,7 @@ static taut_status check_folder(const run *r)
     static const char *const names[] = { "state.safetensors",
                                          "model.safetensors" }; /* without either, nothing is lost */
     char path[4096];
-    const taut_train_options *o = r->options;
+    const taut_training *o = r->options;
     if (o->resume)
         return taut_file_exists(in_run(r, path, names[0]))
                    ? TAUT_OK
@@ -72,7 +72,7 @@ static taut_status begin(run *r)
     static const char *const old[] = { "state.safetensors", "model.safetensors", "summary.json" };
     char path[4096];
     taut_trainer *t = &r->trainer;
-    const taut_train_options *o = r->options;
+    const taut_training *o = r->options;
     taut_status s = taut_dir_make(o->run);
     if (!s) s = taut_dir_lock(&r->lock, o->run);
     if (!s) s = check_folder(r);
@@ -181,7 +181,7 @@ static taut_status report(run *r, const taut_step *step)
 {
     const taut_train_spec *spec = &r->trainer.recipe.train;
     const taut_clock *c = &r->trainer.clock;
-    const taut_train_options *o = r->options;
+    const taut_training *o = r->options;
     const double seconds = now() - r->started;
     const bool last = c->step == spec->steps;
     taut_status s = TAUT_OK;
@@ -310,8 +310,7 @@ static taut_status loop(run *r, taut_train_summary *out)
     return s ? s : finish(r, out);
 }
 
-taut_status taut_train(taut_train_summary *out, taut_config *cfg, const taut_kernels *k,
-                       const taut_train_options *options)
+taut_status taut_train(taut_train_summary *out, taut_config *cfg, const taut_kernels *k, const taut_training *options)
 {
     run r = { .options = options, .saved = -1, .lock = -1 };
     if (!*options->run) return taut_fail(TAUT_BAD_FILE, "the run's folder has no name");

@@ -19,7 +19,7 @@ typedef struct {
     void (*progress)(const taut_progress *, void *arg); /* after every step; may be NULL */
     void *arg;
     const volatile int *stop; /* set by a signal: save and return; may be NULL */
-} taut_train_options;
+} taut_training;
 
 typedef struct {
     int64_t steps, tokens, weights;
@@ -36,6 +36,5 @@ typedef struct {
 /* As in summary.json; NULL or incomplete when memory is out. */
 cJSON *taut_train_summary_json(const taut_train_summary *);
 
-taut_status taut_train(taut_train_summary *, taut_config *, const taut_kernels *,
-                       const taut_train_options *) TAUT_MUST_USE;
+taut_status taut_train(taut_train_summary *, taut_config *, const taut_kernels *, const taut_training *) TAUT_MUST_USE;
 #endif

@@ -4,6 +4,7 @@
 #include "base/float32.h"
 #include "check/check.h"
 #include "check/make.h"
+#include "model/pass.h"
 
 enum { TOKENS = 11 };
 static const char *model_path, *cert_path;
@@ -128,14 +129,19 @@ static inline taut_model *random_model(double size, const char *more)
 static inline void add_example(const maker *g, cJSON *cert, double body_lip, double defect, double room)
 {
     const int64_t vocab = TOKENS, d = g->s->width;
-    taut_net *net;
+    taut_model *net = NULL;
+    taut_pass *pass = NULL;
     int32_t ids[8];
     double logits[8 * 16], *last = logits + (g->t - 1) * vocab, radius = room, margin = INFINITY;
     cJSON *e = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(e, "ids");
     cJSON_AddItemToArray(cJSON_GetObjectItem(cert, "examples"), e);
     for (int64_t t = 0; t < g->t; t++) cJSON_AddItemToArray(list, exact(ids[t] = (int32_t)rng_int(0, vocab - 1)));
-    if (taut_net_open(&net, model_path, "ref") || taut_net_logits(net, logits, ids, 1, g->t)) abort();
-    taut_net_free(net);
+    if (taut_model_open(&net, model_path, taut_kernels_find("ref"), false)) abort();
+    if (taut_pass_create(&pass, net, 1, g->t, false)) abort();
+    taut_pass_forward(pass, ids, 1, g->t);
+    net->k->get(logits, pass->logits.data, g->t * vocab);
+    taut_pass_free(pass);
+    taut_model_free(net);
     int64_t p = 0;
     for (int64_t j = 1; j < vocab; j++) p = last[j] > last[p] ? j : p;
     const double *w = g->s->tied ? weight_of(g, "embed", "weight") : weight_of(g, "head", "weight");

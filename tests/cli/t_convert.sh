@@ -38,7 +38,7 @@ check "bytes outside the vocabulary" refused "byte 0, 0x4c, is not in the vocabu
 check "sample" "$TAUT" sample "$out" --prompt "the fox" --length 5
 check "certify" "$TAUT" certify "$out" --data "$tmp/text" --n-ex 2 --out "$tmp/cert.json"
 check "check" "$TAUT" check "$tmp/cert.json" "$out"
-check "a folder is no model" refused "taut convert" eval "$hf" --data "$tmp/text"
+check "a checkpoint is a model as it is" "$TAUT" eval "$hf" --data "$tmp/text"
 check "bounds need a model" refused "first taut convert" info "$hf" --bound
 
 cp -r "$hf" "$tmp/nan"

@@ -43,7 +43,7 @@ static taut_train_summary run(const char *lines, const char *name, bool resume, 
     snprintf(recipe, sizeof recipe, BASE "steps = %d\nlog_every = 1000\ncheckpoint_every = 7\n%s", steps, lines);
     taut_config *cfg = config_of(recipe);
     must(taut_train(&s, cfg, taut_kernels_find("cpu"),
-                    &(taut_train_options){ .run = temp_path(name), .resume = resume, .overwrite = !resume }));
+                    &(taut_training){ .run = temp_path(name), .resume = resume, .overwrite = !resume }));
     taut_config_free(cfg);
     return s;
 }

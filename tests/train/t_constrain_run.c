@@ -56,7 +56,7 @@ static int train(const char *run, bool resume, int die, int after)
         taut_train_summary out;
         left = die, stop_after = after;
         taut_status s = taut_config_parse(&cfg, recipe, "test");
-        const taut_train_options o = { .run = run, .resume = resume, .progress = progress, .stop = &stop };
+        const taut_training o = { .run = run, .resume = resume, .progress = progress, .stop = &stop };
         if (!s) s = taut_train(&out, cfg, taut_kernels_find("cpu"), &o);
         if (s) fprintf(stderr, "%s\n", taut_last_error());
         _exit(s ? 1 : 0);

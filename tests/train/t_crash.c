@@ -68,8 +68,7 @@ static int train(const char *run, bool resume, mishap what, int after)
         taut_train_summary out;
         mode = what, left = after;
         taut_status s = taut_config_parse(&cfg, recipe, "test");
-        if (!s)
-            s = taut_train(&out, cfg, taut_kernels_find("cpu"), &(taut_train_options){ .run = run, .resume = resume });
+        if (!s) s = taut_train(&out, cfg, taut_kernels_find("cpu"), &(taut_training){ .run = run, .resume = resume });
         mode = NOTHING;
         if (s && what != FULL) fprintf(stderr, "%s\n", taut_last_error());
         _exit(s ? REFUSED : CLEAN);

@@ -3,8 +3,8 @@
  *     W' = fl32(c W)  has  ||W'|| <= c (||W|| + 2^-24 F) <= limit,  the last factor covering the roundings in c.
  * The certified norm of W' may still lie a little above its norm: it is asked for, and where it is above the limit,
  * the limit is lowered by that excess. */
-#include "base/float32.h"
 #include "train/constrain/rescale.h"
+#include "base/float32.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "forecast_noise.h"
+#include "verdict/noise.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -6,9 +6,8 @@
 #include "base/alloc.h"
 #include "bound/norm.h"
 #include "certify/certify.h"
-#include "cli.h"
 
-taut_status forecast_longest(taut_up *most, const taut_source *data, taut_split from, taut_split to)
+taut_status taut_rows_longest(taut_up *most, const taut_source *data, taut_split from, taut_split to)
 {
     const taut_task *k = &data->task;
     double *x = taut_malloc((size_t)(k->t * k->d + k->asked * k->reals) * sizeof *x);
@@ -23,16 +22,14 @@ taut_status forecast_longest(taut_up *most, const taut_source *data, taut_split 
     return TAUT_OK;
 }
 
-bool forecast_noise_beaten(const forecast_noise *n) { return n->found > up_add(n->moves, n->slack).v; }
+bool taut_noise_beaten(const taut_noise *n) { return n->found > up_add(n->moves, n->slack).v; }
 
-taut_status forecast_noise_prove(forecast_noise *n, const char *model, const taut_source *data, taut_split split)
+taut_status taut_noise_prove(taut_noise *n, const char *model, const taut_source *data, taut_split split)
 {
     taut_certificate c;
     taut_up reach = UP_NONE;
-    taut_status s = forecast_longest(&reach, data, split, split);
-    char *path = s ? NULL : cli_model_path(model);
-    if (!s) s = path ? taut_certify_rows(&c, path, TAUT_NORM_TOKENS, n->noise, reach.v) : taut_no_memory("a path");
-    free(path);
+    taut_status s = taut_rows_longest(&reach, data, split, split);
+    if (!s) s = taut_certify_rows(&c, model, TAUT_NORM_TOKENS, n->noise, reach.v);
     if (s) return s;
     n->about = taut_certificate_about(&c);
     memcpy(n->model, c.sha, sizeof n->model);
@@ -40,5 +37,5 @@ taut_status forecast_noise_prove(forecast_noise *n, const char *model, const tau
     /* two computed forecasts, and noise added to rows: each sum is off by half a unit in the last place */
     n->slack = up_add(up_ldexp(c.round, 1), up_mul(c.lip, up_mul((taut_up){ 0x1p-53 }, c.reach)));
     taut_certificate_free(&c);
-    return forecast_noise_find(n, model, data, split);
+    return taut_noise_find(n, model, data, split);
 }

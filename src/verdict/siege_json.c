@@ -1,13 +1,10 @@
-/* Clean, attacked and certified accuracy side by side, for people and as JSON. */
+/* The results of a siege as JSON: what people, reports and RobustBench read. */
 #include <stdio.h>
-#include <string.h>
 
-#include "attack.h"
-#include "base/number.h"
-#include "taut.h"
+#include "verdict/siege.h"
 
-static double share(const attack_scene *s, int64_t count) { return (double)count / (double)s->n; }
-static double percent(const attack_scene *s, int64_t count) { return 100 * share(s, count); }
+static double share(const taut_siege *s, int64_t count) { return (double)count / (double)s->n; }
+static double percent(const taut_siege *s, int64_t count) { return 100 * share(s, count); }
 
 static int64_t broken_by(const taut_campaign *c, int eps, int profile, int attack)
 {
@@ -27,51 +24,15 @@ static double furthest(const taut_campaign *c, int eps)
     return most;
 }
 
-static void print_radius(const attack_scene *s, int eps)
-{
-    const taut_campaign *c = &s->c;
-    char radius[32];
-    printf("%s, eps = %s; the largest perturbation %.6g\n", taut_ball_name(c->kind), c->eps.text[eps],
-           furthest(c, eps));
-    for (int p = 0; p < c->profiles; p++) {
-        const taut_profile *f = &c->profile[p];
-        for (int i = 0; i < f->attacks && f->attacks > 1; i++)
-            printf("    after %-12s %6.2f %%   (%lld broken)\n", f->attack[i].name,
-                   percent(s, taut_campaign_left(c, eps, p, i)), (long long)broken_by(c, eps, p, i));
-        printf("  %-16s %6.2f %%\n", f->name, percent(s, taut_campaign_left(c, eps, p, f->attacks - 1)));
-    }
-    if (c->profiles > 1) printf("  %-16s %6.2f %%\n", "worst case", percent(s, taut_campaign_worst(c, eps)));
-    if (s->radius)
-        printf("  %-16s %6.2f %%   (l2 radius above %s)\n", "certified", percent(s, attack_certified(s, eps)),
-               taut_number_down(radius, attack_l2(s, eps)));
-}
-
-void attack_print(const attack_scene *s)
-{
-    const taut_campaign *c = &s->c;
-    printf("%lld examples, clean accuracy %.2f %%\n", (long long)s->n, percent(s, taut_campaign_clean(c)));
-    for (int i = 0; i < c->eps.count; i++) print_radius(s, i);
-    if (s->why) printf("no certified column: %s\n", s->why);
-    for (int i = 0; i < s->warnings.count; i++) printf("warning: %s\n", s->warnings.line[i]);
-    if (s->watch.rounding)
-        printf("note: %lld successes lie inside a certified radius in float and are not repeated in double\n",
-               (long long)s->watch.rounding);
-    printf("%lld passes forward, %lld back, %.1f s\n", (long long)s->target.forwards, (long long)s->target.backwards,
-           s->seconds);
-    if (s->watch.alarms)
-        printf("CONTRADICTION: %lld successes inside a certified radius%s%s\n", (long long)s->watch.alarms,
-               s->watch.saved[0] ? "; see " : "", s->watch.saved);
-}
-
-static cJSON *radius_json(const attack_scene *s, int eps)
+static cJSON *radius_json(const taut_siege *s, int eps)
 {
     const taut_campaign *c = &s->c;
     cJSON *o = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(o, "attacks");
     cJSON_AddStringToObject(o, "eps", c->eps.text[eps]);
     cJSON_AddNumberToObject(o, "eps_value", c->eps.value[eps]);
     cJSON_AddNumberToObject(o, "robust_acc", share(s, taut_campaign_worst(c, eps)));
-    if (s->radius) cJSON_AddNumberToObject(o, "certified_acc", share(s, attack_certified(s, eps)));
-    if (s->radius) cJSON_AddNumberToObject(o, "certified_l2", attack_l2(s, eps));
+    if (s->radius) cJSON_AddNumberToObject(o, "certified_acc", share(s, taut_siege_certified(s, eps)));
+    if (s->radius) cJSON_AddNumberToObject(o, "certified_l2", taut_siege_l2(s, eps));
     for (int p = 0; p < c->profiles; p++) {
         const taut_profile *f = &c->profile[p];
         cJSON *one = cJSON_CreateObject(), *parts = cJSON_AddArrayToObject(one, "parts");
@@ -92,7 +53,7 @@ static cJSON *radius_json(const attack_scene *s, int eps)
 }
 
 /* The fields of a RobustBench entry; what taut cannot know stays empty. */
-static cJSON *robustbench(const attack_scene *s, int eps)
+static cJSON *robustbench(const taut_siege *s, const char *attacks, int eps)
 {
     const taut_campaign *c = &s->c;
     static const char *const empty[] = { "link", "name", "authors", "venue", "reported" };
@@ -101,21 +62,21 @@ static cJSON *robustbench(const attack_scene *s, int eps)
     for (int i = 0; i < 5; i++) cJSON_AddStringToObject(o, empty[i], "");
     cJSON_AddBoolToObject(o, "additional_data", false);
     cJSON_AddStringToObject(o, "number_forward_passes", "1");
-    cJSON_AddStringToObject(o, "dataset", cli_text(s->args, "--data", s->m.data.source));
-    cJSON_AddStringToObject(o, "architecture", taut_arch_name(s->m.model->spec.arch));
+    cJSON_AddStringToObject(o, "dataset", s->data ? s->data : "");
+    cJSON_AddStringToObject(o, "architecture", taut_arch_name(s->model->spec.arch));
     cJSON_AddStringToObject(o, "eps", c->eps.text[eps]);
     snprintf(text, sizeof text, "%.2f", percent(s, taut_campaign_clean(c)));
     cJSON_AddStringToObject(o, "clean_acc", text);
     snprintf(text, sizeof text, "%.2f", percent(s, taut_campaign_worst(c, eps)));
     cJSON_AddStringToObject(o, "autoattack_acc", text);
     snprintf(note, sizeof note, "taut %s, %s, %s, %lld examples, seed %llu", TAUT_VERSION, taut_ball_name(c->kind),
-             cli_text(s->args, "--attack", "aa-standard"), (long long)s->n, (unsigned long long)c->seed);
+             attacks, (long long)s->n, (unsigned long long)c->seed);
     cJSON_AddStringToObject(o, "footnote", note);
     cJSON_AddBoolToObject(o, "unreliable", s->warnings.serious > 0);
     return o;
 }
 
-int attack_print_json(const attack_scene *s)
+cJSON *taut_siege_json(const taut_siege *s, const char *attacks)
 {
     const taut_campaign *c = &s->c;
     cJSON *o = cJSON_CreateObject();
@@ -126,7 +87,7 @@ int attack_print_json(const attack_scene *s)
     cJSON_AddNumberToObject(o, "clean_acc", share(s, taut_campaign_clean(c)));
     cJSON *radii = cJSON_AddArrayToObject(o, "radii"), *bench = cJSON_AddArrayToObject(o, "robustbench");
     for (int i = 0; i < c->eps.count; i++) cJSON_AddItemToArray(radii, radius_json(s, i));
-    for (int i = 0; i < c->eps.count; i++) cJSON_AddItemToArray(bench, robustbench(s, i));
+    for (int i = 0; i < c->eps.count; i++) cJSON_AddItemToArray(bench, robustbench(s, attacks, i));
     if (s->why) cJSON_AddStringToObject(o, "not_certified", s->why);
     cJSON *warnings = cJSON_AddArrayToObject(o, "warnings");
     for (int i = 0; i < s->warnings.count; i++) cJSON_AddItemToArray(warnings, cJSON_CreateString(s->warnings.line[i]));
@@ -137,5 +98,5 @@ int attack_print_json(const attack_scene *s)
     cJSON_AddNumberToObject(o, "forwards", (double)s->target.forwards);
     cJSON_AddNumberToObject(o, "backwards", (double)s->target.backwards);
     cJSON_AddNumberToObject(o, "seconds", s->seconds);
-    return cli_json(o);
+    return o;
 }

@@ -1,6 +1,6 @@
 /* How far a forecast can move when the rows it is made from do. */
-#ifndef TAUT_CLI_FORECAST_NOISE_H
-#define TAUT_CLI_FORECAST_NOISE_H
+#ifndef TAUT_VERDICT_NOISE_H
+#define TAUT_VERDICT_NOISE_H
 #include "base/about.h"
 #include "bound/up.h"
 #include "data/source.h"
@@ -12,15 +12,15 @@ typedef struct {
     double found;     /* and one was seen to move so far, as computed */
     taut_up slack;    /* how much of `found` may be rounding */
     char model[65];   /* SHA-256 of the file that this is about */
-} forecast_noise;
+} taut_noise;
 
 /* The longest row of all windows of the splits `from` to `to`. */
-taut_status forecast_longest(taut_up *, const taut_source *, taut_split from, taut_split to) TAUT_MUST_USE;
+taut_status taut_rows_longest(taut_up *, const taut_source *, taut_split from, taut_split to) TAUT_MUST_USE;
 /* For every window of the split, by the certificate for rows no longer than theirs (taut certify --rows); and `found`
  * beside it. */
-taut_status forecast_noise_prove(forecast_noise *, const char *model, const taut_source *, taut_split) TAUT_MUST_USE;
+taut_status taut_noise_prove(taut_noise *, const char *model, const taut_source *, taut_split) TAUT_MUST_USE;
 /* What was found contradicts what was proved. */
-bool forecast_noise_beaten(const forecast_noise *);
-/* forecast_attack.c: searches some windows of the split for noise that moves a forecast far. */
-taut_status forecast_noise_find(forecast_noise *, const char *model, const taut_source *, taut_split) TAUT_MUST_USE;
+bool taut_noise_beaten(const taut_noise *);
+/* noise_search.c: searches some windows of the split for noise that moves a forecast far. */
+taut_status taut_noise_find(taut_noise *, const char *model, const taut_source *, taut_split) TAUT_MUST_USE;
 #endif

@@ -10,9 +10,8 @@
 
 #include "base/alloc.h"
 #include "base/rng.h"
-#include "forecast_noise.h"
-#include "model.h"
 #include "model/pass.h"
+#include "verdict/noise.h"
 
 enum { WINDOWS = 8, STEPS = 24 };
 
@@ -107,29 +106,29 @@ static taut_status open_search(search *s, taut_model *m, bool backward)
 /* The same noise in double. */
 static taut_status measure(search *s, double *found, const char *model)
 {
-    cli_model exact;
-    taut_status status = cli_model_open(&exact, model, taut_kernels_find("ref"), 0);
+    taut_model *exact = NULL;
+    taut_status status = taut_model_open(&exact, model, taut_kernels_find("ref"), false);
     if (status) return status;
     int64_t row;
     s->pass = NULL;
-    status = open_search(s, exact.model, false);
+    status = open_search(s, exact, false);
     if (!status) {
         ask(s, s->y, NULL);
         ask(s, s->moved, s->best);
         *found = fmax(*found, farthest(s, &row));
     }
     taut_pass_free(s->pass);
-    cli_model_close(&exact);
+    taut_model_free(exact);
     return status;
 }
 
-static taut_status attack(search *s, forecast_noise *n, cli_model *m, const char *path, const taut_source *data,
+static taut_status attack(search *s, taut_noise *n, taut_model *m, const char *path, const taut_source *data,
                           taut_split split)
 {
     const int64_t all = taut_source_count(data, split), some = all < WINDOWS ? all : WINDOWS;
     double far = 0;
     int64_t best = 0;
-    taut_status status = open_search(s, m->model, true);
+    taut_status status = open_search(s, m, true);
     double *wanted = s->room; /* not looked at */
     for (int64_t i = 0; !status && i < some; i++) {
         const uint64_t key = taut_rng_key(1, TAUT_RNG_ATTACK, (uint64_t)i);
@@ -145,19 +144,19 @@ static taut_status attack(search *s, forecast_noise *n, cli_model *m, const char
     return status ? status : measure(s, &n->found, path);
 }
 
-taut_status forecast_noise_find(forecast_noise *n, const char *path, const taut_source *data, taut_split split)
+taut_status taut_noise_find(taut_noise *n, const char *path, const taut_source *data, taut_split split)
 {
-    cli_model m;
-    taut_status status = cli_model_open(&m, path, taut_kernels_find("cpu"), 0);
+    taut_model *m = NULL;
+    taut_status status = taut_model_open(&m, path, taut_kernels_find("cpu"), false);
     if (status) return status;
-    const taut_model_spec *spec = &m.model->spec;
+    const taut_model_spec *spec = &m->spec;
     const int64_t noise = spec->seq * spec->columns, out = spec->ahead * spec->columns;
     const int64_t len = (spec->seq + spec->label + spec->ahead) * (spec->columns + spec->marks);
     double *room = taut_malloc((size_t)(2 * len + 2 * noise + 2 * out) * sizeof *room);
     search s = { .x = room, .room = room + len, .noise = room + 2 * len, .best = room + 2 * len + noise };
     s.y = room + 2 * len + 2 * noise, s.moved = s.y + out;
-    status = room ? attack(&s, n, &m, path, data, split) : taut_no_memory("a search");
+    status = room ? attack(&s, n, m, path, data, split) : taut_no_memory("a search");
     free(room);
-    cli_model_close(&m);
+    taut_model_free(m);
     return status;
 }

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attack.h"
 #include "base/alloc.h"
 #include "data/images.h"
+#include "verdict/siege.h"
 
 /* v * factor + shift, rounded, as two digits each. */
 static cJSON *hex(const double *v, const double *minus, int64_t len, double factor, double shift)
@@ -33,7 +33,7 @@ static double largest(const double *a, const double *b, int64_t len)
     return most;
 }
 
-static int answer(attack_scene *s, const double *x)
+static int answer(taut_siege *s, const double *x)
 {
     double z[4096];
     int best = 0;
@@ -45,9 +45,9 @@ static int answer(attack_scene *s, const double *x)
 }
 
 /* Its name where the data set has names, else its number. */
-static cJSON *class_json(const attack_scene *s, int class)
+static cJSON *class_json(const taut_siege *s, int class)
 {
-    const taut_known_images *known = taut_images_known(cli_text(s->args, "--data", s->m.data.source));
+    const taut_known_images *known = taut_images_known(s->data);
     const char *name = known && class >= 0 && class < known->classes ? known->names : NULL;
     for (int i = 0; name && i < class; i++) name = strchr(name, ' ') ? strchr(name, ' ') + 1 : NULL;
     char word[32];
@@ -56,9 +56,9 @@ static cJSON *class_json(const attack_scene *s, int class)
     return cJSON_CreateString(word);
 }
 
-static cJSON *one(attack_scene *s, const taut_campaign_part *p, int64_t i)
+static cJSON *one(taut_siege *s, const taut_campaign_part *p, int64_t i)
 {
-    const taut_pixels_spec *f = &s->m.model->spec.image;
+    const taut_pixels_spec *f = &s->model->spec.image;
     const int64_t e = p->first + i, dim = s->target.dim;
     const double *x = p->x + i * dim, *adv = p->adv + i * dim, scale = largest(adv, x, dim);
     cJSON *o = cJSON_CreateObject();
@@ -78,7 +78,7 @@ static cJSON *one(attack_scene *s, const taut_campaign_part *p, int64_t i)
     return o;
 }
 
-void attack_gallery_see(attack_scene *s, const taut_campaign_part *p)
+void taut_gallery_see(taut_siege *s, const taut_campaign_part *p)
 {
     const int64_t each = (s->shown + s->c.eps.count - 1) / s->c.eps.count; /* of a radius */
     int64_t here = 0;

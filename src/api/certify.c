@@ -1,0 +1,197 @@
+/* Certificates of stored models, and the check of a certificate. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/call.h"
+#include "api/data.h"
+#include "api/net.h"
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "check/check.h"
+#include "report/waterfall.h"
+#include "verdict/noise.h"
+#include "verdict/predictions.h"
+
+struct taut_cert {
+    taut_certificate proof;
+    taut_predictions predictions;
+    taut_fall *fall;
+    int falls;
+};
+
+/* How long the rows of a forecaster's inputs may be, and the data where they are needed. */
+static taut_status prepare(taut_data **data, double *rows, const char *model, const taut_model_spec *m,
+                           const taut_certify_options *o)
+{
+    const bool series = m->arch == TAUT_ARCH_FORECASTER, asked = o->examples || o->inputs;
+    taut_net *net = NULL;
+    taut_up longest = UP_NONE;
+    *rows = o->rows > 0 ? o->rows : INFINITY;
+    if (!series && o->rows > 0) return taut_fail(TAUT_BAD_CONFIG, "rows are of forecasters");
+    if (asked && series)
+        return taut_fail(TAUT_BAD_CONFIG, "%s is a forecaster: certified are predictions of classes and next tokens",
+                         model);
+    if (asked && m->arch == TAUT_ARCH_ENCODER)
+        return taut_fail(TAUT_BAD_CONFIG, "examples are next-token predictions; %s is an encoder", model);
+    const bool needed = (asked && !o->inputs) || (series && !(o->rows > 0));
+    taut_status s = needed ? taut_net_open(&net, model, NULL) : TAUT_OK;
+    if (!s && needed) s = taut_data_open(data, net, o->data);
+    taut_net_free(net);
+    if (!s && series && needed) s = taut_rows_longest(&longest, (*data)->source, TAUT_TRAIN, TAUT_TEST);
+    if (!s && series && needed) *rows = longest.v;
+    return s;
+}
+
+static taut_status predict(taut_cert *c, const taut_data *data, const taut_certify_options *o)
+{
+    taut_examples from = { .data = data ? data->source : NULL, .spread = true, .n = o->examples };
+    if (o->inputs) {
+        const taut_inputs *x = o->inputs;
+        from = (taut_examples){ .ids = x->ids, .reals = x->reals, .labels = o->labels, .n = x->n, .t = x->t };
+    }
+    const taut_status s = taut_examples_settle(&from, c->proof.model);
+    return s ? s : taut_predictions_make(&c->predictions, &c->proof, &from, o->local != 0, o->progress, o->arg);
+}
+
+static taut_status read_falls(taut_cert *c)
+{
+    const cJSON *proof = cJSON_GetObjectItem(c->proof.json, "proof");
+    c->falls = taut_waterfall(NULL, 0, proof);
+    c->fall = taut_calloc((size_t)c->falls + 1, sizeof *c->fall);
+    if (!c->fall) return taut_no_memory("the layers of a certificate");
+    taut_waterfall(c->fall, c->falls, proof);
+    return TAUT_OK;
+}
+
+static taut_status check_options(const taut_certify_options *o)
+{
+    if (o->metric != TAUT_TOKENS && o->metric != TAUT_FLAT)
+        return taut_fail(TAUT_BAD_CALL, "metric %d is neither TAUT_TOKENS nor TAUT_FLAT", (int)o->metric);
+    if (!(o->room >= 0 && o->room <= 1e300) || !(o->rows >= 0))
+        return taut_fail(TAUT_BAD_CALL, "room %g, rows %g", o->room, o->rows);
+    if (o->examples < 0) return taut_fail(TAUT_BAD_CALL, "%lld examples", (long long)o->examples);
+    if (o->local && !o->examples && !o->inputs)
+        return taut_fail(TAUT_BAD_CALL, "local is about examples, and there are none");
+    return TAUT_OK;
+}
+
+taut_status taut_certify_file(taut_cert **out, const char *model, const taut_certify_options *options)
+{
+    taut_certify_options o;
+    taut_data *data = NULL;
+    double rows;
+    NEED(out);
+    *out = NULL;
+    NEED(model);
+    taut_status s = OPTIONS(&o, options);
+    if (!s) s = check_options(&o);
+    if (s) return s;
+    taut_cert *c = taut_calloc(1, sizeof *c);
+    char *path = taut_model_path(model);
+    s = c && path
+            ? taut_certificate_open(&c->proof, path, o.metric == TAUT_FLAT ? TAUT_NORM_FLAT : TAUT_NORM_TOKENS, o.room)
+            : taut_no_memory("a certificate");
+    if (!s) s = prepare(&data, &rows, model, &c->proof.model->spec, &o);
+    if (!s) s = taut_certificate_prove(&c->proof, rows);
+    if (!s && (o.examples || o.inputs)) s = predict(c, data, &o);
+    if (!s) s = read_falls(c);
+    taut_data_free(data);
+    free(path);
+    if (s)
+        taut_cert_free(c);
+    else
+        *out = c;
+    return s;
+}
+
+void taut_cert_free(taut_cert *c)
+{
+    if (!c) return;
+    taut_predictions_free(&c->predictions);
+    taut_certificate_free(&c->proof);
+    free(c->fall);
+    free(c);
+}
+
+taut_status taut_cert_look(const taut_cert *c, taut_cert_facts *out)
+{
+    NEED(c);
+    NEED(out);
+    const taut_certificate *p = &c->proof;
+    *out = (taut_cert_facts){ p->lip.v,    p->body.v,  p->room.v, p->reach.v,           p->rows.v,
+                              p->defect.v, p->round.v, p->tokens, c->predictions.count, c->falls,
+                              { 0 } };
+    memcpy(out->sha256, p->sha, sizeof out->sha256);
+    return TAUT_OK;
+}
+
+taut_status taut_cert_example(const taut_cert *c, int64_t index, taut_prediction *out)
+{
+    NEED(c);
+    NEED(out);
+    const taut_predictions *p = &c->predictions;
+    if (index < 0 || index >= p->count)
+        return taut_fail(TAUT_BAD_CALL, "example %lld: this certificate has %lld", (long long)index,
+                         (long long)p->count);
+    const taut_example *e = &p->example[index];
+    *out = (taut_prediction){ e->target,
+                              e->predicted,
+                              e->margin,
+                              e->radius.v,
+                              p->local ? p->local[index].lip.v : NAN,
+                              p->local ? p->local[index].radius.v : NAN };
+    return TAUT_OK;
+}
+
+taut_status taut_cert_layer(const taut_cert *c, int index, taut_layer_facts *out)
+{
+    NEED(c);
+    NEED(out);
+    if (index < 0 || index >= c->falls)
+        return taut_fail(TAUT_BAD_CALL, "layer %d: this certificate has %d", index, c->falls);
+    *out = (taut_layer_facts){ c->fall[index].path, c->fall[index].rule, c->fall[index].lip, c->fall[index].out };
+    return TAUT_OK;
+}
+
+taut_status taut_cert_json(const taut_cert *c, char **json)
+{
+    NEED(c);
+    NEED(json);
+    *json = taut_json_text(c->proof.json, true);
+    return *json ? TAUT_OK : taut_no_memory("the certificate");
+}
+
+taut_status taut_cert_save(const taut_cert *c, const char *path)
+{
+    char *text = NULL;
+    NEED(path);
+    taut_status s = taut_cert_json(c, &text);
+    if (!s) s = taut_file_write(path, text, strlen(text));
+    free(text);
+    return s;
+}
+
+taut_status taut_check_certificate(taut_check_facts *out, const char *cert, const char *model)
+{
+    taut_checked r;
+    NEED(out);
+    NEED(cert);
+    NEED(model);
+    char *path = taut_model_path(model);
+    const taut_status s = path ? taut_check_files(&r, cert, path) : taut_no_memory("a path");
+    free(path);
+    if (s) return s;
+    *out = (taut_check_facts){ .verdict = r.foreign   ? TAUT_CANNOT_SAY
+                                          : !r.holds  ? TAUT_REFUTED
+                                          : r.unknown ? TAUT_CANNOT_SAY
+                                                      : TAUT_CONFIRMED,
+                               .lip = r.lip,
+                               .numbers = r.numbers,
+                               .examples = r.examples,
+                               .certified = r.certified,
+                               .unknown = r.unknown };
+    if (r.foreign || !r.holds) memcpy(out->why, r.why, sizeof out->why);
+    return TAUT_OK;
+}

@@ -1,0 +1,24 @@
+/* A model as the public interface hands it out: the network with its vocabulary and the recipe it came with. */
+#ifndef TAUT_API_NET_H
+#define TAUT_API_NET_H
+#include "data/source.h"
+#include "model/model.h"
+#include "train/recipe.h"
+
+struct taut_net {
+    taut_model *model;
+    taut_vocab *vocab; /* NULL: it reads reals */
+    taut_config *cfg;  /* the recipe stored in the model; owns data's strings */
+    taut_data_spec data;
+    char *report;     /* JSON: what became of every tensor of a foreign checkpoint; NULL: it is a model of taut's own */
+    const char *note; /* what the caller may want to tell a person; NULL: nothing */
+};
+
+/* A run's folder stands for its model.safetensors; the caller frees.  NULL: out of memory. */
+char *taut_model_path(const char *model);
+/* With the kernels at hand; and the data of its kind, by name or what it was trained on. */
+taut_status taut_net_open_on(taut_net **out, const char *model, const taut_kernels *, uint64_t seed) TAUT_MUST_USE;
+taut_status taut_net_source(taut_source **out, const taut_net *, const char *name) TAUT_MUST_USE;
+/* train.c: `count` times "section.key=value". */
+taut_status taut_overrides_apply(taut_config *, const char *const *overrides, int count) TAUT_MUST_USE;
+#endif

@@ -1,0 +1,31 @@
+/* Examples to certify or to attack: of a validation split, or the caller's own. */
+#ifndef TAUT_VERDICT_EXAMPLES_H
+#define TAUT_VERDICT_EXAMPLES_H
+#include "data/source.h"
+#include "model/pass.h"
+
+typedef struct {
+    const taut_source *data; /* NULL: the arrays below */
+    bool spread;             /* over the whole split; else the first ones */
+    const int32_t *ids;      /* (n, t) */
+    const double *reals;     /* (n, t, d) */
+    const int32_t *labels;   /* (n) */
+    int64_t n, t, d;         /* how many; tokens of each, features of each */
+} taut_examples;
+
+/* One of them, in memory of the reader's. */
+typedef struct {
+    taut_input x;
+    int32_t target;
+    int64_t number; /* in the split, or in the arrays */
+} taut_one;
+typedef struct taut_reader taut_reader;
+
+/* How many there are is known then: a split has no more examples than it has, and the last window of a text may be
+ * partial and does not count.  Refused: none; data of another shape than the model reads; ids and labels out of range. */
+taut_status taut_examples_settle(taut_examples *, const taut_model *) TAUT_MUST_USE;
+taut_status taut_reader_open(taut_reader **out, const taut_examples *) TAUT_MUST_USE;
+void taut_reader_free(taut_reader *);
+/* The memory of the one before the last is used again: two in turn are there at a time. */
+taut_one taut_reader_get(taut_reader *, int64_t index);
+#endif

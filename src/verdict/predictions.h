@@ -1,0 +1,27 @@
+/* Predictions held against a certificate: how far each input may move before its answer can change. */
+#ifndef TAUT_VERDICT_PREDICTIONS_H
+#define TAUT_VERDICT_PREDICTIONS_H
+#include "certify/example.h"
+#include "certify/local.h"
+#include "verdict/examples.h"
+
+typedef struct {
+    taut_example *example;
+    taut_local *local; /* NULL: not asked for */
+    int64_t count;
+    double pair;     /* the largest ratio seen over pairs of inputs: a scale to hold the constant against */
+    int64_t silent;  /* examples without an answer */
+    const char *why; /* the reason of the first of them */
+} taut_predictions;
+
+/* After each example; not 0 ends the work with TAUT_BAD_CALL. */
+typedef int (*taut_told)(double done, void *arg);
+
+/* Certifies the examples and adds them to the certificate's JSON. */
+taut_status taut_predictions_make(taut_predictions *, taut_certificate *, const taut_examples *, bool local, taut_told,
+                                  void *arg) TAUT_MUST_USE;
+void taut_predictions_free(taut_predictions *);
+
+/* The share of all examples, silent ones included, that are right and stand against every change smaller than r. */
+double taut_predictions_accuracy(const taut_predictions *, double r);
+#endif
