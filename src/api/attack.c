@@ -73,7 +73,7 @@ taut_status taut_attack_file(taut_attacked **out, const char *model, const taut_
     NEED(out);
     *out = NULL;
     NEED(model);
-    taut_status s = OPTIONS(&o, options);
+    taut_status s = taut_options_take(&o, sizeof o, options, __func__);
     if (!s) s = check_options(&o);
     if (s) return s;
     taut_attacked *a = taut_calloc(1, sizeof *a);

@@ -14,5 +14,4 @@
 /* Options of a caller that may be older or newer than the library: all zero where he gave none.  A struct that is larger
  * than ours is taken only if what we do not know is zero. */
 taut_status taut_options_take(void *into, size_t ours, const void *given, const char *function) TAUT_MUST_USE;
-#define OPTIONS(into, given) taut_options_take((into), sizeof *(into), (given), __func__)
 #endif

@@ -85,7 +85,7 @@ taut_status taut_certify_file(taut_cert **out, const char *model, const taut_cer
     NEED(out);
     *out = NULL;
     NEED(model);
-    taut_status s = OPTIONS(&o, options);
+    taut_status s = taut_options_take(&o, sizeof o, options, __func__);
     if (!s) s = check_options(&o);
     if (s) return s;
     taut_cert *c = taut_calloc(1, sizeof *c);

@@ -136,7 +136,7 @@ taut_status taut_net_create(taut_net **out, const char *recipe, const char *cons
     NEED(out);
     *out = NULL;
     NEED(recipe);
-    taut_status s = OPTIONS(&o, options);
+    taut_status s = taut_options_take(&o, sizeof o, options, __func__);
     if (!s) s = kernels_of(&k, o.kernels);
     if (!s) s = taut_config_open(&cfg, recipe);
     if (!s) s = taut_overrides_apply(cfg, overrides, count);
@@ -173,7 +173,7 @@ taut_status taut_net_open(taut_net **out, const char *model, const taut_open_opt
     NEED(out);
     *out = NULL;
     NEED(model);
-    taut_status s = OPTIONS(&o, options);
+    taut_status s = taut_options_take(&o, sizeof o, options, __func__);
     if (!s) s = kernels_of(&k, o.kernels);
     return s ? s : open_model(out, model, k, &o);
 }

@@ -38,7 +38,7 @@ taut_status taut_train_recipe(taut_result *out, const char *recipe, const char *
     NEED(out);
     NEED(recipe);
     NEED(run);
-    taut_status s = OPTIONS(&o, options);
+    taut_status s = taut_options_take(&o, sizeof o, options, __func__);
     const taut_kernels *k = s ? NULL : taut_kernels_find(o.kernels ? o.kernels : "cpu");
     if (!s && !k) s = TAUT_BAD_CALL; /* with the line that says why */
     if (!s) s = taut_config_open(&cfg, recipe);
