@@ -153,7 +153,7 @@ static taut_status log_evaluation(run *r)
     taut_trainer *t = &r->trainer;
     const taut_train_spec *spec = &t->recipe.train;
     const int64_t windows = spec->patience ? 0 : spec->eval_batches * spec->batch;
-    taut_evaluation e;
+    taut_evaluation e = { 0 };
     taut_glance seen;
     taut_status s = taut_best_try(t);
     if (!s) s = taut_evaluate(&e, t->pass, &t->batch, TAUT_VALID, windows, spec->batch);

@@ -169,8 +169,9 @@ taut_status taut_trainer_enforce(taut_trainer *t)
 {
     bool shrunk = false;
     const taut_model *m = t->model;
+    if (!t->enforcer) return TAUT_OK;
     taut_status s = t->recipe.constrain.fill ? taut_enforcer_fill(t->enforcer, m) : TAUT_OK;
-    if (!s && t->enforcer) s = taut_enforcer_run(t->enforcer, m, &shrunk);
+    if (!s) s = taut_enforcer_run(t->enforcer, m, &shrunk);
     if (!s && shrunk) m->k->put(m->values, (const double *)t->enforcer->twin->values, m->slab);
     return s;
 }
