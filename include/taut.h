@@ -1,20 +1,21 @@
 /* taut: train, measure, certify and attack Lipschitz-bounded transformers.
  *
- * The whole public interface: what the program `taut` can do for a model or a run, a C program can.
+ * The whole public interface: models, data, training, certificates and their check, attacks, reports.  Measuring slopes, planning
+ * caps, writing text and noise on forecasts are commands of the program `taut` only.
  *
  *     cc program.c $(pkg-config --cflags --libs taut)
  *
  * Rules for every function
  *   - A taut_status other than TAUT_OK means that nothing was done for you: outputs are indeterminate, handles are NULL, and
  *     taut_last_error() has one line for a person.  NULL where something is needed, a wrong size or a number out of range
- *     is TAUT_BAD_CALL, never a crash.  The library never prints and never exits, unless it finds a bug in itself.
+ *     is answered with a status, never with a crash.  The library never prints and never exits, unless it finds a bug in itself.
  *   - Handles are opaque and belong to whoever made them; freeing NULL does nothing.  Strings and arrays that are passed in
  *     are read during the call and not kept.  Text that is handed out belongs to the caller: taut_string_free.
  *   - Options are structs that begin with their size; zero in any other field means the default, and NULL means all of
  *     them:  taut_net_open(&net, "runs/a", &(taut_open_options){ sizeof(taut_open_options), .kernels = "ref" });
  *   - Arrays of numbers are double, row-major; n examples stand one after the other.
  *   - Different handles may be used by different threads at the same time, one handle by one thread at a time.  Results
- *     do not depend on the number of threads.
+ *     do not depend on the number of threads.  A device serves one thread: there, one handle at a time.
  *   - "Proved" numbers (lip, radius, ...) hold for the bytes of the model's file under the assumptions of
  *     docs/guarantees.md.  +inf means that nothing is proved. */
 #ifndef TAUT_H
@@ -58,7 +59,7 @@ typedef enum { TAUT_READS_TEXT, TAUT_READS_IMAGES, TAUT_READS_SERIES } taut_kind
 typedef struct {
     size_t size;
     const char *kernels;   /* "cpu" (float, fast; the default), "ref" (double, the definition), "cuda", "cuda64" */
-    uint64_t seed;         /* of random weights (built-in shapes, taut_net_create); default 1 */
+    uint64_t seed;         /* of random weights; default: 1 for a built-in shape, the recipe's for taut_net_create */
     const char *tokenizer; /* folder of a checkpoint's tokenizer, or "bytes"; default: beside the checkpoint */
     const char *recipe;    /* .ini that says what a checkpoint without config.json is */
     int ignore_unknown;    /* leave tensors out that no such model has, instead of refusing */
@@ -190,14 +191,16 @@ typedef enum { TAUT_TOKENS, TAUT_FLAT } taut_metric; /* a change's size: its lar
 
 typedef struct {
     size_t size;
-    taut_metric metric;        /* default TAUT_TOKENS */
-    double room;               /* inputs may also be moved by so much, in the metric; default 0 */
-    double rows;               /* of a forecaster: rows of inputs are at most so long, l2; 0: as long as in its data */
-    const char *data;          /* other data than it was trained on, for `examples` and `rows` */
-    int64_t examples;          /* certify so many predictions of the validation split, or those below */
-    const taut_inputs *inputs; /* own inputs in the place of the validation split: all n of them, full length */
-    const int32_t *labels;     /* their classes (n) */
-    int local;                 /* constants around each example, too */
+    taut_metric metric; /* default TAUT_TOKENS */
+    double room;        /* inputs may also be moved by so much, in the metric; default 0 */
+    double rows;        /* of a forecaster: rows of inputs are at most so long, l2; 0: as long as in its data */
+    const char *data;   /* other data than it was trained on, for `examples` and `rows` */
+    int64_t examples;   /* certify so many predictions of the validation split, or those below */
+    const taut_inputs
+        *inputs;           /* own inputs in the place of the validation split: all n of them, full length; ids of a text
+                                  (embeddings may lie outside the region), images with pixels in [0, 1] */
+    const int32_t *labels; /* their classes (n) */
+    int local;             /* constants around each example, too */
     int (*progress)(double done, void *arg); /* not 0: stop, which is TAUT_BAD_CALL "stopped" */
     void *arg;
 } taut_certify_options;
@@ -207,12 +210,14 @@ TAUT_API void taut_cert_free(taut_cert *);
 
 typedef struct {
     double lip, body;   /* proved: input to logits, input to the last features; +inf: none */
-    double room, reach; /* the region: see docs/guarantees.md; reach is +inf where the region is no ball (images) */
-    double rows, defect, round;
-    int64_t tokens;   /* of an input */
-    int64_t examples; /* that were certified */
-    int layers;       /* of the waterfall */
-    char sha256[65];  /* of the model's file */
+    double room, reach; /* the region, as in docs/guarantees.md; reach: NaN for images, whose region is no ball */
+    double rows;        /* of a forecaster; +inf: rows of any length, or no forecaster */
+    double defect;      /* what solvers that stop at a tolerance add to the distance of two outputs */
+    double round;       /* how far logits of the ref kernels are from those of real arithmetic */
+    int64_t tokens;     /* of an input */
+    int64_t examples;   /* that were certified */
+    int layers;         /* of the waterfall */
+    char sha256[65];    /* of the model's file */
 } taut_cert_facts;
 TAUT_API TAUT_MUST_USE taut_status taut_cert_look(const taut_cert *, taut_cert_facts *out);
 typedef struct {
@@ -251,7 +256,7 @@ typedef struct {
     const char *eps;     /* radii, "2/255,8/255"; default 8/255, 0.5 for L2, 12 for L1; needed for a text */
     int64_t examples;    /* of the validation split (default 100), or those below */
     const char *data;
-    const taut_inputs *inputs;
+    const taut_inputs *inputs; /* own inputs, as in taut_certify_options */
     const int32_t *labels;
     int64_t steps, restarts, targets, queries; /* 0: the attack's own */
     double step_size;                          /* PGD's step over eps */
@@ -262,7 +267,7 @@ typedef struct {
     const char *state;  /* results so far: an interrupted attack goes on from this file */
     int64_t batch;      /* examples attacked and saved together; default 256; changes no result */
     int64_t gallery;    /* keep up to so many of the images that were turned in the JSON, for a report */
-    int (*progress)(double done, void *arg); /* not 0: stop */
+    int (*progress)(double done, void *arg); /* not 0: stop, which is TAUT_BAD_CALL "stopped" */
     void *arg;
 } taut_attack_options;
 /* Attacks a stored model (a file or a run's folder) and holds what is found against what is certified. */
@@ -279,7 +284,7 @@ TAUT_API TAUT_MUST_USE taut_status taut_attacked_look(const taut_attacked *, tau
 typedef struct {
     double eps;
     int64_t standing;  /* right answers that no attack turned */
-    int64_t certified; /* right answers that are proved to stand; -1: nothing was certified */
+    int64_t certified; /* right answers of the ref kernels that are proved to stand; -1: nothing was certified */
 } taut_attack_radius;
 TAUT_API TAUT_MUST_USE taut_status taut_attacked_at(const taut_attacked *, int radius, taut_attack_radius *out);
 typedef struct {

@@ -120,8 +120,16 @@ taut_status taut_cert_look(const taut_cert *c, taut_cert_facts *out)
     NEED(c);
     NEED(out);
     const taut_certificate *p = &c->proof;
-    *out = (taut_cert_facts){ p->lip.v,    p->body.v,  p->room.v, p->reach.v,           p->rows.v,
-                              p->defect.v, p->round.v, p->tokens, c->predictions.count, c->falls,
+    *out = (taut_cert_facts){ p->lip.v,
+                              p->body.v,
+                              p->room.v,
+                              taut_model_sees(p->model) ? NAN : p->reach.v,
+                              p->rows.v,
+                              p->defect.v,
+                              p->round.v,
+                              p->tokens,
+                              c->predictions.count,
+                              c->falls,
                               { 0 } };
     memcpy(out->sha256, p->sha, sizeof out->sha256);
     return TAUT_OK;

@@ -33,6 +33,8 @@ static taut_status check_own(const taut_examples *x, const taut_model *m)
 {
     if (!x->ids == !x->reals || !x->labels)
         return taut_fail(TAUT_BAD_CALL, "own examples are ids or reals, and their labels");
+    if (x->reals && m->embed.rows > 0) /* nothing is proved of tokens longer than every embedding */
+        return taut_fail(TAUT_BAD_CALL, "own examples of a text are ids: embeddings may lie outside the region");
     if (x->n < 1 || x->n > INT32_MAX || x->t != m->in.t)
         return taut_fail(TAUT_BAD_CALL, "%lld examples of %lld tokens: this model is proved for %lld", (long long)x->n,
                          (long long)x->t, (long long)m->in.t);
@@ -40,9 +42,8 @@ static taut_status check_own(const taut_examples *x, const taut_model *m)
         if (x->ids[i] < 0 || x->ids[i] >= m->embed.rows)
             return taut_fail(TAUT_BAD_DATA, "id %d is not in 0 .. %lld", x->ids[i], (long long)m->embed.rows - 1);
     for (int64_t i = 0; x->reals && i < x->n * x->t * x->d; i++) {
-        if (m->embed.rows > 0 ? isfinite(x->reals[i]) : x->reals[i] >= 0 && x->reals[i] <= 1) continue;
-        return taut_fail(TAUT_BAD_DATA, "number %lld of the examples is %g%s", (long long)i, x->reals[i],
-                         m->embed.rows > 0 ? "" : ", not in [0, 1]");
+        if (x->reals[i] >= 0 && x->reals[i] <= 1) continue;
+        return taut_fail(TAUT_BAD_DATA, "number %lld of the examples is %g, not in [0, 1]", (long long)i, x->reals[i]);
     }
     for (int64_t e = 0; e < x->n; e++)
         if (x->labels[e] < 0 || x->labels[e] >= m->classes)

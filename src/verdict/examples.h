@@ -8,7 +8,7 @@ typedef struct {
     const taut_source *data; /* NULL: the arrays below */
     bool spread;             /* over the whole split; else the first ones */
     const int32_t *ids;      /* (n, t) */
-    const double *reals;     /* (n, t, d) */
+    const double *reals;     /* (n, t, d) images, every number in [0, 1] */
     const int32_t *labels;   /* (n) */
     int64_t n, t, d;         /* how many; tokens of each, features of each */
 } taut_examples;
@@ -22,7 +22,8 @@ typedef struct {
 typedef struct taut_reader taut_reader;
 
 /* How many there are is known then: a split has no more examples than it has, and the last window of a text may be
- * partial and does not count.  Refused: none; data of another shape than the model reads; ids and labels out of range. */
+ * partial and does not count.  Refused: none; data of another shape than the model reads; ids and labels out of range; examples
+ * that may lie outside the region of a certificate (embeddings, pixels that are not in [0, 1]). */
 taut_status taut_examples_settle(taut_examples *, const taut_model *) TAUT_MUST_USE;
 taut_status taut_reader_open(taut_reader **out, const taut_examples *) TAUT_MUST_USE;
 void taut_reader_free(taut_reader *);

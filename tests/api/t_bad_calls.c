@@ -112,6 +112,12 @@ static void options(const char *run)
     refused(taut_certify_file(&cert, run,
                               OPTIONS(taut_certify_options, .inputs = &(taut_inputs){ .n = 1, .t = 1, .ids = &calls })),
             "own inputs without labels");
+    const double far[16 * 16] = { 1e6 };
+    const int32_t label = 0;
+    refused(taut_certify_file(&cert, run,
+                              OPTIONS(taut_certify_options, .inputs = &(taut_inputs){ .n = 1, .t = 16, .reals = far },
+                                      .labels = &label)),
+            "embeddings that may lie outside the region");
     refused(taut_attack_file(&a, run, OPTIONS(taut_attack_options, .norm = "L7", .eps = "1")), "a norm");
     refused(taut_attack_file(&a, run, OPTIONS(taut_attack_options, .eps = "-1")), "eps");
     refused(taut_attack_file(&a, run, OPTIONS(taut_attack_options, .examples = 1)), "no eps for a text");

@@ -29,6 +29,7 @@ static void certificate(const char *run)
          "certify");
     must(taut_cert_look(c, &f), "look");
     CHECK(isfinite(f.lip) && f.lip > 0 && f.examples == 4 && f.layers > 0 && f.room == 1, "what was proved");
+    CHECK(isnan(f.reach), "of images no ball is claimed");
     for (int i = 0; i < f.layers; i++) {
         must(taut_cert_layer(c, i, &l), "a layer");
         product *= l.lip;
