@@ -10,7 +10,7 @@ enum { PAIRS = 24 }; /* so many first examples make pairs */
 static taut_status make(taut_predictions *out, taut_certificate *c, const taut_examples *from, taut_reader *reader,
                         taut_pass *pass, double *logits, taut_told told, void *arg)
 {
-    const int64_t numbers = from->d && !c->model->embed.rows ? from->t * from->d : from->t;
+    const int64_t numbers = c->model->embed.rows ? from->t : from->t * from->d; /* ids, or pixels */
     cJSON *list = cJSON_AddArrayToObject(c->json, "examples");
     taut_one before = { 0 };
     for (int64_t i = 0; i < from->n; i++) {
@@ -22,7 +22,7 @@ static taut_status make(taut_predictions *out, taut_certificate *c, const taut_e
         pass->run.prox = NULL;
         if (e->predicted < 0 && out->silent++ == 0) out->why = log.why ? log.why : "a number that is not finite";
         if (out->local) out->local[i] = taut_local_certify(c, pass, e, logits);
-        if (isfinite(e->margin) && (now.x.ids || !c->model->embed.rows)) /* what a checker can repeat */
+        if (isfinite(e->margin)) /* nobody can check what NaN or infinity predicts */
             cJSON_AddItemToArray(list, taut_example_json(e, now.x, numbers));
         if (i > 0 && i < PAIRS) out->pair = fmax(out->pair, taut_pair_ratio(c, pass, before.x, now.x));
         before = now;
