@@ -135,6 +135,7 @@ PARALLEL = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 check: deps
 	@tools/deps data || echo "no Fashion-MNIST: the tests that read it are skipped"
 	@tools/deps browser || echo "no browser: nobody will look at the report's pages"
+	@tools/deps python || echo "no Python with NumPy and pytest: the tests of the package are skipped"
 	@$(MAKE) --no-print-directory $(PARALLEL) all tests
 	@BUILD=$(BUILD) TAUT_KERNELS=$(KERNELS) tools/run_tests $(if $(KERNELS),$(or $(ONLY),kernels/),$(ONLY))
 .PHONY: tests
