@@ -96,11 +96,11 @@ static void read_logits(problem *p, int64_t h, int64_t at, double *tall)
     const double *wq = w->wq + h * w->dh * w->width, *wk = w->wk + h * w->dh * w->width;
     const taut_up two_s = up_mul((taut_up){ 2 }, p->s), slope = w->alibi ? up_alibi_slope(h, w->heads) : UP_ZERO;
     if (w->rope) {
-        const taut_up qn = ledger_note(p->ledger, "query", up_norm(wq, w->dh, w->width));
-        const taut_up bq = ledger_note(p->ledger, "query_bias", up_vector(w->bq ? w->bq + h * w->dh : NULL, w->dh));
-        const taut_up bk = ledger_note(p->ledger, "key_bias", up_vector(w->bk ? w->bk + h * w->dh : NULL, w->dh));
+        const taut_up qn = up_state(p->ledger, "query", up_norm(wq, w->dh, w->width));
+        const taut_up bq = up_state(p->ledger, "query_bias", up_vector(w->bq ? w->bq + h * w->dh : NULL, w->dh));
+        const taut_up bk = up_state(p->ledger, "key_bias", up_vector(w->bk ? w->bk + h * w->dh : NULL, w->dh));
         p->q[at] = ball_of(wq, w->dh, w->width);
-        p->kn[at] = ledger_note(p->ledger, "key", up_norm(wk, w->dh, w->width));
+        p->kn[at] = up_state(p->ledger, "key", up_norm(wk, w->dh, w->width));
         p->kb[at] = times(bq, p->kn[at]);
         p->kr[at] = up_add(times(p->xk, p->kn[at]), bk);
         p->qr[at] = up_add(times(p->xq, qn), bq);
@@ -111,9 +111,9 @@ static void read_logits(problem *p, int64_t h, int64_t at, double *tall)
     for (int64_t i = 0; i < w->dh; i++)
         for (int64_t j = 0; j < w->width; j++) tall[j * w->dh + i] = wq[i * w->width + j];
     p->logit[at] = pair_of(tall, wk, w->width, w->dh, w->width);
-    p->kb[at] = ledger_note(p->ledger, "query_bias", up_key_bias(w, h));
+    p->kb[at] = up_state(p->ledger, "query_bias", up_key_bias(w, h));
     p->size_logit[at] = est_pair(&p->logit[at]);
-    const taut_up a = ledger_note(p->ledger, "query", up_joint_norm(&p->logit[at], (double[]){ 1 }, 1));
+    const taut_up a = up_state(p->ledger, "query", up_joint_norm(&p->logit[at], (double[]){ 1 }, 1));
     const taut_up u = up_add(times(p->xq, a), p->kb[at]);
     p->spread[at] = (taut_spread){ times(times(p->xk, u), two_s), slope };
 }
@@ -190,11 +190,11 @@ static family up_family(problem *p, int kind)
         f.sigma = up_add(f.sigma, up_mul(r, r));
         bias = up_hypot(bias, up_mul(r, p->kb[h]));
     }
-    f.t = ledger_note(p->ledger, "out_norm", up_joint_norm(p->out, p->t, p->live));
-    const taut_up n = ledger_note(p->ledger, "logit_norm",
+    f.t = up_state(p->ledger, "out_norm", up_joint_norm(p->out, p->t, p->live));
+    const taut_up n = up_state(p->ledger, "logit_norm",
                                   p->w->rope ? up_query_stack(p, p->kn) : up_joint_norm(p->logit, p->r, p->live));
     f.in = up_add(times(p->xq, n), bias);
-    f.y = ledger_note(p->ledger, "query_norm", p->w->rope ? up_query_stack(p, p->kr) : times(p->xk, n));
+    f.y = up_state(p->ledger, "query_norm", p->w->rope ? up_query_stack(p, p->kr) : times(p->xk, n));
     ledger_close(p->ledger);
     return f;
 }
@@ -251,11 +251,11 @@ taut_attention_bound up_attention(const taut_attention_weights *w, taut_up x_q, 
     if (finite_weights(w) && allocate(&p, w->heads) && read_heads(&p)) {
         const taut_up c = up_exact(w->out);
         const parts l = p.live ? up_parts(&p) : (parts){ UP_ZERO, UP_ZERO, UP_ZERO };
-        const taut_up keys = up_mul(up_sqrt(ledger_note(ledger, "count", up_count(w, p.spread, p.live))), l.keys);
+        const taut_up keys = up_mul(up_sqrt(up_state(ledger, "count", up_count(w, p.spread, p.live))), l.keys);
         r.tokens = up_mul(c, up_add(l.keys, l.queries));
         r.flat = up_mul(c, w->cross ? up_hypot(keys, l.queries) : up_add(keys, l.queries));
-        r.growth = up_mul(c, up_add(times(p.xk, l.mean), ledger_note(ledger, "value_bias", up_value_bias(w))));
-        r.growth = up_add(r.growth, ledger_note(ledger, "bias", up_vector(w->bo, w->width)));
+        r.growth = up_mul(c, up_add(times(p.xk, l.mean), up_state(ledger, "value_bias", up_value_bias(w))));
+        r.growth = up_add(r.growth, up_state(ledger, "bias", up_vector(w->bo, w->width)));
     }
     release(&p);
     return r;

@@ -75,8 +75,8 @@ static taut_up up_reach(taut_up z, double eps)
 static taut_up up_side(const problem *p, const double *w, const double *b, const char *name, const char *bias_name,
                        taut_up *reach)
 {
-    const taut_up norm = ledger_note(p->ledger, name, up_norm(w, p->w->dh, p->w->width));
-    const taut_up bias = ledger_note(p->ledger, bias_name, up_vector(b, p->w->dh));
+    const taut_up norm = up_state(p->ledger, name, up_norm(w, p->w->dh, p->w->width));
+    const taut_up bias = up_state(p->ledger, bias_name, up_vector(b, p->w->dh));
     *reach = up_reach(up_add(times(p->x, norm), bias), p->w->eps);
     return norm;
 }
@@ -192,7 +192,7 @@ static taut_up up_stack(const problem *p, const char *key, size_t which, factor_
         ball_free(&exact);
     }
     taut_ball all = ball_vcat(parts, p->live);
-    const taut_up norm = ledger_note(p->ledger, key, up_ball_norm(&all));
+    const taut_up norm = up_state(p->ledger, key, up_ball_norm(&all));
     for (int64_t i = 0; i < p->live; i++) ball_free(&parts[i]);
     ball_free(&all);
     free(parts);
@@ -205,7 +205,7 @@ static family up_family(problem *p, int kind)
     choose(p, kind);
     ledger_open(p->ledger, "family");
     ledger_list(p->ledger, "weights", p->t, (int)p->live);
-    f.t = ledger_note(p->ledger, "out_norm", up_joint_norm(p->out, p->t, p->live));
+    f.t = up_state(p->ledger, "out_norm", up_joint_norm(p->out, p->t, p->live));
     f.out = up_stack(p, "query_norm", offsetof(head, wq), share_query);
     f.flat.in = up_stack(p, "key_norm", offsetof(head, wk), share_radius);
     f.flat.in_near = up_stack(p, "key_norm_near", offsetof(head, wk), share_near);
@@ -282,12 +282,12 @@ taut_attention_bound up_cosine(const taut_cosine_weights *w, taut_up x, taut_led
         const taut_attention_weights rows = {
             .tq = w->tokens, .tk = w->tokens, .keys_min = w->keys_min, .causal = w->causal
         };
-        const taut_up c = up_exact(w->out), count = ledger_note(ledger, "count", up_count(&rows, p.spread, p.live));
+        const taut_up c = up_exact(w->out), count = up_state(ledger, "count", up_count(&rows, p.spread, p.live));
         const least l = p.live ? up_least(&p, up_sqrt(count)) : (least){ UP_ZERO, UP_ZERO, UP_ZERO };
-        const taut_up shift = ledger_note(ledger, "value_bias", up_value_bias(w));
+        const taut_up shift = up_state(ledger, "value_bias", up_value_bias(w));
         r.tokens = up_mul(c, l.tokens);
         r.flat = up_mul(c, l.flat);
-        r.growth = up_add(up_mul(c, up_add(l.growth, shift)), ledger_note(ledger, "bias", up_vector(w->bo, w->width)));
+        r.growth = up_add(up_mul(c, up_add(l.growth, shift)), up_state(ledger, "bias", up_vector(w->bo, w->width)));
     }
     release(&p);
     return r;

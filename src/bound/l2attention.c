@@ -49,7 +49,7 @@ taut_l2attention_bound up_l2attention(const taut_l2attention_weights *w, taut_up
 {
     const int64_t head = w->dh * w->width;
     const taut_up n = up_int(w->tokens), two = { 2 };
-    const taut_up c = ledger_note(ledger, "lambert", up_lambert((double)(w->tokens > 0 ? w->tokens - 1 : 0)));
+    const taut_up c = up_state(ledger, "lambert", up_lambert((double)(w->tokens > 0 ? w->tokens - 1 : 0)));
     const taut_up others = up_mul(up_mul(c, n), up_lambert(1)); /* n in the place of n - 1 */
     const taut_up flat = up_add(up_add(up_sqrt(n), up_mul(two, c)), up_mul(two, up_sqrt(others)));
     const taut_up tokens = up_add((taut_up){ 1 }, up_mul((taut_up){ 4 }, c));
@@ -58,15 +58,15 @@ taut_l2attention_bound up_l2attention(const taut_l2attention_weights *w, taut_up
     for (int64_t h = 0; h < w->heads; h++) {
         const double *q = w->wq + h * head, *v = w->wv + h * head;
         ledger_open(ledger, "head");
-        const taut_up nq = ledger_note(ledger, "query", up_norm(q, w->dh, w->width));
-        const taut_up nv = ledger_note(ledger, "value", up_norm(v, w->dh, w->width));
+        const taut_up nq = up_state(ledger, "query", up_norm(q, w->dh, w->width));
+        const taut_up nv = up_state(ledger, "value", up_norm(v, w->dh, w->width));
         ledger_close(ledger);
         const taut_up part = up_mul(up_mul(nq, nq), nv), fq = up_norm_frobenius(q, head);
         const taut_up inner = up_div(up_mul(up_norm_frobenius(v, head), fq), root);
         sum = up_add(sum, up_mul(part, part));
         round = up_hypot(round, up_head_round(w, size, up_mul(nq, size), fq, inner));
     }
-    const taut_up out = ledger_note(ledger, "out_norm", up_norm(w->wo, w->width, w->heads * w->dh));
+    const taut_up out = up_state(ledger, "out_norm", up_norm(w->wo, w->width, w->heads * w->dh));
     const taut_up base = up_mul(up_div(up_sqrt(sum), root), out), fo = up_norm_frobenius(w->wo, head * w->heads);
     const taut_up last = up_mul(up_gamma(w->heads * w->dh + 2), up_mul(up_div(up_sqrt(sum), root), size));
     return (taut_l2attention_bound){ up_mul(tokens, base), up_mul(flat, base), base, up_mul(fo, up_add(round, last)) };

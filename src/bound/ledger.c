@@ -70,11 +70,10 @@ void ledger_close(taut_ledger *l)
 
 cJSON *up_json(taut_up b) { return isfinite(b.v) ? cJSON_CreateNumber(b.v) : cJSON_CreateString("inf"); }
 
-taut_up ledger_note(taut_ledger *l, const char *key, taut_up number)
+taut_up up_state(taut_ledger *l, const char *key, taut_up number)
 {
-    if (!l) return number;
-    if (number.v > 0 && number.v != 1) number = up_mul(number, (taut_up){ 1 + 1e-9 });
-    add(l, key, up_json(number));
+    if (number.v > 0 && number.v != 1) number = up_raise(number);
+    if (l) add(l, key, up_json(number));
     return number;
 }
 

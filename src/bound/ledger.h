@@ -1,8 +1,6 @@
 /* The written proof of a bound: a tree of nodes, each with the rule that was used and the numbers it used.
  *
- * A number is published a little above what was proved (1e-9 relative), and the published number is what the
- * recursion goes on with: whoever checks the proof finds room for the rounding of a different computation.
- * Every call accepts a NULL ledger: then nobody is writing, and numbers pass unchanged. */
+ * The ledger writes and decides nothing: a proof has the same numbers with a ledger and without (NULL). */
 #ifndef TAUT_BOUND_LEDGER_H
 #define TAUT_BOUND_LEDGER_H
 #include <cjson/cJSON.h>
@@ -18,7 +16,8 @@ void ledger_name(taut_ledger *, const char *name); /* of the node that is opened
 void ledger_open(taut_ledger *, const char *rule); /* a child of the node that is open */
 void ledger_close(taut_ledger *);
 
-taut_up ledger_note(taut_ledger *, const char *key, taut_up number);
+/* A number that the proof states: raised (up.h), unless it is 0 or 1, and written.  The proof goes on with what is returned. */
+taut_up up_state(taut_ledger *, const char *key, taut_up number);
 void ledger_exact(taut_ledger *, const char *key, double number);                   /* a choice, not a bound */
 void ledger_list(taut_ledger *, const char *key, const double *numbers, int count); /* choices */
 void ledger_word(taut_ledger *, const char *key, const char *word);

@@ -100,10 +100,10 @@ static taut_up up_head(const taut_posattention_weights *w, int64_t h, bool flat,
     const int64_t dh = w->width / w->heads;
     ledger_open(l, "head");
     ledger_exact(l, "index", (double)h);
-    const taut_up v = ledger_note(l, "norm", up_norm(w->wv + h * dh * w->width, dh, w->width));
+    const taut_up v = up_state(l, "norm", up_norm(w->wv + h * dh * w->width, dh, w->width));
     const taut_up gain = up_exact(w->gain[h]), root = up_mul(gain, v);
     *mean = up_add(*mean, up_mul(root, root));
-    const taut_up s = flat ? up_mul(gain, up_sqrt(ledger_note(l, "column", up_posattention_column(w, h)))) : gain;
+    const taut_up s = flat ? up_mul(gain, up_sqrt(up_state(l, "column", up_posattention_column(w, h)))) : gain;
     ledger_close(l);
     return s;
 }
@@ -113,9 +113,9 @@ taut_posattention_bound up_posattention(const taut_posattention_weights *w, bool
     taut_up mean = UP_ZERO, *s = taut_malloc((size_t)w->heads * sizeof *s); /* mean: a sum of squares, in tokens */
     const bool known = s && isfinite(range_max(w->table, w->heads * w->span)) && (!w->torus || w->span == w->tokens);
     for (int64_t h = 0; s && h < w->heads; h++) s[h] = up_head(w, h, flat, &mean, l);
-    const taut_up joint = !s ? UP_NONE : flat ? ledger_note(l, "joint", up_joint(w, s)) : up_sqrt(mean);
-    const taut_up o = ledger_note(l, "out_norm", up_norm(w->wo, w->width, w->width));
-    const taut_up bias = ledger_note(l, "bias", w->bo ? up_norm_frobenius(w->bo, w->width) : UP_ZERO);
+    const taut_up joint = !s ? UP_NONE : flat ? up_state(l, "joint", up_joint(w, s)) : up_sqrt(mean);
+    const taut_up o = up_state(l, "out_norm", up_norm(w->wo, w->width, w->width));
+    const taut_up bias = up_state(l, "bias", w->bo ? up_norm_frobenius(w->bo, w->width) : UP_ZERO);
     const taut_up still = up_mul(o, up_sqrt(mean));
     free(s);
     return (taut_posattention_bound){ known ? up_mul(o, joint) : UP_NONE,

@@ -64,6 +64,11 @@ static inline taut_up up_sub(taut_up a, taut_lo b)
     return up_wrap(r < 0 ? 0 : r);
 }
 
+/* What is stated of a proved number: a billionth above it (below it), so that whoever checks the proof by another computation
+ * finds room for its roundings.  Every number that leaves a proof goes through one of these. */
+static inline taut_up up_raise(taut_up a) { return up_mul(a, (taut_up){ 1 + 1e-9 }); }
+static inline taut_lo lo_lower(taut_lo a) { return lo_mul(a, (taut_lo){ 1 - 1e-9 }); }
+
 /* g_k = k u / (1 - k u), u = 2^-53: what k roundings can do.  Any order of summation, with or without fma:
  * |computed - exact| <= g_k * sum |a_i b_i| for an inner product of length k. */
 static inline taut_up up_gamma(int64_t k)

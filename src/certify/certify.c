@@ -34,31 +34,25 @@ static cJSON *describe(const taut_certificate *c, cJSON *proof)
     return o;
 }
 
-/* A stated number; "inf" and anything else that is no number is +inf. */
-static taut_up stated(const cJSON *node, const char *key)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(node, key);
-    return cJSON_IsNumber(item) ? up_wrap(item->valuedouble) : UP_NONE;
-}
-
 static taut_status prove(taut_certificate *c)
 {
+    taut_model_proof p;
     taut_ledger *l = ledger_create();
     if (!l) return taut_no_memory("the proof");
     taut_region in = taut_model_region(c->model, c->norm, c->room);
-    if (c->model->spec.ahead) in.size = up_mul(up_add(c->rows, c->room), (taut_up){ 1 + 1e-9 });
+    if (c->model->spec.ahead) in.size = up_raise(up_add(c->rows, c->room));
     c->reach = in.size;
     in.ledger = l;
-    const taut_bound b = taut_bound_of(c->model->root, in);
-    cJSON *proof = ledger_take(l);
+    taut_status s = taut_model_prove(&p, c->model, in);
+    cJSON *written = s ? NULL : ledger_take(l);
     ledger_free(l);
-    if (!proof) return taut_no_memory("the proof");
-    c->lip = b.lip;
-    c->round = b.out.round;
-    c->defect = up_mul(b.out.defect, (taut_up){ 1 + 1e-9 }); /* room for whoever checks, as in the ledger */
-    c->body = stated(cJSON_GetArrayItem(cJSON_GetObjectItem(proof, "of"), 0), "lip");
-    if (!taut_model_finite(c->model)) c->lip = c->body = UP_NONE; /* also where the weight drops out of every formula */
-    c->json = describe(c, proof);
+    if (!s && !written) s = taut_no_memory("the proof");
+    if (s) return s;
+    c->lip = p.whole.lip;
+    c->body = p.body;
+    c->round = p.whole.out.round;
+    c->defect = up_raise(p.whole.out.defect);
+    c->json = describe(c, written);
     return TAUT_OK;
 }
 

@@ -37,8 +37,7 @@ taut_lo taut_margin_radius(const taut_certificate *c, const double *logits, int6
         const taut_up slope = up_mul(up_mul(scale, up_row_distance(w, p, j)), c->body);
         if (!(low.v > 0)) return (taut_lo){ 0 };
         if (slope.v == 0) continue; /* the two logits move together */
-        const taut_lo r = lo_mul(lo_div(low, slope),
-                                 (taut_lo){ 1 - 1e-9 }); /* room for whoever checks, as in the ledger */
+        const taut_lo r = lo_lower(lo_div(low, slope));
         if (!(r.v >= least.v)) least = r;
     }
     return least;
@@ -73,7 +72,7 @@ cJSON *taut_example_json(const taut_example *e, taut_input x, int64_t count)
     for (int64_t i = 0; i < count; i++) cJSON_AddItemToArray(list, cJSON_CreateNumber(x.ids ? x.ids[i] : x.reals[i]));
     cJSON_AddNumberToObject(o, "predicted", e->predicted);
     cJSON_AddNumberToObject(o, "margin", e->margin);
-    cJSON_AddNumberToObject(o, "radius", e->radius.v * (1 - 1e-9)); /* room for another order of rounding */
+    cJSON_AddNumberToObject(o, "radius", lo_lower(e->radius).v);
     cJSON_AddStringToObject(o, "verdict", e->radius.v > 0 ? "certified" : "unknown");
     return o;
 }

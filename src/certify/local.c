@@ -13,21 +13,16 @@ enum { STEPS = 10 };
 static taut_certificate near(const taut_certificate *c, const taut_pass *pass, double r, taut_up *lip)
 {
     taut_certificate at = *c;
-    taut_ledger *l = ledger_create();
+    taut_model_proof p;
     *lip = c->lip;
-    if (!l || !isfinite(c->body.v + c->round.v)) return ledger_free(l), at;
+    if (!isfinite(c->body.v + c->round.v)) return at;
     taut_region in = taut_model_region(c->model, c->norm, (taut_up){ r });
     in.radius = (taut_up){ r };
-    in.ledger = l;
-    const taut_bound b = taut_bound_of(c->model->root, taut_region_at(in, (taut_point){ pass->x, pass->trace }));
-    cJSON *proof = ledger_take(l);
-    const cJSON *body = cJSON_GetObjectItem(cJSON_GetArrayItem(cJSON_GetObjectItem(proof, "of"), 0), "lip");
-    *lip = up_min(c->lip, b.lip);
-    if (cJSON_IsNumber(body)) at.body = up_min(c->body, up_wrap(body->valuedouble));
-    at.round = up_min(c->round, b.out.round);
+    if (taut_model_prove(&p, c->model, taut_region_at(in, (taut_point){ pass->x, pass->trace }))) return at;
+    *lip = up_min(c->lip, p.whole.lip);
+    at.body = up_min(c->body, p.body);
+    at.round = up_min(c->round, p.whole.out.round);
     at.room = (taut_up){ r };
-    cJSON_Delete(proof);
-    ledger_free(l);
     return at;
 }
 

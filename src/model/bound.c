@@ -15,8 +15,7 @@ taut_up taut_model_reach(const taut_model *m)
 
 taut_region taut_model_region(const taut_model *m, taut_norm norm, taut_up room)
 {
-    const taut_up size = up_mul(up_add(taut_model_reach(m), room),
-                                (taut_up){ 1 + 1e-9 }); /* as ledger.h says of numbers */
+    const taut_up size = up_raise(up_add(taut_model_reach(m), room));
     return (taut_region){ .norm = norm, .tokens = m->in.t, .size = size, .unit = taut_model_sees(m), .moved = room };
 }
 
@@ -47,17 +46,35 @@ bool taut_model_finite(const taut_model *m)
     return true;
 }
 
-taut_status taut_model_bound(taut_bound *b, const taut_model *m, taut_norm norm)
+typedef struct {
+    const taut_model *m;
+    taut_up body;
+} listener;
+
+static void hear_body(const taut_module *f, const taut_bound *b, void *arg)
+{
+    listener *l = arg;
+    if (f == l->m->body) l->body = b->lip;
+}
+
+taut_status taut_model_prove(taut_model_proof *out, const taut_model *m, taut_region in)
 {
     TAUT_CHECK(m->k->host && m->k->rigorous, "bounds are proved on a ref model");
     const taut_status s = taut_arithmetic_test();
     if (s) return s;
-    taut_region in = taut_model_region(m, norm, UP_ZERO);
-    in.ledger = ledger_create(); /* nobody reads it, but with it this is the number that a certificate states */
-    if (!in.ledger) return taut_no_memory("the proof");
-    *b = taut_bound_of(m->root, in);
-    b->out.ledger = NULL;
-    if (!taut_model_finite(m)) b->lip = UP_NONE; /* also where the weight drops out of every formula */
-    ledger_free(in.ledger);
+    listener l = { m, UP_NONE };
+    in.hear = hear_body;
+    in.hearer = &l;
+    out->whole = taut_bound_of(m->root, in);
+    out->body = l.body;
+    if (!taut_model_finite(m)) out->whole.lip = out->body = UP_NONE; /* also where the weight drops out of every formula */
     return TAUT_OK;
+}
+
+taut_status taut_model_bound(taut_bound *b, const taut_model *m, taut_norm norm)
+{
+    taut_model_proof p;
+    const taut_status s = taut_model_prove(&p, m, taut_model_region(m, norm, UP_ZERO));
+    if (!s) *b = p.whole;
+    return s;
 }

@@ -42,11 +42,17 @@ const taut_weight *taut_model_find(const taut_model *, const char *path); /* or 
 static inline bool taut_model_sees(const taut_model *m) { return m->embed.rows == 0 && !m->spec.ahead; }
 
 /* bound.c, on a ref model: the longest token of any input (an embedding; an image with pixels in [0, 1]), so that every
- * input lies in a ball of this size; the region of all inputs moved by up to `room`; and a proved Lipschitz constant of
- * the root on the region of room 0, for inputs of m->in.t tokens without padding.  TAUT_DEVICE: this program's arithmetic
- * is not to be trusted (bound/arithmetic.h). */
+ * input lies in a ball of this size; and the region of all inputs moved by up to `room`. */
 taut_up taut_model_reach(const taut_model *);
 taut_region taut_model_region(const taut_model *, taut_norm, taut_up room);
+/* What is proved of the root on a region, and the Lipschitz constant of the body alone, which is a factor of the root's.
+ * TAUT_DEVICE: this program's arithmetic is not to be trusted (bound/arithmetic.h). */
+typedef struct {
+    taut_bound whole;
+    taut_up body;
+} taut_model_proof;
+taut_status taut_model_prove(taut_model_proof *, const taut_model *, taut_region) TAUT_MUST_USE;
+/* Of the root, on the region of room 0. */
 taut_status taut_model_bound(taut_bound *, const taut_model *, taut_norm) TAUT_MUST_USE;
 /* A constant in RMS units: |y|_RMS = |y| / sqrt(n) for the n numbers of a token, or of all tokens where the norm is flat. */
 taut_up up_model_rms(const taut_model *, taut_norm, taut_up lip);

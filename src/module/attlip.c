@@ -318,11 +318,11 @@ static taut_bound attlip_bound(const taut_module *m, taut_region in)
     const attlip *s = (const attlip *)m;
     const taut_attlip_spec *a = &s->spec;
     const taut_up root = a->learned ? up_exact(*taut_ref_values(&s->root)) : UP_ZERO;
-    const taut_up e = ledger_note(in.ledger, "eta", a->learned ? up_mul(root, root) : up_exact(a->eta));
+    const taut_up e = up_state(in.ledger, "eta", a->learned ? up_mul(root, root) : up_exact(a->eta));
     const bool sound = a->steps == 0 && e.v > 0 && isfinite(e.v);
     const taut_up spread = up_sqrt(up_int(in.tokens)), all = up_mul(spread, in.size);
     const taut_up twice = up_mul((taut_up){ a->reflected ? 4 : 2 }, up_mul(e, up_exact(a->tol)));
-    in.defect = ledger_note(in.ledger, "defect", sound ? twice : UP_NONE);
+    in.defect = up_state(in.ledger, "defect", sound ? twice : UP_NONE);
     in.round = a->reflected ? up_add(in.defect, up_round_sum(up_mul((taut_up){ 2 }, all), all)) : in.defect;
     in.size = sound ? up_add(all, in.round) : UP_NONE;
     const taut_up one = { 1 }, lip = in.norm == TAUT_NORM_FLAT ? one : spread;

@@ -4,19 +4,22 @@
 #include "module/module.h"
 
 /* The module was asked about exact inputs; what was wrong before grows by its constant. */
-static taut_bound answer(taut_bound b, taut_region in)
+static taut_bound answer(const taut_module *m, taut_bound b, taut_region in)
 {
     const taut_up own = b.out.round;
-    b.lip = ledger_note(in.ledger, "lip", b.lip);
-    b.out.size = ledger_note(in.ledger, "out", b.out.size);
+    b.lip = up_state(in.ledger, "lip", b.lip);
+    b.out.size = up_state(in.ledger, "out", b.out.size);
     b.out.round = up_add(b.out.round, in.round.v == 0 ? UP_ZERO : up_mul(b.lip, in.round));
     b.out.defect = up_add(b.out.defect, in.defect.v == 0 ? UP_ZERO : up_mul(b.lip, in.defect));
     b.out.ledger = in.ledger;
+    b.out.hear = in.hear;
+    b.out.hearer = in.hearer;
     b.out.unit = false; /* known of the input only */
     const taut_up move = in.radius.v == 0 ? UP_ZERO : up_mul(b.lip, in.radius);
     b.out.radius = up_add(b.out.move.v > 0 ? up_min(b.out.move, move) : move, own);
     b.out.move = UP_ZERO;
     b.out.centre = (taut_point){ 0 }; /* what follows knows where it stands */
+    if (in.hear) in.hear(m, &b, in.hearer);
     ledger_close(in.ledger);
     return b;
 }
@@ -48,7 +51,7 @@ taut_bound taut_bound_named(const taut_module *m, const char *name, taut_region 
 {
     ledger_name(in.ledger, name);
     ledger_open(in.ledger, m->ops->kind);
-    return answer(of_finite(m, m->ops->bound(m, exact_input(in))), in);
+    return answer(m, of_finite(m, m->ops->bound(m, exact_input(in))), in);
 }
 
 taut_region taut_region_at(taut_region r, taut_point centre)
@@ -83,5 +86,5 @@ taut_bound taut_bound_mixed(const taut_module *f, const char *name, taut_region 
     ledger_name(in.ledger, name);
     ledger_open(in.ledger, f->ops->kind);
     ledger_word(in.ledger, "scope", "mix"); /* lip and out are of keep x + mix f(x) */
-    return answer(of_finite(f, f->ops->bound_mixed(f, exact_input(in), keep, mix)), in);
+    return answer(f, of_finite(f, f->ops->bound_mixed(f, exact_input(in), keep, mix)), in);
 }

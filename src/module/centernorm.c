@@ -63,9 +63,9 @@ static taut_bound centernorm_bound(const taut_module *m, taut_region in)
     const centernorm *s = (const centernorm *)m;
     const int64_t d = s->gain.cols;
     const double *gain = taut_ref_values(&s->gain);
-    const taut_up norm = ledger_note(in.ledger, "norm", up_diag_centre_norm(gain, d, true));
+    const taut_up norm = up_state(in.ledger, "norm", up_diag_centre_norm(gain, d, true));
     const taut_up lip = up_mul(up_exact(s->ratio), norm), size = up_mul(lip, in.size);
-    const taut_up shift = ledger_note(in.ledger, "bias", up_norm_frobenius(taut_ref_values(&s->bias), d));
+    const taut_up shift = up_state(in.ledger, "bias", up_norm_frobenius(taut_ref_values(&s->bias), d));
     const taut_up round = up_add(up_round_centre(gain, d, in.size), up_round_sum(size, shift));
     return (taut_bound){ lip, region_after(in, up_add(size, shift), round) };
 }

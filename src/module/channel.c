@@ -40,7 +40,7 @@ static taut_bound channel_bound(const taut_module *m, taut_region in)
 {
     const taut_param *a = &((const channel *)m)->factor;
     const taut_up most = { range_max(taut_ref_values(a), a->cols) };
-    const taut_up lip = ledger_note(in.ledger, "norm", most), size = up_mul(lip, in.size);
+    const taut_up lip = up_state(in.ledger, "norm", most), size = up_mul(lip, in.size);
     return (taut_bound){ lip, region_after(in, size, up_round_sum(size, UP_ZERO)) };
 }
 

@@ -88,7 +88,7 @@ static taut_bound layernorm_bound(const taut_module *m, taut_region in)
     const layernorm *s = (const layernorm *)m;
     const int64_t d = s->gain.cols;
     const double *gain = taut_ref_values(&s->gain), *shift = s->centre ? taut_ref_values(&s->bias) : NULL;
-    const taut_up norm = ledger_note(in.ledger, "norm", up_diag_centre_norm(gain, d, s->centre));
+    const taut_up norm = up_state(in.ledger, "norm", up_diag_centre_norm(gain, d, s->centre));
     const taut_up real = up_normlayer_radius(norm, shift, d, s->eps, in.size);
     const taut_up round = up_round_normlayer(gain, shift, d, s->eps, in.size);
     /* eps = 0: 0/0 at a constant token */

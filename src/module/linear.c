@@ -56,9 +56,9 @@ static taut_bound linear_bound(const taut_module *m, taut_region in)
 {
     const linear *s = (const linear *)m;
     const double *w = taut_ref_values(s->w), *b = s->has_bias ? taut_ref_values(&s->bias) : NULL;
-    const taut_up lip = ledger_note(in.ledger, "norm", up_norm(w, s->w->rows, s->w->cols));
+    const taut_up lip = up_state(in.ledger, "norm", up_norm(w, s->w->rows, s->w->cols));
     taut_up size = up_mul(lip, in.size);
-    if (b) size = up_add(size, ledger_note(in.ledger, "bias", up_norm_frobenius(b, s->bias.cols)));
+    if (b) size = up_add(size, up_state(in.ledger, "bias", up_norm_frobenius(b, s->bias.cols)));
     const taut_up round = up_round_linear(w, b, s->w->rows, s->w->cols, in.size);
     return (taut_bound){ lip, region_after(in, size, round) };
 }

@@ -139,13 +139,13 @@ static taut_bound mlp_bound_mixed(const taut_module *m, taut_region in, double k
         .ledger = in.ledger,
     };
     taut_mlp_numbers n = up_mlp_numbers(&w);
-    n.norm_out = ledger_note(in.ledger, "norm_out", n.norm_out);
-    n.scaled_in = ledger_note(in.ledger, "scaled_in", n.scaled_in);
-    n.scaled_out = ledger_note(in.ledger, "scaled_out", n.scaled_out);
-    n.joint = ledger_note(in.ledger, "joint", n.joint);
-    n.joint_half = ledger_note(in.ledger, "joint_half", n.joint_half);
-    n.bias_in = ledger_note(in.ledger, "bias_in", n.bias_in);
-    n.bias_out = ledger_note(in.ledger, "bias_out", n.bias_out);
+    n.norm_out = up_state(in.ledger, "norm_out", n.norm_out);
+    n.scaled_in = up_state(in.ledger, "scaled_in", n.scaled_in);
+    n.scaled_out = up_state(in.ledger, "scaled_out", n.scaled_out);
+    n.joint = up_state(in.ledger, "joint", n.joint);
+    n.joint_half = up_state(in.ledger, "joint_half", n.joint_half);
+    n.bias_in = up_state(in.ledger, "bias_in", n.bias_in);
+    n.bias_out = up_state(in.ledger, "bias_out", n.bias_out);
     const taut_up size = up_mlp_growth(&w, &n, in.size), kept = up_mul(up_exact(keep), in.size);
     const taut_up round = up_mul(up_exact(mix), up_round_mlp(&w, in.size)); /* |mix f(x)| <= |y| + |keep x| */
     const taut_up lip = up_mlp_lip(&w, &n);

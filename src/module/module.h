@@ -17,6 +17,7 @@
 #include "module/constant.h"
 
 typedef struct taut_module taut_module;
+typedef struct taut_bound taut_bound;
 
 typedef struct {
     taut_shape out;
@@ -67,11 +68,13 @@ typedef struct {
     taut_up round;     /* in `norm`: how far what the ref kernels computed is from the real thing */
     taut_up defect; /* that part of it, both ends of a pair together, which is the solvers' stopping at a tolerance */
     taut_ledger *ledger; /* who writes the proof down; NULL: nobody */
+    void (*hear)(const taut_module *, const taut_bound *, void *hearer); /* what every module answers; or NULL */
+    void *hearer;
 } taut_region;
-typedef struct {
+struct taut_bound {
     taut_up lip;
     taut_region out;
-} taut_bound;
+};
 
 /* What a weight is for: matrices are what Muon and spectral caps act on; tables hold one row a token; no Lipschitz
  * constant in the norm tokens depends on logits. */

@@ -62,12 +62,12 @@ static taut_bound pixels_bound(const taut_module *m, taut_region in)
         shifts = up_add(shifts, up_mul(shift, shift));
         corners = up_add(corners, up_mul(far, far));
     }
-    lip = ledger_note(in.ledger, "norm", lip);
+    lip = up_state(in.ledger, "norm", lip);
     shifts = up_sqrt(up_mul(each, shifts)), corners = up_sqrt(up_mul(each, corners));
     const taut_up round = up_round_sum(up_mul(lip, in.size), shifts);
-    taut_up size = up_add(up_mul(lip, in.size), in.unit ? shifts : ledger_note(in.ledger, "shift", shifts));
+    taut_up size = up_add(up_mul(lip, in.size), in.unit ? shifts : up_state(in.ledger, "shift", shifts));
     if (in.unit) {
-        const taut_up box = up_add(ledger_note(in.ledger, "corner", corners), up_mul(lip, in.moved));
+        const taut_up box = up_add(up_state(in.ledger, "corner", corners), up_mul(lip, in.moved));
         size = in.centre.x.data ? up_min(size, box) : box; /* around a dark image the ball may be the smaller one */
     }
     in.tokens = patches(p);

@@ -44,7 +44,7 @@ static taut_bound position_bound(const taut_module *m, taut_region in)
     taut_up longest = { 0 };
     for (int64_t t = 0; t < p->rows; t++)
         longest = up_max(longest, up_norm_frobenius(taut_ref_values(p) + t * p->cols, p->cols));
-    longest = ledger_note(in.ledger, "longest", longest);
+    longest = up_state(in.ledger, "longest", longest);
     return (taut_bound){ { 1 }, region_after(in, up_add(in.size, longest), up_round_sum(in.size, longest)) };
 }
 

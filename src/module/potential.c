@@ -122,10 +122,10 @@ static taut_bound potential_bound_mixed(const taut_module *m, taut_region in, do
     const int64_t hidden = s->weight.rows, width = s->weight.cols;
     const double *w = taut_ref_values(&s->weight), scale = *taut_ref_values(&s->scale);
     const taut_slopes f = taut_curve_slopes(s->curve);
-    const taut_up norm = ledger_note(in.ledger, "norm", up_norm(w, hidden, width));
+    const taut_up norm = up_state(in.ledger, "norm", up_norm(w, hidden, width));
     const taut_lo over = lo_exact(isfinite(scale) ? scale : 0), root = lo_sqrt(over); /* nothing follows of infinity */
     const taut_up shift_in = s->has_bias ? up_norm_frobenius(taut_ref_values(&s->bias), hidden) : UP_ZERO;
-    const taut_up bias = ledger_note(in.ledger, "bias", shift_in.v == 0 ? UP_ZERO : up_div(shift_in, root));
+    const taut_up bias = up_state(in.ledger, "bias", shift_in.v == 0 ? UP_ZERO : up_div(shift_in, root));
     const taut_up ratio = up_div(up_mul(norm, norm), over), weight = up_exact(mix);
     const taut_up linear = up_potential_lip(turned(taut_curve_ratio(s->curve), scale), ratio, keep, mix);
     const taut_up shift = up_mul(up_mul((taut_up){ 2 }, weight), up_mul(up_sqrt(ratio), bias));

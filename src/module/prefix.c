@@ -56,7 +56,7 @@ static void prefix_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut
 static taut_bound prefix_bound(const taut_module *m, taut_region in)
 {
     const taut_param *p = &((const prefix *)m)->token;
-    const taut_up token = ledger_note(in.ledger, "longest", up_norm_frobenius(taut_ref_values(p), p->cols));
+    const taut_up token = up_state(in.ledger, "longest", up_norm_frobenius(taut_ref_values(p), p->cols));
     in.tokens++;
     return (taut_bound){ { 1 }, region_after(in, up_max(in.size, token), UP_ZERO) };
 }

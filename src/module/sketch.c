@@ -174,7 +174,7 @@ static taut_bound sketch_bound(const taut_module *m, taut_region in)
         sketch_sizes(s, i, r, &z, &slope);
         char key[24];
         snprintf(key, sizeof key, "norm_%d", i);
-        const taut_up gain = up_mul(up_exact(beta[i]), ledger_note(in.ledger, key, up_norm(w, s->spec.out, cols)));
+        const taut_up gain = up_mul(up_exact(beta[i]), up_state(in.ledger, key, up_norm(w, s->spec.out, cols)));
         const taut_up wrong = up_mul(up_gamma(terms * cols + 2 * s->spec.in + 16), up_mul(z, up_int(terms)));
         lip = up_add(lip, up_mul(gain, slope));
         size = up_add(size, up_mul(gain, z));

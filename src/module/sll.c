@@ -133,7 +133,7 @@ static taut_bound sll_bound_mixed(const taut_module *m, taut_region in, double k
     const taut_sll_numbers n = up_sll(taut_ref_values(&s->weight), s->has_bias ? taut_ref_values(&s->bias) : NULL,
                                       taut_ref_values(&s->log_q), hidden, width, EPS);
     const taut_up ratio = n.ratio, weight = up_exact(mix);
-    const taut_up bias = ledger_note(in.ledger, "bias", n.bias);
+    const taut_up bias = up_state(in.ledger, "bias", n.bias);
     const taut_up linear = up_potential_lip(taut_curve_ratio(s->curve), ratio, keep, mix);
     const taut_up shift = up_mul(up_mul((taut_up){ 2 }, weight), bias);
     /* ||T^-1/2 V||_F^2 = sum |v_i|^2 / t_i <= hidden */

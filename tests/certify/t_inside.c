@@ -1,7 +1,8 @@
 /* "Behind every node of the proof each token is no longer than that node's out": every node of certificates of every
  * architecture, at inputs anywhere in the stated region.  Tokens as long as `reach`, on one line, in two clusters; shorter
  * sequences; images in corners of [0, 1], moved outward by `room`, all of it in one patch or everywhere.  A node with scope
- * "mix" is held to what leaves the mix around it, and there it is seen that the perceptron alone may be longer. */
+ * "mix" is held to what leaves the mix around it, and there it is seen that the perceptron alone may be longer.  And the
+ * same proof without anybody who writes has the same numbers. */
 #include "certify/certify.h"
 #include "check/kinds.h"
 #include "laws.h"
@@ -118,6 +119,18 @@ static void inputs(walk *w, const taut_certificate *c, int count)
     }
 }
 
+/* A proof that nobody writes has the numbers of the one that is written, and the body's constant is that of its node. */
+static void unwritten(const taut_certificate *c)
+{
+    const cJSON *body = cJSON_GetObjectItem(cJSON_GetObjectItem(c->json, "proof"), "of")->child;
+    taut_region in = taut_model_region(c->model, c->norm, c->room);
+    taut_model_proof p;
+    in.size = c->reach;
+    must(taut_model_prove(&p, c->model, in));
+    CHECK(p.whole.lip.v == c->lip.v && p.body.v == c->body.v && p.whole.out.round.v == c->round.v, "without a ledger");
+    CHECK(c->body.v == stated(body, "lip"), "the body's node");
+}
+
 static void certificate(const char *path, int n, double rows, int count)
 {
     taut_certificate c;
@@ -125,6 +138,7 @@ static void certificate(const char *path, int n, double rows, int count)
     must(taut_certify_rows(&c, path, (taut_norm)n, room, rows));
     collect(&w, cJSON_GetObjectItem(c.json, "proof"));
     inputs(&w, &c, count);
+    unwritten(&c);
     taut_certificate_free(&c);
 }
 
