@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "bound/arb_include.h"
 #include "bound/blas.h"
+#include "stated.h"
 
 static found worst, worst_ascent;
 static double sharpest, climbed[2][2]; /* [rope][tokens] */
@@ -138,7 +139,7 @@ static void check_sharp(void)
     for (int k = 0; k < 60 && sharpest < 0.95; k++) {
         orthogonal(a.wq, 4, 4), orthogonal(a.wk, 4, 4), orthogonal(a.wv, 4, 4), orthogonal(a.wo, 4, 4);
         const double b = bound_at(&a, 2).tokens.v;
-        CHECK_NEAR(b, 1 + sqrt(2), 1e-9, "orthogonal weights");
+        CHECK_STATED(b, 1 + sqrt(2), 3, 1e-9, "orthogonal weights");
         sharpest = fmax(sharpest, ascend(&a, 2, 2, true, 60, x) / b);
     }
     CHECK_LE(0.9, sharpest, "the bound is nearly attained");
@@ -181,18 +182,18 @@ static void check_masks(void)
     net_jacobian(jac, &a, x);
     CHECK_NEAR(flat_norm(jac, 2, 2, e, g, 100), 1.14412280563537, 1e-9, "Cesaro");
     CHECK_LE(1.14412280563537, bound_at(&a, 1).flat.v, "causal flat");
-    CHECK_NEAR(bound_at(&a, 1).flat.v, sqrt(1.5), 1e-9, "causal flat is sqrt(1 + 1/2)");
+    CHECK_STATED(bound_at(&a, 1).flat.v, sqrt(1.5), 2, 1e-9, "causal flat is sqrt(1 + 1/2)");
     plain(&a, 2, 1, 5, 0);
-    CHECK_NEAR(bound_at(&a, 1).flat.v, 1, 1e-9, "averaging is 1-Lipschitz");
+    CHECK_STATED(bound_at(&a, 1).flat.v, 1, 2, 1e-9, "averaging is 1-Lipschitz");
     a.length = a.w.keys_min = 1;
     net_jacobian(jac, &a, x);
     CHECK_NEAR(flat_norm(jac, 10, 10, e, g, 100), sqrt(5), 1e-9, "one key for five queries");
-    CHECK_NEAR(bound_at(&a, 1).flat.v, sqrt(5), 1e-9, "is what the bound says");
+    CHECK_STATED(bound_at(&a, 1).flat.v, sqrt(5), 2, 1e-9, "is what the bound says");
     a.w.keys_min = 0;
     CHECK_LE(sqrt(5), bound_at(&a, 1).flat.v, "any padding");
     plain(&a, 2, 1, 6, 0);
     a.w.cross = true, a.w.tk = a.w.keys_min = a.length = 2;
-    CHECK_NEAR(bound_at(&a, 1).flat.v, sqrt(3), 1e-9, "cross-attention without logits: sqrt(m/n)");
+    CHECK_STATED(bound_at(&a, 1).flat.v, sqrt(3), 2, 1e-9, "cross-attention without logits: sqrt(m/n)");
 }
 
 /* |A x_i| = 0 for these tokens, yet the Jacobian's norm is 100.0099990002. */
@@ -222,7 +223,7 @@ static void check_growth(void)
     const double out = norm(y + 32, 8), b = bound_at(&a, 1).growth.v;
     CHECK_LE(1.9, out, "growth beyond ||W_O|| ||W_V||");
     CHECK_LE(out, b, "growth");
-    CHECK_NEAR(b, 2, 1e-9, "growth is sqrt(H)");
+    CHECK_STATED(b, 2, 1, 1e-9, "growth is sqrt(H)");
 }
 
 /* T8: one feature, A = -a, two clusters with n = round(e^{2a}) + 1 tokens: exact norms, and how near we are.
@@ -264,8 +265,8 @@ static void check_radii(void)
     CHECK(up_attention(&a.w, half, one, NULL).tokens.v == up_attention(&a.w, one, one, NULL).tokens.v, "self");
     CHECK(up_attention(&a.w, one, half, NULL).tokens.v == up_attention(&a.w, one, one, NULL).tokens.v, "self");
     a.w.cross = true;
-    CHECK_NEAR(up_attention(&a.w, half, one, NULL).tokens.v, sqrt(1.25) + 1, 1e-9, "cross: keys wide");
-    CHECK_NEAR(up_attention(&a.w, one, half, NULL).tokens.v, sqrt(1.25) + 0.25, 1e-9, "cross: queries wide");
+    CHECK_STATED(up_attention(&a.w, half, one, NULL).tokens.v, sqrt(1.25) + 1, 3, 1e-9, "cross: keys wide");
+    CHECK_STATED(up_attention(&a.w, one, half, NULL).tokens.v, sqrt(1.25) + 0.25, 3, 1e-9, "cross: queries wide");
 }
 
 static bool same(taut_attention_bound a, taut_attention_bound b, double tol)
@@ -297,11 +298,11 @@ static void check_corners(void)
     taut_attention_bound b = bound_at(&a, INFINITY);
     CHECK(b.tokens.v == INFINITY && b.flat.v == INFINITY && b.growth.v == INFINITY, "an infinite region");
     b = bound_at(&a, 0);
-    CHECK_NEAR(b.tokens.v, sqrt(2), 1e-9, "the origin");
+    CHECK_STATED(b.tokens.v, sqrt(2), 1, 1e-9, "the origin");
     CHECK(b.growth.v == 0 && b.flat.v < INFINITY, "the origin");
     memset(a.wq, 0, sizeof a.wq);
     b = bound_at(&a, INFINITY);
-    CHECK_NEAR(b.tokens.v, sqrt(2), 1e-9, "no logits: linear, even far away");
+    CHECK_STATED(b.tokens.v, sqrt(2), 1, 1e-9, "no logits: linear, even far away");
     a.w.bq = a.bq, a.bq[0] = 1;
     CHECK(bound_at(&a, INFINITY).tokens.v == INFINITY && bound_at(&a, 5).tokens.v > 2,
           "a bias alone is enough for logits");
@@ -309,7 +310,7 @@ static void check_corners(void)
     a.w.bv = a.bv, a.bv[0] = 3, a.w.bo = a.bo, a.bo[0] = 4;
     b = bound_at(&a, 5);
     CHECK(b.tokens.v == 0 && b.flat.v == 0, "no values: constant");
-    CHECK_NEAR(b.growth.v, 7, 1e-12, "but not zero");
+    CHECK_STATED(b.growth.v, 7, 1, 1e-12, "but not zero");
     a.wq[3] = NAN;
     CHECK(bound_at(&a, 5).tokens.v == INFINITY, "NaN in a dead head");
     plain(&a, 4, 2, 3, 0.5);

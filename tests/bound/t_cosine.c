@@ -5,6 +5,7 @@
 #include "bound/arb_include.h"
 #include "bound/blas.h"
 #include "cosine_oracle.h"
+#include "stated.h"
 
 static double worst[3], ascended[2], climbed[2]; /* tokens, flat, growth */
 
@@ -265,17 +266,18 @@ static void check_mean(void)
     net a;
     plain(&a, 2, 1, 5);
     a.w.tau = 0;
-    CHECK_NEAR(up_cosine(&a.w, UP_NONE, NULL).tokens.v, 1, 1e-9, "averaging is 1-Lipschitz, even far away");
-    CHECK_NEAR(up_cosine(&a.w, (taut_up){ 1 }, NULL).flat.v, 1, 1e-9, "in both norms");
+    CHECK_STATED(up_cosine(&a.w, UP_NONE, NULL).tokens.v, 1, 2, 1e-9, "averaging is 1-Lipschitz, even far away");
+    CHECK_STATED(up_cosine(&a.w, (taut_up){ 1 }, NULL).flat.v, 1, 2, 1e-9, "in both norms");
     a.w.causal = true;
-    CHECK_NEAR(up_cosine(&a.w, (taut_up){ 1 }, NULL).flat.v, sqrt(1 + 1 / 2. + 1 / 3. + 1 / 4. + 1 / 5.), 1e-9,
-               "causal");
+    CHECK_STATED(up_cosine(&a.w, (taut_up){ 1 }, NULL).flat.v, sqrt(1 + 1 / 2. + 1 / 3. + 1 / 4. + 1 / 5.), 2, 1e-9,
+                 "causal");
     a.w.causal = false, a.w.keys_min = 0;
-    CHECK_NEAR(up_cosine(&a.w, (taut_up){ 1 }, NULL).flat.v, sqrt(5), 1e-9, "any padding");
+    CHECK_STATED(up_cosine(&a.w, (taut_up){ 1 }, NULL).flat.v, sqrt(5), 2, 1e-9, "any padding");
     plain(&a, 4, 2, 3);
-    CHECK_NEAR(up_cosine(&a.w, (taut_up){ 1 }, NULL).growth.v, sqrt(2), 1e-9, "growth is sqrt(H)");
+    CHECK_STATED(up_cosine(&a.w, (taut_up){ 1 }, NULL).growth.v, sqrt(2), 2, 1e-9, "growth is sqrt(H)");
     a.w.values = true;
-    CHECK_LE(up_cosine(&a.w, UP_NONE, NULL).growth.v, sqrt(2) * (1 + 1e-9), "normalised values never grow beyond it");
+    CHECK_LE(up_cosine(&a.w, UP_NONE, NULL).growth.v, stated_at_most(sqrt(2) * (1 + 1e-9), 1),
+             "normalised values never grow beyond it");
     CHECK_LE(up_cosine(&a.w, (taut_up){ 1e-3 }, NULL).growth.v, 0.15, "and are short near 0");
 }
 
@@ -311,7 +313,7 @@ static void check_count(void)
     a.w.bq = a.bq, a.bq[0] = 0.3, a.w.tau = 0.7, a.w.eps = 0.16;
     const taut_attention_bound b = up_cosine(&a.w, (taut_up){ 0.3 }, NULL);
     const double c = b.flat.v / b.tokens.v * (b.flat.v / b.tokens.v);
-    CHECK_NEAR(c, 5 / (1 + 4 * exp(-2 * 0.7 * 0.6 * 0.6)), 1e-9, "how much one key collects");
+    CHECK_STATED(c, 5 / (1 + 4 * exp(-2 * 0.7 * 0.6 * 0.6)), 1, 1e-9, "how much one key collects");
 }
 
 static void check_corners(void)
@@ -336,7 +338,7 @@ static void check_corners(void)
     a.bo[0] = 4, a.w.bo = a.bo;
     b = up_cosine(&a.w, UP_NONE, NULL);
     CHECK(b.tokens.v == 0 && b.flat.v == 0, "no output matrix: constant");
-    CHECK_NEAR(b.growth.v, 4, 1e-12, "but not zero");
+    CHECK_STATED(b.growth.v, 4, 1, 1e-12, "but not zero");
     a.wk[2] = INFINITY;
     CHECK(up_cosine(&a.w, (taut_up){ 1 }, NULL).flat.v == INFINITY, "infinite weight");
 }

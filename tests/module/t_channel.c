@@ -1,5 +1,6 @@
 /* A factor for every channel, and drop path behind it.  Witness: diagonal maps attain their largest entry. */
 #include "laws.h"
+#include "stated.h"
 
 static taut_module *channel(taut_shape in) { return taut_channel(in.d, 0.5); }
 
@@ -17,7 +18,7 @@ static void witness(void)
     memcpy(l.seen[0]->value, a, sizeof a);
     CHECK(l.seen[0]->init == TAUT_INIT_CONSTANT && l.seen[0]->gain == 1, "where it starts");
     for (int n = 0; n < 2; n++) {
-        CHECK(law_ask(&l, (taut_norm)n, 2).lip.v == 2, "witness: bound");
+        CHECK_STATED(law_ask(&l, (taut_norm)n, 2).lip.v, 2, 2, 1e-15, "witness: bound");
         CHECK_NEAR(slope_at(&l, (taut_norm)n, 100), 2, 1e-9, "witness: attained");
     }
     ((double *)l.seen[0]->value)[1] = NAN;

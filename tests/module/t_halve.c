@@ -1,6 +1,7 @@
 /* Every other token, the largest of its neighbourhood: the laws, which token that is, and inputs that attain sqrt 3 and
  * sqrt 2. */
 #include "laws.h"
+#include "stated.h"
 
 static taut_module *make(taut_shape in)
 {
@@ -21,11 +22,11 @@ static void witness(void)
     for (int n = 0; n < 2; n++) {
         const double found = slope_at(&l, (taut_norm)n, 300), proved = law_ask(&l, (taut_norm)n, 2).lip.v;
         CHECK_LE(found, proved * (1 + 1e-12), "witness: sound");
-        CHECK_NEAR(proved, root[n], 1e-15, "sqrt 3 and sqrt 2");
+        CHECK_STATED(proved, root[n], 1, 1e-15, "sqrt 3 and sqrt 2");
         CHECK_LE(proved * (1 - 1e-8), found, "witness: attained");
     }
     const taut_bound b = law_ask(&l, TAUT_NORM_TOKENS, 1);
-    CHECK_NEAR(b.out.size.v, root[0], 1e-15, "three tokens of length 1 side by side");
+    CHECK_STATED(b.out.size.v, root[0], 1, 1e-15, "three tokens of length 1 side by side");
     law_end(&l);
 }
 

@@ -1,6 +1,7 @@
 /* From pixels to normalised patches.  Witness: moving one pixel of the channel with the smallest deviation; for the
  * region, a patch whose pixels are all in the far corner of [0, 1]. */
 #include "laws.h"
+#include "stated.h"
 
 static taut_pixels_spec spec_of(int64_t *pixels)
 {
@@ -31,14 +32,14 @@ static void witness(void)
     law_begin(&l, taut_pixels_module(&s), (taut_shape){ 1, 1, 16 });
     CHECK(l.plan.out.t == 2 && l.plan.out.d == 8, "two patches of 2 x 2 x 2");
     for (int n = 0; n < 2; n++) {
-        CHECK(law_ask(&l, (taut_norm)n, 2).lip.v == 4, "witness: bound");
+        CHECK_STATED(law_ask(&l, (taut_norm)n, 2).lip.v, 4, 2, 1e-14, "witness: bound");
         CHECK_NEAR(slope_at(&l, (taut_norm)n, 100), 4, 1e-9, "witness: attained");
     }
     /* channel 0 goes to 2 x - 1/2, in [-1/2, 3/2]; channel 1 to 4 x - 2, in [-2, 2] */
     const taut_region unit = { .norm = TAUT_NORM_FLAT, .tokens = 1, .size = { 4 }, .unit = true, .moved = { 0.5 } };
     const taut_bound b = taut_bound_of(l.m, unit);
     CHECK(!b.out.unit && b.out.tokens == 2, "patches are no pixels");
-    CHECK_NEAR(b.out.size.v, sqrt(4 * (1.5 * 1.5 + 4)) + 4 * 0.5, 1e-9, "the corner, and what moved");
+    CHECK_STATED(b.out.size.v, sqrt(4 * (1.5 * 1.5 + 4)) + 4 * 0.5, 2, 1e-9, "the corner, and what moved");
     for (int i = 0; i < 16; i++) l.x[i] = 1;
     law_forward(&l, l.y);
     CHECK_NEAR(norm(l.y, 8), 5, 1e-12, "witness: a patch in the corner");

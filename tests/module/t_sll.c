@@ -1,6 +1,7 @@
 /* The SLL layer: gradients through T, Lip 1 for any weights.  Witness: one row, T = |v|^2, is a reflection:
  * slope 1 along v and across it. */
 #include "residual_layer.h"
+#include "stated.h"
 
 static void settle(law *l)
 {
@@ -53,7 +54,7 @@ static void witness(void)
         const taut_bound bound = law_ask(&l, (taut_norm)n, 1);
         CHECK(bound.lip.v == 1, "witness: bound");
         CHECK_NEAR(slope_at(&l, (taut_norm)n, 50), 1, 1e-9, "witness: attained");
-        CHECK_NEAR(bound.out.size.v, 1 + 2 * 10 / 5., 1e-9, "region: |x| + 2 |b| / |v|");
+        CHECK_STATED(bound.out.size.v, 1 + 2 * 10 / 5., 2, 1e-9, "region: |x| + 2 |b| / |v|");
     }
     law_end(&l);
 }
@@ -67,7 +68,7 @@ static void region(void)
     l.x[0] = 1, l.x[1] = -1;
     law_forward(&l, l.y);
     CHECK_NEAR(l.y[0], 1 - 2 * 2 * 2 * (8 / 8.), 1e-9, "t = 8 for both");
-    CHECK_NEAR(law_ask(&l, TAUT_NORM_FLAT, 1).out.size.v, 1 + 2 * sqrt(72 / 8.), 1e-8, "region");
+    CHECK_STATED(law_ask(&l, TAUT_NORM_FLAT, 1).out.size.v, 1 + 2 * sqrt(72 / 8.), 2, 1e-8, "region");
     law_end(&l);
 }
 
@@ -75,7 +76,7 @@ static void corners(void)
 {
     law l = begin(2, 2, TAUT_GELU);
     const double lip = law_ask(&l, TAUT_NORM_FLAT, 1).lip.v;
-    CHECK_NEAR(lip, 2 * 1.128904145185155 - 1, 1e-12, "GELU's slopes leave [0, 1]");
+    CHECK_STATED(lip, 2 * 1.128904145185155 - 1, 1, 1e-12, "GELU's slopes leave [0, 1]");
     double *v = (double *)l.seen[0]->value;
     memset(v, 0, 4 * 8);
     law_forward(&l, l.y);
