@@ -14,7 +14,7 @@
 static uint64_t rng_state = 1, seed = 1;
 static int fails, case_no;
 
-/* TAUT_SEED repeats a run; TAUT_EFFORT multiplies the number of cases. */
+/* TAUT_SEED repeats a run; TAUT_EFFORT multiplies the number of cases, of which one is left. */
 static inline void test_begin(void)
 {
     const char *s = getenv("TAUT_SEED");
@@ -24,7 +24,7 @@ static inline void test_begin(void)
 static inline int effort(int cases)
 {
     const char *s = getenv("TAUT_EFFORT");
-    return s ? (int)(cases * atof(s)) : cases;
+    return s ? (int)fmax(1, cases * atof(s)) : cases;
 }
 static inline uint64_t rng_next(void)
 {
