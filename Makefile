@@ -86,7 +86,7 @@ $(BUILD)/libtaut.so: $(OBJ)
 $(BUILD)/taut.pc: tools/taut.pc.in Makefile include/taut.h
 	@mkdir -p $(@D) && sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(LIBS)|' $< > $@
 
-$(BUILD)/%.o: %.c
+$(BUILD)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	@echo "  cc    $<"
 	@$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
@@ -95,7 +95,7 @@ $(BUILD)/src/kernels/library.o: OWN_CFLAGS = $(TABLE)
 $(BUILD)/src/check/%.o $(BUILD)/tests/check/%.o: OWN_CFLAGS = -frounding-math
 $(BUILD)/papers/%.o $(BUILD)/bench/%.o: OWN_CFLAGS = -I.
 define variant
-$(BUILD)/src/kernels/cpu/$1/%.o: src/kernels/cpu/%.c
+$(BUILD)/src/kernels/cpu/$1/%.o: src/kernels/cpu/%.c Makefile
 	@mkdir -p $$(@D)
 	@echo "  cc    $$< ($1)"
 	@$$(CC) $$(ALL_CFLAGS) $$(CPU_$1) -DTAUT_VARIANT=$1 -MMD -MP -c -o $$@ $$<
@@ -107,19 +107,19 @@ $(BUILD)/libtaut_cuda.so: build/cuda/libtaut_cuda.so
 build/cuda/libtaut_cuda.so: $(CUDA_OBJ)
 	@echo "  lib   $@"
 	@$(NVCC) -shared -o $@ $^ -lcublasLt
-build/cuda/once/%.o: src/kernels/cuda/%.cu
+build/cuda/once/%.o: src/kernels/cuda/%.cu Makefile
 	@mkdir -p $(@D)
 	@echo "  nvcc  $<"
 	@$(NVCC) $(CUDA_FLAGS) $(TABLE) -MMD -MP -c -o $@ $<
 define cuda_variant
-build/cuda/$1/%.o: src/kernels/cuda/%.cu
+build/cuda/$1/%.o: src/kernels/cuda/%.cu Makefile
 	@mkdir -p $$(@D)
 	@echo "  nvcc  $$< ($1)"
 	@$$(NVCC) $$(CUDA_FLAGS) $$(CUDA_$1) -MMD -MP -c -o $$@ $$<
 endef
 $(foreach v,f32 f64,$(eval $(call cuda_variant,$v)))
 
-$(BUILD)/tests/%.o: tests/%.c
+$(BUILD)/tests/%.o: tests/%.c Makefile
 	@mkdir -p $(@D)
 	@echo "  test  $<"
 	@$(CC) $(ALL_CFLAGS) -Itests -MMD -MP -c -o $@ $<
