@@ -9,7 +9,7 @@
 const cli_option cli_common[] = {
     { "--json", NULL, "print one JSON object and nothing else" },
     { "--seed", "N", "seed of everything random" },
-    { "--threads", "N", "threads to use (default: one a processor)" },
+    { "--threads", "N", "threads to use (default: OMP_NUM_THREADS, or one per processor)" },
     { "--kernels", "NAME",
       "cpu (float, fast; cpu-base, cpu-v3, cpu-v4: one build), ref (double, the definition), on a GPU cuda or cuda64" },
     { "--help", NULL, "this text" },

@@ -48,6 +48,8 @@ double cli_real(const cli_args *, const char *name, double def, double lo, doubl
 const taut_kernels *cli_kernels(const cli_args *); /* --kernels, --threads; exits on a bad name */
 const char *cli_table(const cli_args *);           /* the same by name */
 
+void cli_wait_asleep(char **argv); /* wait.c: starts the program again if its threads would spin while they wait */
+
 /* timing.c: monotonic seconds; the p-quantile of x, which is sorted */
 double cli_now(void);
 double cli_quantile(double *x, int n, double p);

@@ -40,6 +40,7 @@ static int told(int code)
 
 int main(int argc, char **argv)
 {
+    cli_wait_asleep(argv);
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error as a full disk is, not a death */
     if (argc < 2) {
         usage(stderr);

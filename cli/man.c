@@ -66,6 +66,11 @@ static void page_of_taut(void)
     entry(NULL, "1", NULL, "bad input or a failed world, with one line on stderr");
     entry(NULL, "2", NULL, "a contradiction: something that is proved was beaten, or a certificate does not check");
     entry(NULL, "3", NULL, "no fault was found in a certificate, but not all of it could be confirmed");
+    printf(".SH ENVIRONMENT\n");
+    entry(NULL, "TAUT_DATA", NULL, "the folder where data sets are looked for by their names");
+    entry(NULL, "OMP_NUM_THREADS", NULL, "threads, where --threads does not say; without both, one per processor");
+    entry(NULL, "OMP_WAIT_POLICY", NULL,
+          "passive unless it is set: threads that wait sleep; active: they spin, which slows other programs down");
     printf(".SH SEE ALSO\n");
     for (int i = 0; i < cli_command_count; i++)
         printf(".BR taut\\-%s (1)%s\n", cli_commands[i]->name, i + 1 < cli_command_count ? "," : "");

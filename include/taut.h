@@ -44,7 +44,7 @@ typedef enum {
 
 TAUT_API const char *taut_version(void);     /* of the library that runs; TAUT_VERSION is the header's */
 TAUT_API const char *taut_last_error(void);  /* what went wrong last in this thread: one line, never NULL */
-TAUT_API void taut_threads_set(int threads); /* for everything below; 0: one per processor */
+TAUT_API void taut_threads_set(int threads); /* for everything below; 0: OMP_NUM_THREADS, or one per processor */
 TAUT_API void taut_string_free(char *text);
 /* Six digits of a number from 0 up, for people.  What is concluded (a bound, a constant) is rounded up, what is assumed (a
  * radius, a region) is rounded down: what is printed claims no more than what is proved.  They return dst. */

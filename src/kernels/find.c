@@ -96,7 +96,12 @@ const taut_kernels *taut_kernels_find(const char *name)
     return NULL;
 }
 
-void taut_threads_set(int threads) { omp_set_num_threads(threads > 0 ? threads : omp_get_num_procs()); }
+void taut_threads_set(int threads)
+{
+    const char *wish = getenv("OMP_NUM_THREADS");
+    if (threads <= 0 && wish) threads = (int)strtol(wish, NULL, 10); /* of a list the first: there is one level here */
+    omp_set_num_threads(threads > 0 && threads <= 1024 ? threads : omp_get_num_procs());
+}
 
 int taut_threads(void) { return omp_get_max_threads(); }
 

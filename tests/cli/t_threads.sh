@@ -1,5 +1,5 @@
 #!/bin/sh
-# Proofs are the same bytes for any number of threads, also where matrices are large enough to be cut into pieces.
+# Proofs are the same bytes for any number of threads, also where matrices are large enough to be cut into pieces; threads that wait sleep.
 . tests/cli/lib.sh
 run=$tmp/run
 # shellcheck disable=SC2086 # words
@@ -15,5 +15,10 @@ for n in 1 2 3; do
 done
 check "a constant" less "$(json_get "$tmp/i1" bound_flat)" 1e300
 check "a measure" grep -q upper "$tmp/m1"
+policy() { env -u OMP_WAIT_POLICY OMP_DISPLAY_ENV=true "$@" "$TAUT" --version 2>&1; }
+policy >"$tmp/p"
+check "threads that wait sleep" grep -qi "OMP_WAIT_POLICY *= *'passive'" "$tmp/p"
+policy OMP_WAIT_POLICY=active >"$tmp/p"
+check "unless the user says otherwise" grep -qi "OMP_WAIT_POLICY *= *'active'" "$tmp/p"
 # shellcheck disable=SC2154 # lib.sh counts
 finish "threads: $checks checks"

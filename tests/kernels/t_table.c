@@ -30,8 +30,14 @@ int main(void)
                   "whoever runs a build runs those before it, and each is another");
     taut_threads_set(3);
     CHECK(taut_threads() == 3, "threads are set");
+    setenv("OMP_NUM_THREADS", "5,2", 1);
     taut_threads_set(0);
-    CHECK(taut_threads() >= 1, "0 asks for one a processor");
+    CHECK(taut_threads() == 5, "0 asks for what the environment says");
+    for (int i = 0; i < 3; i++) {
+        setenv("OMP_NUM_THREADS", (const char *[]){ "many", "-4", "100000000000" }[i], 1);
+        taut_threads_set(0);
+        CHECK(taut_threads() >= 1 && taut_threads() <= 1024, "and if that makes no sense, for one per processor");
+    }
     return test_end("table", "%d slots in ref and cpu",
                     (int)((sizeof(taut_kernels) - offsetof(taut_kernels, alloc)) / sizeof(void (*)(void))));
 }
