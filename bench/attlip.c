@@ -29,6 +29,7 @@ typedef struct {
     taut_module *m;
     taut_plan plan;
     taut_real *memory;
+    double *host;
     taut_tensor x, y, g;
     taut_run run;
     taut_span trace;
@@ -58,14 +59,17 @@ static bool layer_new(layer *l, const taut_attlip_spec *spec, int64_t tokens)
     taut_params(l->m, bind, NULL);
     l->plan = taut_plan_of(l->m, in);
     l->memory = taut_reals(k, 3 * len + l->plan.trace + l->plan.scratch);
+    l->host = taut_malloc((size_t)l->plan.host * sizeof *l->host);
     double *x = taut_malloc((size_t)len * sizeof *x);
-    if (!l->memory || !x) return false;
+    if (!l->memory || !l->host || !x) return false;
     taut_span rest = { l->memory, 3 * len + l->plan.trace + l->plan.scratch, k->elem };
     l->x = taut_take_tensor(&rest, in);
     l->y = taut_take_tensor(&rest, in);
     l->g = taut_take_tensor(&rest, in);
     l->trace = taut_take_span(&rest, l->plan.trace);
-    l->run = (taut_run){ .k = k, .scratch = rest, .param_grads = true };
+    l->run = (taut_run){
+        .k = k, .scratch = rest, .host = { (taut_real *)l->host, l->plan.host, 8 }, .param_grads = true
+    };
     for (int64_t i = 0; i < len; i++) x[i] = taut_rng_normal(8, (uint64_t)i);
     k->put(l->x.data, x, len);
     free(x);
@@ -84,6 +88,7 @@ static void layer_free(layer *l)
 {
     if (l->m) taut_params(l->m, release, NULL);
     if (l->memory) taut_kernels_find("cpu")->release(l->memory);
+    free(l->host);
     taut_module_free(l->m);
 }
 

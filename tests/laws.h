@@ -19,7 +19,7 @@ typedef struct {
     taut_plan plan;
     taut_shape in;
     int64_t nx, ny;
-    double *x, *y, *u, *v, *ju, *jv, *trace, *scratch;
+    double *x, *y, *u, *v, *ju, *jv, *trace, *scratch, *host;
     taut_param *seen[256];
     char name[256][64];
     int params;
@@ -74,9 +74,10 @@ static inline void law_begin(law *l, taut_module *m, taut_shape in)
     l->ny = taut_len(l->plan.out);
     l->x = guarded(l->nx), l->y = guarded(l->ny), l->u = guarded(l->nx), l->v = guarded(l->ny);
     l->ju = guarded(l->ny), l->jv = guarded(l->nx);
-    l->trace = guarded(l->plan.trace), l->scratch = guarded(l->plan.scratch);
+    l->trace = guarded(l->plan.trace), l->scratch = guarded(l->plan.scratch), l->host = guarded(l->plan.host);
     l->run = (taut_run){ .k = taut_kernels_find("ref"),
                          .scratch = { (taut_real *)l->scratch, l->plan.scratch, 8 },
+                         .host = { (taut_real *)l->host, l->plan.host, 8 },
                          .param_grads = true };
     fill(l->x, l->nx);
     law_forward(l, l->y);
@@ -91,9 +92,10 @@ static inline void law_end(law *l)
                             l->ju[l->ny],
                             l->jv[l->nx],
                             l->trace[l->plan.trace],
-                            l->scratch[l->plan.scratch] };
-    double *all[] = { l->x, l->y, l->u, l->v, l->ju, l->jv, l->trace, l->scratch };
-    for (int i = 0; i < 8; i++) {
+                            l->scratch[l->plan.scratch],
+                            l->host[l->plan.host] };
+    double *all[] = { l->x, l->y, l->u, l->v, l->ju, l->jv, l->trace, l->scratch, l->host };
+    for (int i = 0; i < 9; i++) {
         CHECK(last[i] == CANARY, "law 5: written past what plan() promised");
         free(all[i]);
     }

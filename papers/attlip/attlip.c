@@ -18,6 +18,7 @@ typedef struct {
     taut_module *m;
     taut_plan plan;
     taut_real *memory;
+    double *host;
     taut_sum *sums;
     taut_tensor x, y, t, u;
     taut_run run;
@@ -49,6 +50,7 @@ static void layer_free(paper_layer *l)
 {
     if (l->m) taut_params(l->m, release, l);
     if (l->memory) l->k->release(l->memory);
+    free(l->host);
     taut_module_free(l->m);
 }
 
@@ -64,7 +66,8 @@ static bool layer_new(paper_layer *l, const char *kernels, taut_module *m, int64
     const int64_t all = 4 * len + l->plan.trace + l->plan.scratch + taut_sums_len(2);
     double *x = taut_malloc((size_t)len * sizeof *x);
     l->memory = taut_reals(l->k, all);
-    if (!l->memory || !x) {
+    l->host = taut_malloc((size_t)l->plan.host * sizeof *l->host);
+    if (!l->memory || !l->host || !x) {
         free(x);
         return false;
     }
@@ -73,7 +76,7 @@ static bool layer_new(paper_layer *l, const char *kernels, taut_module *m, int64
     for (int i = 0; i < 4; i++) *part[i] = taut_take_tensor(&rest, in);
     l->sums = taut_take_sums(&rest, 2);
     l->at = (taut_point){ l->x, taut_take_span(&rest, l->plan.trace) };
-    l->run = (taut_run){ .k = l->k, .scratch = rest };
+    l->run = (taut_run){ .k = l->k, .scratch = rest, .host = { (taut_real *)l->host, l->plan.host, 8 } };
     for (int64_t i = 0; i < len; i++)
         x[i] = size * (i < WIDTH ? sink : 1) * taut_rng_normal(taut_rng_key(1, TAUT_RNG_DATA, 0), (uint64_t)i);
     l->k->put(l->x.data, x, len);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/check.h"
 #include "base/number.h"
 #include "model/safetensors.h"
 
@@ -19,20 +18,19 @@ double taut_alarm_distance(const double *x, const double *y, int64_t n)
     return isnan(d) ? INFINITY : d;
 }
 
-taut_alarm taut_alarm_check(taut_target *ref, const double *x, const double *adv, int32_t predicted, double radius,
-                            double slack)
+taut_status taut_alarm_check(taut_alarm *out, taut_target *ref, const double *x, const double *adv, int32_t predicted,
+                             double radius, double slack)
 {
-    double small[64], *z = ref->classes <= 64 ? small : taut_malloc((size_t)ref->classes * sizeof *z);
-    if (!(taut_alarm_distance(x, adv, ref->dim) < radius)) {
-        if (z != small) free(z);
-        return TAUT_ALARM_QUIET;
-    }
-    TAUT_CHECK(z, "alarm: no memory for one row of logits");
+    *out = TAUT_ALARM_QUIET;
+    if (!(taut_alarm_distance(x, adv, ref->dim) < radius)) return TAUT_OK;
+    double *z = taut_malloc((size_t)ref->classes * sizeof *z);
+    if (!z) return taut_no_memory("a row of logits");
     taut_target_logits(ref, z, adv, NULL, NULL, 1);
     const int32_t class = taut_argmax(z, ref->classes);
     const bool other = class >= 0 && class != predicted && z[class] - z[predicted] > slack;
-    if (z != small) free(z);
-    return other ? TAUT_ALARM_RINGS : TAUT_ALARM_ROUNDING;
+    *out = other ? TAUT_ALARM_RINGS : TAUT_ALARM_ROUNDING;
+    free(z);
+    return TAUT_OK;
 }
 
 static void fetch(void *arg, double *dst, int64_t first, int64_t count)
@@ -141,11 +139,12 @@ taut_status taut_watch_part(void *watch, const taut_campaign_part *p)
     for (int64_t e = 0; w->ref && e < p->count; e++) {
         const int64_t example = p->first + e, dim = w->ref->dim;
         if (!p->broken[e]) continue;
-        const taut_alarm a = taut_alarm_check(w->ref, p->x + e * dim, p->adv + e * dim, w->predicted[example],
-                                              w->radius[example], w->slack);
-        w->rounding += a == TAUT_ALARM_ROUNDING;
-        const taut_status s = a == TAUT_ALARM_RINGS ? ring(w, p, e) : TAUT_OK;
+        taut_alarm a;
+        taut_status s = taut_alarm_check(&a, w->ref, p->x + e * dim, p->adv + e * dim, w->predicted[example],
+                                         w->radius[example], w->slack);
+        if (!s && a == TAUT_ALARM_RINGS) s = ring(w, p, e);
         if (s) return s;
+        w->rounding += a == TAUT_ALARM_ROUNDING;
     }
     return TAUT_OK;
 }

@@ -13,8 +13,8 @@ typedef enum { TAUT_ALARM_QUIET, TAUT_ALARM_ROUNDING, TAUT_ALARM_RINGS } taut_al
 double taut_alarm_distance(const double *x, const double *y, int64_t n); /* l2, never below the real one; NaN: +inf */
 /* ROUNDING: inside the radius, but ref does not repeat it, by more than `slack` (how far two computed logits together can
  * be from the real ones, which the certificate is about), or abstains.  ref is a target on ref kernels. */
-taut_alarm taut_alarm_check(taut_target *ref, const double *x, const double *adv, int32_t predicted, double radius,
-                            double slack);
+taut_status taut_alarm_check(taut_alarm *out, taut_target *ref, const double *x, const double *adv, int32_t predicted,
+                             double radius, double slack) TAUT_MUST_USE;
 
 /* What is needed to see it again, as safetensors: both inputs in double, and the figures. */
 typedef struct {

@@ -4,25 +4,44 @@
 #include <stdlib.h>
 #include <string.h>
 
-static atomic_long countdown;
+static atomic_long countdown, failures;
 
 void taut_alloc_fail_at(long n) { atomic_store(&countdown, n); }
 
-bool taut_alloc_fails(void) { return atomic_load(&countdown) > 0 && atomic_fetch_sub(&countdown, 1) == 1; }
+static void *counted(void *p)
+{
+    if (!p) atomic_fetch_add(&failures, 1);
+    return p;
+}
 
-void *taut_malloc(size_t size) { return taut_alloc_fails() ? NULL : malloc(size ? size : 1); }
+bool taut_alloc_fails(void)
+{
+    const bool fails = atomic_load(&countdown) > 0 && atomic_fetch_sub(&countdown, 1) == 1;
+    if (fails) atomic_fetch_add(&failures, 1);
+    return fails;
+}
+
+long taut_alloc_failures(void) { return atomic_load(&failures); }
+
+taut_status taut_alloc_lasted(long before, const char *what)
+{
+    return taut_alloc_failures() == before ? TAUT_OK : taut_no_memory(what);
+}
+
+void *taut_malloc(size_t size) { return taut_alloc_fails() ? NULL : counted(malloc(size ? size : 1)); }
 
 void *taut_calloc(size_t count, size_t size)
 {
-    return taut_alloc_fails() ? NULL : calloc(count ? count : 1, size ? size : 1);
+    return taut_alloc_fails() ? NULL : counted(calloc(count ? count : 1, size ? size : 1));
 }
 
-void *taut_realloc(void *p, size_t size) { return taut_alloc_fails() ? NULL : realloc(p, size ? size : 1); }
+void *taut_realloc(void *p, size_t size) { return taut_alloc_fails() ? NULL : counted(realloc(p, size ? size : 1)); }
 
 void *taut_malloc_aligned(size_t size)
 {
     const size_t whole = (size + 63) / 64 * 64;
-    void *p = taut_alloc_fails() || whole < size ? NULL : aligned_alloc(64, whole ? whole : 64);
+    if (taut_alloc_fails()) return NULL;
+    void *p = counted(whole < size ? NULL : aligned_alloc(64, whole ? whole : 64));
     return p ? memset(p, 0, whole) : NULL;
 }
 

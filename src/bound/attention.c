@@ -192,7 +192,7 @@ static family up_family(problem *p, int kind)
     }
     f.t = up_state(p->ledger, "out_norm", up_joint_norm(p->out, p->t, p->live));
     const taut_up n = up_state(p->ledger, "logit_norm",
-                                  p->w->rope ? up_query_stack(p, p->kn) : up_joint_norm(p->logit, p->r, p->live));
+                               p->w->rope ? up_query_stack(p, p->kn) : up_joint_norm(p->logit, p->r, p->live));
     f.in = up_add(times(p->xq, n), bias);
     f.y = up_state(p->ledger, "query_norm", p->w->rope ? up_query_stack(p, p->kr) : times(p->xk, n));
     ledger_close(p->ledger);

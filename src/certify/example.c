@@ -90,13 +90,13 @@ static double distance(const double *a, const double *b, taut_shape s, taut_norm
     return sqrt(norm == TAUT_NORM_FLAT ? sum : most);
 }
 
-double taut_pair_ratio(const taut_certificate *c, taut_pass *pass, taut_input a, taut_input b)
+taut_status taut_pair_ratio(double *largest, const taut_certificate *c, taut_pass *pass, taut_input a, taut_input b)
 {
     const taut_kernels *k = c->model->k;
     taut_pass_read(pass, a, 1);
     const int64_t nx = taut_len(pass->x.shape), ny = taut_len(pass->logits.shape);
     double *keep = taut_malloc((size_t)(2 * nx + 2 * ny) * sizeof *keep);
-    if (!keep) return NAN;
+    if (!keep) return taut_no_memory("a pair of inputs");
     double *x = keep + nx, *f = x + nx, *g = f + ny;
     k->get(keep, pass->x.data, nx);
     k->get(f, pass->logits.data, ny);
@@ -105,5 +105,6 @@ double taut_pair_ratio(const taut_certificate *c, taut_pass *pass, taut_input a,
     k->get(g, pass->logits.data, ny);
     const double dx = distance(keep, x, pass->x.shape, c->norm), dy = distance(f, g, pass->logits.shape, c->norm);
     free(keep);
-    return dx > 0 ? dy / dx : 0;
+    if (dx > 0) *largest = fmax(*largest, dy / dx);
+    return TAUT_OK;
 }

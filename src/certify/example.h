@@ -19,7 +19,8 @@ taut_lo taut_margin_radius(const taut_certificate *c, const double *logits, int6
 /* With its input: `count` ids of a text, or pixels of an image.  The target is no part of it: no checker can know that. */
 cJSON *taut_example_json(const taut_example *, taut_input, int64_t count);
 
-/* Natural scales to hold a bound against: the largest ratio |f(x)-f(x')| / |x-x'| over pairs of the given
- * inputs. */
-double taut_pair_ratio(const taut_certificate *c, taut_pass *pass, taut_input a, taut_input b);
+/* A natural scale to hold a bound against: *largest becomes the ratio |f(x)-f(x')| / |x-x'| of the two inputs if that is
+ * larger. */
+taut_status taut_pair_ratio(double *largest, const taut_certificate *c, taut_pass *pass, taut_input a,
+                            taut_input b) TAUT_MUST_USE;
 #endif

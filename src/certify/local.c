@@ -9,35 +9,37 @@
 
 enum { STEPS = 10 };
 
-/* lip of the whole in *lip; the constant up to the last features and the rounding of a logit in a copy of c. */
-static taut_certificate near(const taut_certificate *c, const taut_pass *pass, double r, taut_up *lip)
+/* *at becomes c with what holds within r of the example: lip, the constant up to the last features, the rounding of a logit. */
+static taut_status near(taut_certificate *at, const taut_certificate *c, const taut_pass *pass, double r)
 {
-    taut_certificate at = *c;
     taut_model_proof p;
-    *lip = c->lip;
-    if (!isfinite(c->body.v + c->round.v)) return at;
+    *at = *c;
+    if (!isfinite(c->body.v + c->round.v)) return TAUT_OK;
     taut_region in = taut_model_region(c->model, c->norm, (taut_up){ r });
     in.radius = (taut_up){ r };
-    if (taut_model_prove(&p, c->model, taut_region_at(in, (taut_point){ pass->x, pass->trace }))) return at;
-    *lip = up_min(c->lip, p.whole.lip);
-    at.body = up_min(c->body, p.body);
-    at.round = up_min(c->round, p.whole.out.round);
-    at.room = (taut_up){ r };
-    return at;
+    const taut_status s = taut_model_prove(&p, c->model, taut_region_at(in, (taut_point){ pass->x, pass->trace }));
+    if (s) return s;
+    at->lip = up_min(c->lip, p.whole.lip);
+    at->body = up_min(c->body, p.body);
+    at->round = up_min(c->round, p.whole.out.round);
+    at->room = (taut_up){ r };
+    return TAUT_OK;
 }
 
-taut_local taut_local_certify(const taut_certificate *c, taut_pass *pass, const taut_example *e, const double *logits)
+taut_status taut_local_certify(taut_local *out, const taut_certificate *c, taut_pass *pass, const taut_example *e,
+                               const double *logits)
 {
-    taut_up lip;
-    taut_local r = { c->lip, e->radius };
+    taut_certificate at;
+    *out = (taut_local){ c->lip, e->radius };
     double far = c->room.v;
-    for (int i = 0; i < STEPS && (i == 0 || far > r.radius.v); i++, far /= 2) {
-        const taut_certificate at = near(c, pass, far, &lip);
-        if (i == 0) r.lip = lip;
+    for (int i = 0; i < STEPS && (i == 0 || far > out->radius.v); i++, far /= 2) {
+        const taut_status s = near(&at, c, pass, far);
+        if (s) return s;
+        if (i == 0) out->lip = at.lip;
         if (c->model->classes < 2 || !(e->margin > 0)) break;
         const taut_lo held = taut_margin_radius(&at, logits, c->model->classes, e->predicted);
-        if (held.v > r.radius.v) r.radius = held;
+        if (held.v > out->radius.v) out->radius = held;
         if (held.v >= far) break;
     }
-    return r;
+    return TAUT_OK;
 }

@@ -10,5 +10,6 @@ typedef struct {
 } taut_local;
 
 /* Of the example that is in the pass; e is what the certificate says of it, logits its logits. */
-taut_local taut_local_certify(const taut_certificate *c, taut_pass *pass, const taut_example *e, const double *logits);
+taut_status taut_local_certify(taut_local *, const taut_certificate *c, taut_pass *pass, const taut_example *e,
+                               const double *logits) TAUT_MUST_USE;
 #endif

@@ -10,10 +10,7 @@
 #include "base/float32.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/alloc.h"
 #include "base/check.h"
 #include "bound/norm.h"
 #include "kernels/kernels.h"
@@ -51,11 +48,13 @@ typedef struct {
     double *hidden, *lse, *o;
 } steps;
 
-static steps steps_new(const taut_mixer_layer *l)
+static int64_t steps_len(const taut_mixer_layer *l) { return l->groups * (7 * l->width + l->hidden + l->heads); }
+
+int64_t taut_mixer_work(const taut_mixer_layer *l) { return 2 * steps_len(l); }
+
+static steps steps_in(const taut_mixer_layer *l, double *p)
 {
     const int64_t len = l->groups * l->width;
-    double *p = taut_malloc((size_t)(7 * len + l->groups * (l->hidden + l->heads)) * sizeof *p);
-    TAUT_CHECK(p, "mixer: no memory");
     return (steps){ p,           p + len,     p + 2 * len, p + 3 * len,
                     p + 4 * len, p + 5 * len, p + 7 * len, p + 7 * len + l->groups * l->hidden,
                     p + 6 * len };
@@ -122,9 +121,9 @@ static double norm_ball(double r, double shortest, double gain, const taut_mixer
     return fmin(gain * r / sqrt(left * left / d + l->eps), 2 * sqrt(d) * gain);
 }
 
-double taut_mixer_ball(const taut_mixer_layer *l, double *centre, double r)
+double taut_mixer_ball(const taut_mixer_layer *l, double *centre, double r, double *work)
 {
-    const steps s = steps_new(l);
+    const steps s = steps_in(l, work);
     const int64_t m = l->groups, d = l->width, dh = d / l->heads;
     const double root = 1 / taut_float32(1 / sqrt((double)dh)); /* as the module rounds it */
     double sum = 0;
@@ -138,7 +137,6 @@ double taut_mixer_ball(const taut_mixer_layer *l, double *centre, double r)
     }
     const double r1 = (1 + l->no * sqrt(sum)) * r, ra = norm_ball(r1, centred(s.before1, l, false), l->gain1, l);
     const double r2 = (1 + l->n1 * l->n2) * ra, out = norm_ball(r2, centred(s.before2, l, false), l->gain2, l);
-    free(s.q);
     return out * (1 + 1e-9);
 }
 
@@ -161,9 +159,9 @@ static double apart(const double *x, const double *y, int64_t rows, int64_t d)
     return most;
 }
 
-double taut_mixer_printed(const taut_mixer_layer *l, double *y0, double *y1)
+double taut_mixer_printed(const taut_mixer_layer *l, double *y0, double *y1, double *work)
 {
-    const steps s = steps_new(l), t = steps_new(l);
+    const steps s = steps_in(l, work), t = steps_in(l, work + steps_len(l));
     const int64_t m = l->groups, d = l->width, dh = d / l->heads;
     const double r = apart(y0, y1, m, d);
     double sum = 0;
@@ -177,7 +175,5 @@ double taut_mixer_printed(const taut_mixer_layer *l, double *y0, double *y1)
     const double lm = l->no * sum, lf = l->n1 * l->n2;
     const double first = printed_norm((1 + lm) * r, s.before1, t.before1, l->gain1, l);
     const double second = printed_norm((1 + lf) * apart(s.a, t.a, m, d), s.before2, t.before2, l->gain2, l);
-    free(s.q);
-    free(t.q);
     return second * (1 + lf) * first * (1 + lm);
 }

@@ -17,7 +17,8 @@
 #include "certify/plash_head.h"
 
 typedef struct {
-    double *y, *det, *soft, *yq, *u, *kt, *vt, *enh, *enh_det, *kbar, *vbar, *logn, *cluster, *rows, *trace, *scratch;
+    double *y, *det, *soft, *yq, *u, *kt, *vt, *enh, *enh_det, *kbar, *vbar, *logn, *cluster, *rows, *trace, *scratch,
+        *steps; /* of a mixer */
     int32_t *c;
     double *room;
     taut_plan plan;
@@ -30,20 +31,22 @@ static bool work_new(work *w, const taut_plash_head *s)
     w->plan = taut_plash_core_plan(s->m, (taut_shape){ 1, s->nq, d });
     if (front.trace > w->plan.trace) w->plan.trace = front.trace;
     if (front.scratch > w->plan.scratch) w->plan.scratch = front.scratch;
-    double **const each[] = {
-        &w->y,       &w->det,  &w->soft, &w->yq,   &w->u,       &w->kt,   &w->vt,    &w->enh,
-        &w->enh_det, &w->kbar, &w->vbar, &w->logn, &w->cluster, &w->rows, &w->trace, &w->scratch
-    };
+    const int64_t steps = s->spec.mixers ? taut_mixer_work(&s->layer[0]) : 0; /* all layers are as large */
+    double **const each[] = { &w->y,       &w->det,  &w->soft,    &w->yq,      &w->u,    &w->kt,
+                              &w->vt,      &w->enh,  &w->enh_det, &w->kbar,    &w->vbar, &w->logn,
+                              &w->cluster, &w->rows, &w->trace,   &w->scratch, &w->steps };
     const int64_t size[] = {
-        q, q, q, q, 2 * g, g, g, g, g, g, g, m * heads, s->nk * heads, s->nq * heads, w->plan.trace, w->plan.scratch
+        q,    q, q, q, 2 * g, g, g, g, g, g, g, m * heads, s->nk * heads, s->nq * heads, w->plan.trace, w->plan.scratch,
+        steps
     };
+    enum { PARTS = sizeof size / sizeof *size };
     int64_t all = 0;
-    for (int i = 0; i < 16; i++) all += size[i];
+    for (int i = 0; i < PARTS; i++) all += size[i];
     w->room = taut_malloc((size_t)all * sizeof(double));
     w->c = taut_malloc((size_t)(s->nk * heads) * sizeof *w->c);
     if (!w->room || !w->c) return false;
     double *p = w->room;
-    for (int i = 0; i < 16; i++) *each[i] = p, p += size[i];
+    for (int i = 0; i < PARTS; i++) *each[i] = p, p += size[i];
     return true;
 }
 
@@ -167,10 +170,10 @@ static void papers(taut_plash_paper *r, const taut_plash_head *s, const work *w,
     run_front(s, s->front_fixed, w->enh_det, w);
     double slope = 1, ball = sketch_radius(s, false);
     memcpy(w->kt, w->enh_det, (size_t)(m * d) * sizeof(double)); /* kt and vt are free by now */
-    for (int i = 0; i < s->spec.mixers; i++) ball = taut_mixer_ball(&s->layer[i], w->kt, ball);
+    for (int i = 0; i < s->spec.mixers; i++) ball = taut_mixer_ball(&s->layer[i], w->kt, ball, w->steps);
     const taut_kernels *ref = s->k;
     ref->gemm((taut_real *)w->vt, (taut_real *)w->kt, (const taut_real *)s->wv, m, d, d, false, true, 1, 0);
-    for (int i = 0; i < s->spec.mixers; i++) slope *= taut_mixer_printed(&s->layer[i], w->enh_det, w->enh);
+    for (int i = 0; i < s->spec.mixers; i++) slope *= taut_mixer_printed(&s->layer[i], w->enh_det, w->enh, w->steps);
     ref->gemm((taut_real *)w->kt, (taut_real *)w->enh, (const taut_real *)s->wv, m, d, d, false, true, 1, 0);
     for (int64_t h = 0; h < s->spec.heads; h++) {
         const int64_t at = h * dh;

@@ -85,7 +85,7 @@ static void share(taut_param *p, const char *path, void *arg)
     TAUT_CHECK(p->value, "plash: a weight of its own in the twin");
 }
 
-/* ||[W_1 .. W_K]||, +inf without memory */
+/* ||[W_1 .. W_K]|| */
 static double norm_out(const taut_plash_head *s)
 {
     const taut_plash_spec *p = &s->spec;
@@ -124,8 +124,9 @@ static void find_layer(taut_plash_head *s, int i)
 }
 
 /* What is known once the weights are there. */
-static void settle(taut_plash_head *s)
+static taut_status know(taut_plash_head *s)
 {
+    const long before = taut_alloc_failures();
     const int64_t d = s->spec.width, dh = d / s->spec.heads;
     s->prototypes = find(s, "", "prototypes");
     s->beta = find(s, "", "middle.sketch.beta");
@@ -137,6 +138,17 @@ static void settle(taut_plash_head *s)
     }
     for (int i = 0; i < s->spec.mixers; i++) find_layer(s, i);
     s->norm_out = norm_out(s);
+    return taut_alloc_lasted(before, "the norms of a PLASH head");
+}
+
+static taut_status finish(taut_plash_head **out)
+{
+    const taut_status status = know(*out);
+    if (status) {
+        taut_plash_head_free(*out);
+        *out = NULL;
+    }
+    return status;
 }
 
 bool taut_plash_comparable(const taut_plash_spec *p)
@@ -216,8 +228,7 @@ taut_status taut_plash_head_new(taut_plash_head **out, const taut_plash_case *c)
     if (status) return status;
     (*out)->nq = c->nq, (*out)->nk = c->nk, (*out)->eta = c->eta;
     taut_params((*out)->m, draw, &(tour){ .s = *out, .c = c });
-    settle(*out);
-    return TAUT_OK;
+    return finish(out);
 }
 
 taut_status taut_plash_head_of(taut_plash_head **out, const taut_module *m, const taut_plash_spec *p,
@@ -227,8 +238,7 @@ taut_status taut_plash_head_of(taut_plash_head **out, const taut_module *m, cons
     if (status) return status;
     (*out)->nq = nq, (*out)->nk = nk, (*out)->eta = eta;
     taut_params((taut_module *)m, copy, &(tour){ .s = *out, .k = k }); /* who only reads changes nothing */
-    settle(*out);
-    return TAUT_OK;
+    return finish(out);
 }
 
 void taut_plash_head_free(taut_plash_head *s)

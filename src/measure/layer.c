@@ -292,6 +292,7 @@ taut_status taut_layer_measure_at(taut_layer_measure *m, const taut_capture *c, 
     const taut_shape in = { 1, input.shape.t, input.shape.d };
     double *x = NULL, *z = NULL, *direction = taut_malloc((size_t)(taut_len(in) + 1) * sizeof *direction);
     taut_exact e = { 0 };
+    const long failures = taut_alloc_failures();
     *m = (taut_layer_measure){
         .layer = layer, .map = map, .tokens = in.t, .heads = c->m->spec.heads, .upper = UP_NONE, .ball = UP_NONE
     };
@@ -307,6 +308,7 @@ taut_status taut_layer_measure_at(taut_layer_measure *m, const taut_capture *c, 
         taut_exact_free(&e);
     }
     free(x), free(z), free(direction);
+    if (!s) s = taut_alloc_lasted(failures, "the measures of a layer");
     if (s) taut_layer_measure_free(m);
     return s;
 }

@@ -1,6 +1,9 @@
 #include "measure/probe.h"
 
 #include <math.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
 
 static void stand(taut_probe *p, const double *x)
 {
@@ -19,14 +22,19 @@ taut_status taut_probe_create(taut_probe *p, const taut_module *m, const taut_ke
     *p = (taut_probe){ .module = m, .in = in, .out = plan.out };
     for (int64_t i = 0; i < nx; i++)
         if (!isfinite(x[i])) return taut_fail(TAUT_BAD_DATA, "the activations hold a NaN or an infinite number");
+    p->run.k = k;
     p->memory = taut_reals(k, all);
-    if (!p->memory) return taut_no_memory("an input to measure at");
+    p->host = taut_malloc((size_t)plan.host * sizeof *p->host);
+    if (!p->memory || !p->host) {
+        taut_probe_free(p);
+        return taut_no_memory("an input to measure at");
+    }
     taut_span rest = { p->memory, all, k->elem };
     p->at.x = taut_take_tensor(&rest, in);
     p->y = taut_take_tensor(&rest, plan.out);
     p->at.trace = taut_take_span(&rest, plan.trace);
     p->sum = taut_take_sums(&rest, 1);
-    p->run = (taut_run){ .k = k, .scratch = rest };
+    p->run = (taut_run){ .k = k, .scratch = rest, .host = { (taut_real *)p->host, plan.host, sizeof(double) } };
     stand(p, x);
     if (isfinite(taut_dot(k, p->sum, p->y.data, p->y.data, ny))) return TAUT_OK;
     taut_probe_free(p);
@@ -36,5 +44,6 @@ taut_status taut_probe_create(taut_probe *p, const taut_module *m, const taut_ke
 void taut_probe_free(taut_probe *p)
 {
     if (p->memory) p->run.k->release(p->memory);
+    free(p->host);
     *p = (taut_probe){ 0 };
 }

@@ -11,6 +11,7 @@ typedef struct {
     taut_shape in, out;
     taut_tensor y;
     taut_real *memory; /* x, y, trace, scratch, sum */
+    double *host;      /* what the module plans there */
     taut_sum *sum;     /* for whoever asks for a number of a vector */
 } taut_probe;
 

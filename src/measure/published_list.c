@@ -188,6 +188,7 @@ static double lower_3_4(const numbers *s)
 taut_status taut_published_list(taut_published out[TAUT_PUBLISHED], const taut_published_at *at)
 {
     numbers s = { .at = at };
+    const long failures = taut_alloc_failures();
     if (!allocate(&s)) return taut_no_memory("published bounds");
     read_numbers(&s);
     const taut_attention_bound ours = up_global(&s);
@@ -219,5 +220,5 @@ taut_status taut_published_list(taut_published out[TAUT_PUBLISHED], const taut_p
     };
     memcpy(out, list, sizeof list);
     free(s.q);
-    return TAUT_OK;
+    return taut_alloc_lasted(failures, "published bounds");
 }

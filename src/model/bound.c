@@ -1,4 +1,5 @@
 /* The proved constant of a whole model, from token embeddings or pixels to logits. */
+#include "base/alloc.h"
 #include "bound/arithmetic.h"
 #include "bound/norm.h"
 #include "model/model.h"
@@ -62,13 +63,15 @@ taut_status taut_model_prove(taut_model_proof *out, const taut_model *m, taut_re
     TAUT_CHECK(m->k->host && m->k->rigorous, "bounds are proved on a ref model");
     const taut_status s = taut_arithmetic_test();
     if (s) return s;
+    const long failures = taut_alloc_failures();
     listener l = { m, UP_NONE };
     in.hear = hear_body;
     in.hearer = &l;
     out->whole = taut_bound_of(m->root, in);
     out->body = l.body;
-    if (!taut_model_finite(m)) out->whole.lip = out->body = UP_NONE; /* also where the weight drops out of every formula */
-    return TAUT_OK;
+    if (!taut_model_finite(m))
+        out->whole.lip = out->body = UP_NONE; /* also where the weight drops out of every formula */
+    return taut_alloc_lasted(failures, "the proof");
 }
 
 taut_status taut_model_bound(taut_bound *b, const taut_model *m, taut_norm norm)

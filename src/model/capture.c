@@ -21,8 +21,10 @@ taut_status taut_capture_create(taut_capture **out, taut_model *m, int64_t n, in
     if (!c) return taut_no_memory("captured activations");
     *c = (taut_capture){ .m = m, .largest = n * t };
     c->layer = taut_calloc((size_t)m->spec.depth, sizeof *c->layer);
-    c->memory = taut_reals(m->k, memory_of(m, (taut_shape){ n, t, m->in.d }));
-    if (c->layer && c->memory) {
+    const taut_shape in = { n, t, m->in.d };
+    c->memory = taut_reals(m->k, memory_of(m, in));
+    c->host = taut_malloc((size_t)taut_plan_of(m->body, in).host * sizeof *c->host);
+    if (c->layer && c->memory && c->host) {
         *out = c;
         return TAUT_OK;
     }
@@ -35,6 +37,7 @@ void taut_capture_free(taut_capture *c)
     if (!c) return;
     if (c->memory) c->m->k->release(c->memory);
     free(c->layer);
+    free(c->host);
     free(c);
 }
 
@@ -79,7 +82,9 @@ static void run_body(taut_capture *c, taut_input x, int64_t n, int64_t t)
     c->embedded = taut_take_tensor(&rest, in);
     c->features = taut_take_tensor(&rest, plan.out);
     const taut_point at = { c->embedded, taut_take_span(&rest, plan.trace) };
-    taut_run run = { .k = m->k, .scratch = taut_take_span(&rest, plan.scratch) };
+    taut_run run = { .k = m->k,
+                     .scratch = taut_take_span(&rest, plan.scratch),
+                     .host = { (taut_real *)c->host, plan.host, sizeof(double) } };
     taut_index *ids = taut_take_indices(&rest, n * t);
     if (x.ids) {
         m->k->put_index(ids, x.ids, n * t);

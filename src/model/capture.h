@@ -36,6 +36,7 @@ typedef struct taut_capture {
     taut_layer *layer;
     int64_t largest;   /* tokens it was made for */
     taut_real *memory; /* embeddings, last features, trace, scratch */
+    double *host;      /* what the body plans there */
     taut_tensor embedded, features;
 } taut_capture;
 

@@ -46,7 +46,8 @@ static inline bool taut_model_sees(const taut_model *m) { return m->embed.rows =
 taut_up taut_model_reach(const taut_model *);
 taut_region taut_model_region(const taut_model *, taut_norm, taut_up room);
 /* What is proved of the root on a region, and the Lipschitz constant of the body alone, which is a factor of the root's.
- * TAUT_DEVICE: this program's arithmetic is not to be trusted (bound/arithmetic.h). */
+ * TAUT_DEVICE: this program's arithmetic is not to be trusted (bound/arithmetic.h).  TAUT_NO_MEMORY: an allocation failed on
+ * the way, so that +inf would not mean what it says. */
 typedef struct {
     taut_bound whole;
     taut_up body;

@@ -17,12 +17,15 @@ int64_t taut_pass_len(const taut_model *m, int64_t n, int64_t t, bool backward)
 taut_status taut_pass_create(taut_pass **out, taut_model *m, int64_t n, int64_t t, bool backward)
 {
     taut_pass *p = taut_calloc(1, sizeof *p);
+    const int64_t host = taut_plan_of(m->root, batch_shape(m, n, t)).host;
     taut_real *memory = p ? taut_reals(m->k, taut_pass_len(m, n, t, backward)) : NULL;
-    if (!memory) {
+    double *numbers = memory ? taut_malloc((size_t)host * sizeof *numbers) : NULL;
+    if (!numbers) {
+        if (memory) m->k->release(memory);
         free(p);
         return taut_no_memory("activations of a batch");
     }
-    *p = (taut_pass){ .m = m, .largest = n * t, .backward = backward, .memory = memory };
+    *p = (taut_pass){ .m = m, .largest = n * t, .backward = backward, .memory = memory, .host = numbers };
     taut_span sums = { memory, taut_pass_len(m, n, t, backward), m->k->elem };
     taut_take(&sums, sums.len - taut_sums_len(TAUT_PASS_SUMS));
     p->sums = taut_take_sums(&sums, TAUT_PASS_SUMS);
@@ -34,6 +37,7 @@ void taut_pass_free(taut_pass *p)
 {
     if (!p) return;
     p->m->k->release(p->memory);
+    free(p->host);
     free(p);
 }
 
@@ -50,6 +54,7 @@ static void lay_out(taut_pass *p, taut_shape in)
     p->trace = taut_take_span(&rest, plan.trace);
     p->run.k = m->k;
     p->run.scratch = taut_take_span(&rest, plan.scratch);
+    p->run.host = (taut_span){ (taut_real *)p->host, plan.host, sizeof(double) };
     p->ids = taut_take_indices(&rest, taut_rows(in));
     p->targets = taut_take_indices(&rest, taut_rows(plan.out));
 }

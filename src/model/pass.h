@@ -16,6 +16,7 @@ typedef struct taut_pass {
     bool backward;
     taut_run run;
     taut_real *memory; /* x, logits, [gx], trace, scratch, ids, targets, sums */
+    double *host;      /* what the root plans there */
     taut_tensor x, logits;
     taut_real *gx;
     taut_span trace;

@@ -17,7 +17,7 @@ static taut_plan ask_plan(const taut_module *m, taut_shape in)
     const ask *s = (const ask *)m;
     const taut_plan f = taut_plan_of(s->f, in);
     TAUT_CHECK(f.out.t == s->first && f.out.d == in.d, "ask: what is asked must have the shape of who asks");
-    return (taut_plan){ in, f.trace, f.scratch + 2 * taut_len(f.out) + taut_len(in) };
+    return (taut_plan){ in, f.trace, f.scratch + 2 * taut_len(f.out) + taut_len(in), f.host };
 }
 
 /* y's first tokens += part; `room` holds as many numbers as part */

@@ -44,7 +44,7 @@ static taut_plan attention_plan(const taut_module *m, taut_shape in)
     TAUT_CHECK(in.d == s->spec.width && in.t >= s->spec.queries, "attention: shape of the input");
     const taut_shape sq = qkv_queries(&s->qkv, in), out = { sq.n, sq.t, s->qkv.bare ? sq.d : s->spec.width };
     const int64_t inside = qkv_room(&s->qkv, in);
-    return (taut_plan){ out, inside + sq.n * s->spec.heads * sq.t, inside };
+    return (taut_plan){ out, inside + sq.n * s->spec.heads * sq.t, inside, 0 };
 }
 
 static double base_of(const taut_attention_spec *a) { return a->rope ? a->rope_base : 0; }

@@ -51,6 +51,7 @@ static prox prox_of(const attlip *s, taut_run *run, taut_point at, attlip_kept *
                .rope_base = a->rope_base,
                .x = at.x.data,
                .weight = s->weight.value,
+               .host = run->host,
                .log = run->prox };
     kept->p = taut_take(&at.trace, taut_len(at.x.shape));
     prox_lay_out(&p, &at.trace, &run->scratch);
@@ -70,6 +71,17 @@ static int64_t respond_used(const prox *p)
     return 4 * taut_len(p->shape) + n * (5 * prox_inner(p) + 2 * prox_lane(p)) + prox_cg_used(p, n);
 }
 
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* forward: how every lane ended, and the solver's numbers or the proof's.  Back: which lanes are stiff, their tolerances. */
+static int64_t host_len(const attlip *s, const prox *p)
+{
+    const int64_t n = p->shape.n, steps = s->spec.unrolled ? attlip_steps_host(s->spec.steps, n) : 0;
+    const int64_t solver = p->plain ? prox_descent_host(p) + steps : prox_lbfgs_host(p);
+    const int64_t forward = taut_host_len(n, sizeof(prox_lane_end)) + larger(solver, prox_proved_host(p));
+    return larger(larger(forward, steps), taut_host_len(n, sizeof(bool)) + n + prox_cg_host(n));
+}
+
 static taut_plan attlip_plan(const taut_module *m, taut_shape in)
 {
     const attlip *s = (const attlip *)m;
@@ -79,10 +91,10 @@ static taut_plan attlip_plan(const taut_module *m, taut_shape in)
     const prox stiff = { .shape = in, .heads = a->heads, .dh = a->head_width, .plain = true };
     const int64_t len = taut_len(in), inner = in.n * prox_inner(&p), all = in.n * prox_lane(&p);
     const int64_t path = a->unrolled ? a->steps * (len + in.n) : 0;
-    const int64_t own = respond_used(&p), other = respond_used(&stiff), back = own > other ? own : other;
+    const int64_t back = larger(respond_used(&p), respond_used(&stiff));
     const int64_t forward = all + (p.plain ? 0 : inner + prox_ready_used(&p)) + prox_solve_used(&p);
     return (taut_plan){ in, len + prox_kept(in, a->heads, a->head_width) + path,
-                        prox_used(in, a->heads, a->head_width) + (forward > back ? forward : back) };
+                        prox_used(in, a->heads, a->head_width) + larger(forward, back), host_len(s, &p) };
 }
 
 static void solve(const attlip *s, prox *p, attlip_kept *kept, prox_lane_end *end, taut_span scratch)
@@ -141,8 +153,7 @@ static void attlip_forward(const taut_module *m, taut_run *run, taut_tensor y, t
     const int64_t n = at.x.shape.n, len = taut_len(at.x.shape), lane = n > 0 ? len / n : 0;
     attlip_kept kept;
     prox p = prox_of(s, run, at, &kept);
-    prox_lane_end *end = taut_calloc((size_t)(n > 0 ? n : 1), sizeof *end);
-    TAUT_CHECK(end, "attlip: no memory for a few numbers an example");
+    prox_lane_end *end = taut_take_host(&p.host, n, sizeof *end);
     TAUT_CHECK(!run->strict || run->k->rigorous, "attlip: a residual is proved in double");
     for (int64_t e = 0; e < n; e++) {
         const taut_real *x = taut_at(run->k, at.x.data, e * lane);
@@ -158,7 +169,6 @@ static void attlip_forward(const taut_module *m, taut_run *run, taut_tensor y, t
         taut_real *out = taut_at(run->k, y.data, e * lane);
         if (run->strict && !end[e].done) run->k->axpby(out, NAN, out, 0, lane);
     }
-    free(end);
     run->scratch = mark;
 }
 
@@ -177,8 +187,8 @@ static void respond_inner(const attlip *s, prox *p, taut_real *u, const taut_rea
               *e0 = taut_take(&scratch, n * len), *r0 = taut_take(&scratch, n * prox_lane(p)),
               *a = taut_take(&scratch, n * prox_lane(p));
     taut_real *turned = taut_take(&scratch, n * len);
-    double *tol = taut_calloc((size_t)(n > 0 ? n : 1), sizeof *tol);
-    TAUT_CHECK(tol, "attlip: no memory for a few numbers an example");
+    const taut_span mark = p->host;
+    double *tol = taut_take_host(&p->host, n, sizeof *tol);
     k->axpby(real, 1, g, 0, n * lane);
     k->gemm(gw, real, p->weight, rows, inner, d, false, true, 1, 0);
     prox_begin(p, e0, gw);
@@ -211,7 +221,7 @@ static void respond_inner(const attlip *s, prox *p, taut_real *u, const taut_rea
         k->axpby(he, -1, prox_at(p, r0, e), 1, len);
     }
     prox_return(p, u, a, real, scratch);
-    free(tol);
+    p->host = mark;
 }
 
 /* Plain coordinates: the search starts at 0 and never overshoots, however steep H is. */
@@ -224,8 +234,7 @@ static void respond_plain(const attlip *s, const prox *p, taut_real *u, const ta
     const int64_t inner = p->heads * p->dh, len = prox_inner(p), rows = count * p->shape.t;
     const taut_attn attn = prox_attn(p, count);
     taut_real *rhs = taut_take(&scratch, taut_len(p->shape)), *e = taut_take(&scratch, count * len);
-    double *tol = taut_calloc((size_t)(count > 0 ? count : 1), sizeof *tol);
-    TAUT_CHECK(tol, "attlip: no memory for a few numbers an example");
+    double *tol = taut_take_host(&q.host, count, sizeof *tol); /* of a copy: nothing to give back */
     for (int64_t i = 0; i < count; i++) tol[i] = s->spec.slope_tol;
     k->axpby(prox_at(&q, rhs, first), 1 / p->eta, prox_at(&q, g, first), 0, count * prox_lane(&q));
     prox_cg(&q, u, rhs, tol, ATTLIP_PRODUCTS, first, count, scratch);
@@ -235,7 +244,6 @@ static void respond_plain(const attlip *s, const prox *p, taut_real *u, const ta
     k->attlip_hvp(taut_at(k, h, first * len), taut_at(k, p->mean, row), e, taut_at(k, p->v, first * len),
                   taut_at(k, p->max, row), taut_at(k, p->sum, row), taut_at(k, p->col, row), &attn);
     prox_turn(p, taut_at(k, h, first * len), count, -1);
-    free(tol);
 }
 
 /* u = (I + eta H)^-1 g and h = H_V[u W^T], which has room for v. */
@@ -245,12 +253,10 @@ static void respond(const attlip *s, prox *p, taut_real *u, const taut_real *g, 
     if (p->plain) {
         respond_plain(s, p, u, g, h, 0, n, scratch);
     } else {
-        bool *stiff = taut_calloc((size_t)(n > 0 ? n : 1), sizeof *stiff);
-        TAUT_CHECK(stiff, "attlip: no memory for a few numbers an example");
+        bool *stiff = taut_take_host(&p->host, n, sizeof *stiff);
         respond_inner(s, p, u, g, h, stiff, scratch);
         for (int64_t e = 0; e < n; e++)
             if (stiff[e]) respond_plain(s, p, u, g, h, e, 1, scratch);
-        free(stiff);
     }
 }
 

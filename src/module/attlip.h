@@ -23,7 +23,8 @@ void attlip_weight_grad(const attlip *, const prox *, const taut_real *u, const 
                         double by);
 void attlip_eta_grad(const attlip *, const taut_kernels *, double slope); /* adds what a slope in eta is in root */
 
-/* attlip_steps.c: K steps and their own derivatives */
+/* attlip_steps.c: K steps and their own derivatives; both ways take attlip_steps_host doubles on the host */
+int64_t attlip_steps_host(int steps, int64_t n);
 void attlip_descend(prox *, attlip_kept *, prox_lane_end *end, taut_span scratch);
 void attlip_unrolled_jvp(prox *, const attlip_kept *, taut_real *ty, const taut_real *tx, taut_span scratch);
 void attlip_unrolled_vjp(const attlip *, taut_run *, prox *, const attlip_kept *, taut_real *gx, const taut_real *gy,

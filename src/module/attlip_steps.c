@@ -6,14 +6,16 @@
  * Where a rate jumps there is no derivative; these are the ones beside the jump.  For training only. */
 #include "module/attlip.h"
 
+int64_t attlip_steps_host(int steps, int64_t n) { return (steps + 1) * n; }
+
 void attlip_descend(prox *p, attlip_kept *kept, prox_lane_end *end, taut_span scratch)
 {
     const int64_t rates = kept->path ? kept->steps * p->shape.n : 0;
-    double *rate = taut_calloc((size_t)(rates > 0 ? rates : 1), sizeof *rate);
-    TAUT_CHECK(rate, "attlip: no memory for a few numbers an example");
+    const taut_span mark = p->host;
+    double *rate = taut_take_host(&p->host, rates, sizeof *rate);
     prox_descent(p, kept->p, end, kept->steps, kept->path, rate, scratch);
     if (kept->path) p->k->put(kept->rates, rate, rates);
-    free(rate);
+    p->host = mark;
 }
 
 typedef struct {
@@ -27,8 +29,7 @@ static work work_new(prox *p, const attlip_kept *kept, taut_span *scratch)
     work w = { .e = taut_take(scratch, inner), .h = taut_take(scratch, inner) };
     w.moved = taut_take(scratch, len);
     w.unused = taut_take(scratch, len);
-    w.rate = taut_calloc((size_t)((kept->steps + 1) * n + 1), sizeof *w.rate);
-    TAUT_CHECK(w.rate, "attlip: no memory for a few numbers an example");
+    w.rate = taut_take_host(&p->host, attlip_steps_host(kept->steps, n), sizeof *w.rate);
     w.phi = w.rate + kept->steps * n;
     p->k->get(w.rate, kept->rates, kept->steps * n);
     return w;
@@ -57,7 +58,6 @@ void attlip_unrolled_jvp(prox *p, const attlip_kept *kept, taut_real *ty, const 
             prox_add(p, ty, rate / p->eta, tx, 1, e);
         }
     }
-    free(w.rate);
 }
 
 void attlip_unrolled_vjp(const attlip *s, taut_run *run, prox *p, const attlip_kept *kept, taut_real *gx,
@@ -89,5 +89,4 @@ void attlip_unrolled_vjp(const attlip *s, taut_run *run, prox *p, const attlip_k
     p->k->axpby(gx, 1, g, 1, len);
     p->k->axpby(w.unused, by, gy, 0, len);
     if (run->param_grads) attlip_eta_grad(s, p->k, pull);
-    free(w.rate);
 }

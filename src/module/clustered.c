@@ -51,7 +51,7 @@ static taut_plan clustered_plan(const taut_module *m, taut_shape in)
     TAUT_CHECK(in.d == s->spec.width && in.t >= s->spec.queries, "clustered: shape of the input");
     const int64_t keys = qkv_keys(&s->qkv, in).t, heads = in.n * s->spec.heads;
     const int64_t inside = qkv_room(&s->qkv, in), all = means_len(s, in.n);
-    return (taut_plan){ qkv_queries(&s->qkv, in), inside + heads * (keys + s->spec.groups) + all, inside + all };
+    return (taut_plan){ qkv_queries(&s->qkv, in), inside + heads * (keys + s->spec.groups) + all, inside + all, 0 };
 }
 
 typedef struct {

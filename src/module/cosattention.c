@@ -45,7 +45,7 @@ static taut_plan cosattention_plan(const taut_module *m, taut_shape in)
     const cosattention *s = (const cosattention *)m;
     TAUT_CHECK(in.d == s->spec.width, "cosattention: width of the input");
     const int64_t vectors = taut_rows(in) * s->spec.heads;
-    return (taut_plan){ in, 4 * taut_len(in) + (s->spec.values ? 4 : 3) * vectors, 4 * taut_len(in) };
+    return (taut_plan){ in, 4 * taut_len(in) + (s->spec.values ? 4 : 3) * vectors, 4 * taut_len(in), 0 };
 }
 
 static double base_of(const taut_cosattention_spec *a) { return a->rope ? a->rope_base : 0; }

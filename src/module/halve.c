@@ -15,7 +15,7 @@ static taut_plan halve_plan(const taut_module *m, taut_shape in)
     (void)m;
     TAUT_CHECK(in.t > 0, "halve: no token");
     const taut_shape out = { in.n, half(in.t), in.d };
-    return (taut_plan){ out, taut_len(out), 0 };
+    return (taut_plan){ out, taut_len(out), 0, 0 };
 }
 
 static void halve_forward(const taut_module *m, taut_run *run, taut_tensor y, taut_point at)

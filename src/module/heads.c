@@ -22,6 +22,7 @@ static taut_plan heads_plan(const taut_module *m, taut_shape in)
         p.out = (taut_shape){ child.out.n, child.out.t, p.out.d + child.out.d };
         p.trace += child.trace;
         if (child.scratch > p.scratch) p.scratch = child.scratch;
+        if (child.host > p.host) p.host = child.host;
         if (taut_len(child.out) > widest) widest = taut_len(child.out);
     }
     p.scratch += widest + taut_len(in);

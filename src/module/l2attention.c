@@ -52,7 +52,7 @@ static taut_plan l2attention_plan(const taut_module *m, taut_shape in)
     const int64_t len = taut_len(in), rows = taut_rows(in), longer = len + rows * s->spec.heads;
     const int64_t dh = in.d / s->spec.heads;
     return (taut_plan){ in, 2 * len + (s->spec.tied ? 3 : 4) * longer + rows * s->spec.heads,
-                        2 * len + 5 * longer + 2 * rows * dh + 2 * dh * dh };
+                        2 * len + 5 * longer + 2 * rows * dh + 2 * dh * dh, 0 };
 }
 
 /* y = x W^T for a square weight */

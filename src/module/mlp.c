@@ -26,7 +26,7 @@ static taut_plan mlp_plan(const taut_module *m, taut_shape in)
     const mlp *s = (const mlp *)m;
     TAUT_CHECK(in.d == s->w_in.cols, "mlp: width of the input");
     const int64_t hidden = taut_len(hidden_shape(s, in));
-    return (taut_plan){ { in.n, in.t, s->w_out.rows }, 2 * hidden, 2 * hidden };
+    return (taut_plan){ { in.n, in.t, s->w_out.rows }, 2 * hidden, 2 * hidden, 0 };
 }
 
 /* y = W x (+ b) */

@@ -21,8 +21,9 @@ typedef struct taut_bound taut_bound;
 
 typedef struct {
     taut_shape out;
-    int64_t trace, scratch;
-} taut_plan; /* element counts */
+    int64_t trace, scratch; /* elements */
+    int64_t host;           /* doubles on the host, beside the scratch: what solvers know of each example */
+} taut_plan;
 typedef struct {
     taut_tensor x;
     taut_span trace;
@@ -38,7 +39,7 @@ typedef struct {
 
 typedef struct {
     const taut_kernels *k;     /* the only way a module touches numbers */
-    taut_span scratch;         /* a stack: save a copy, take, restore the copy */
+    taut_span scratch, host;   /* stacks: save a copy, take, restore the copy; host: of doubles, on the host */
     bool param_grads;          /* off for measure and attack */
     uint64_t dropout_key;      /* names this step's coins; 0: no dropout */
     bool strict;               /* a proximal step that misses its tolerance gives NaN: the example abstains */
@@ -67,7 +68,7 @@ typedef struct {
     taut_up move;      /* in an answer: how far f(x) is from f(centre) at most; 0: nothing sharper than lip * radius */
     taut_up round;     /* in `norm`: how far what the ref kernels computed is from the real thing */
     taut_up defect; /* that part of it, both ends of a pair together, which is the solvers' stopping at a tolerance */
-    taut_ledger *ledger; /* who writes the proof down; NULL: nobody */
+    taut_ledger *ledger;                                                 /* who writes the proof down; NULL: nobody */
     void (*hear)(const taut_module *, const taut_bound *, void *hearer); /* what every module answers; or NULL */
     void *hearer;
 } taut_region;

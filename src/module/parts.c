@@ -44,7 +44,8 @@ static taut_plan parts_plan(const taut_module *m, taut_shape in)
     TAUT_CHECK(a.d == b.d, "parts: both sides must have the same features");
     return (taut_plan){ { in.n, a.t + b.t, a.d },
                         taut_len(in) + h.plan[0].trace + h.plan[1].trace,
-                        taut_len(in) + taut_len(a) + taut_len(b) + larger(h.plan[0].scratch, h.plan[1].scratch) };
+                        taut_len(in) + taut_len(a) + taut_len(b) + larger(h.plan[0].scratch, h.plan[1].scratch),
+                        larger(h.plan[0].host, h.plan[1].host) };
 }
 
 /* both[0], both[1] out of all, or with `back` into it */

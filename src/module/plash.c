@@ -81,7 +81,8 @@ taut_plan taut_plash_core_plan(const taut_module *m, taut_shape q)
     const plash *s = (const plash *)m;
     const taut_plan middle = taut_plan_of(s->middle, pair_shape(s, q.n));
     const int64_t half = taut_len(group_shape(s, q.n));
-    return (taut_plan){ q, q.n * s->spec.heads * q.t + groups_len(s, q.n) + middle.trace, 2 * half + middle.scratch };
+    return (taut_plan){ q, q.n * s->spec.heads * q.t + groups_len(s, q.n) + middle.trace, 2 * half + middle.scratch,
+                        middle.host };
 }
 
 static taut_plan plash_plan(const taut_module *m, taut_shape in)
@@ -90,7 +91,7 @@ static taut_plan plash_plan(const taut_module *m, taut_shape in)
     TAUT_CHECK(in.d == s->spec.width && in.t >= s->spec.queries, "plash: shape of the input");
     const taut_plan core = taut_plash_core_plan(m, qkv_queries(&s->qkv, in));
     const int64_t inside = qkv_room(&s->qkv, in);
-    return (taut_plan){ core.out, inside + core.trace, inside + groups_len(s, in.n) + core.scratch };
+    return (taut_plan){ core.out, inside + core.trace, inside + groups_len(s, in.n) + core.scratch, core.host };
 }
 
 /* [kt, vt] side by side, and back */

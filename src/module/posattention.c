@@ -57,7 +57,7 @@ static taut_plan posattention_plan(const taut_module *m, taut_shape in)
     TAUT_CHECK(in.d == s->spec.width && in.t <= s->spec.context && (!s->spec.row || in.t == s->spec.context),
                "posattention: shape of the input");
     const int64_t both = 2 * taut_len(in) + weights_len(s, in);
-    return (taut_plan){ in, both, both };
+    return (taut_plan){ in, both, both, 0 };
 }
 
 /* y = W x */

@@ -26,7 +26,7 @@ static taut_plan potential_plan(const taut_module *m, taut_shape in)
     const potential *s = (const potential *)m;
     TAUT_CHECK(in.d == s->weight.cols, "potential: width of the input");
     const int64_t hidden = taut_len(hidden_shape(s, in));
-    return (taut_plan){ in, 2 * hidden, hidden + taut_sums_len(1) + taut_sums_len(2) };
+    return (taut_plan){ in, 2 * hidden, hidden + taut_sums_len(1) + taut_sums_len(2), 0 };
 }
 
 /* The factor -2/s, in a sum taken from the scratch. */

@@ -49,7 +49,7 @@ static taut_plan probsparse_plan(const taut_module *m, taut_shape in)
     TAUT_CHECK(in.d == s->spec.width && in.t > 0, "probsparse: shape of the input");
     const taut_sparse g = shape_of(s, NULL, in);
     const int64_t inside = qkv_room(&s->qkv, in);
-    return (taut_plan){ in, inside + lookers(&g), inside };
+    return (taut_plan){ in, inside + lookers(&g), inside, 0 };
 }
 
 static void probsparse_forward(const taut_module *m, taut_run *run, taut_tensor y, taut_point at)

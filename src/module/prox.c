@@ -210,6 +210,8 @@ typedef struct {
     bool open;
 } cg_lane;
 
+int64_t prox_cg_host(int64_t count) { return taut_host_len(count, sizeof(cg_lane)); }
+
 /* x, r, dir and moved are the lane's own */
 static bool cg_step(prox *p, cg_lane *c, taut_real *x, taut_real *r, taut_real *dir, const taut_real *moved)
 {
@@ -233,8 +235,8 @@ int64_t prox_cg(prox *p, taut_real *out, taut_real *rhs, const double *tol, int 
     taut_real *r = prox_at(p, rhs, first), *dir = taut_take(&scratch, count * len);
     taut_real *moved = taut_take(&scratch, count * len);
     taut_real *e = taut_take(&scratch, count * inner), *h = taut_take(&scratch, count * inner);
-    cg_lane *c = taut_calloc((size_t)count, sizeof *c);
-    TAUT_CHECK(c, "prox: no memory for a few numbers a lane");
+    const taut_span mark = p->host;
+    cg_lane *c = taut_take_host(&p->host, count, sizeof *c);
     int64_t open = 0, good = 0;
     k->axpby(dir, 1, r, 0, count * len);
     k->axpby(prox_at(p, out, first), 0, NULL, 0, count * len);
@@ -256,7 +258,7 @@ int64_t prox_cg(prox *p, taut_real *out, taut_real *rhs, const double *tol, int 
             open -= !c[i].open;
         }
     }
-    free(c);
+    p->host = mark;
     return good;
 }
 

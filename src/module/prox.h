@@ -29,6 +29,7 @@ typedef struct {
     taut_real *v, *g, *max, *sum, *col; /* V turned, G turned back, rows of alpha */
     taut_real *centre, *mean;           /* V0, or x/eta (plain); a scratch row each */
     taut_sum *sums;                     /* three per lane, for numbers on their way to the host */
+    taut_span host;                     /* a stack of doubles on the host */
     taut_prox_log *log;
 } prox;
 
@@ -64,6 +65,7 @@ void prox_hessian(prox *, taut_real *out, const taut_real *dir, taut_real *e, ta
 /* Conjugate gradients: out = (d2phi)^-1 rhs, to |residual| <= tol[lane - first] |rhs| in these coordinates or `most`
  * products; rhs becomes what is left; answers how many of the lanes got there.  scratch: prox_cg_used. */
 int64_t prox_cg_used(const prox *, int64_t count);
+int64_t prox_cg_host(int64_t count);
 int64_t prox_cg(prox *, taut_real *out, taut_real *rhs, const double *tol, int most, int64_t first, int64_t count,
                 taut_span scratch);
 
@@ -83,8 +85,11 @@ typedef struct {
     const char *why; /* when not done */
 } prox_lane_end;
 
-/* Solvers.  z holds the start and the result, end[lane] says how it ended; scratch: prox_solve_used elements. */
+/* Solvers.  z holds the start and the result, end[lane] says how it ended; scratch: prox_solve_used elements, and on the host
+ * prox_lbfgs_host doubles (lbfgs, newton) or prox_descent_host (descent, barzilai). */
 int64_t prox_solve_used(const prox *);
+int64_t prox_lbfgs_host(const prox *);
+int64_t prox_descent_host(const prox *);
 void prox_lbfgs(prox *, taut_real *z, prox_lane_end *end, taut_span scratch);
 void prox_newton(prox *, taut_real *z, prox_lane_end *end, int64_t lane, taut_span scratch);
 /* In plain coordinates: the paper's gradient descent with Armijo's rule, `steps` of them or to the tolerance; when
@@ -94,6 +99,8 @@ void prox_descent(prox *, taut_real *z, prox_lane_end *end, int steps, taut_real
 void prox_barzilai(prox *, taut_real *z, prox_lane_end *end, taut_span scratch);
 
 /* prox_prove.c: |grad f(y) + (y - x)/eta| of a lane from above, in plain coordinates on the ref kernels; +inf where a
- * number is not finite.  v, the rows and g are then those of y.  scratch: as large as x */
+ * number is not finite.  v, the rows and g are then those of y.  scratch: as large as x; on the host
+ * prox_proved_host doubles */
+int64_t prox_proved_host(const prox *);
 taut_up prox_proved(prox *, const taut_real *y, int64_t lane, taut_span scratch);
 #endif

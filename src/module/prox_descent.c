@@ -5,9 +5,7 @@
  *               the largest of the last 10 values
  * The map from x to the K-th point of either is not Lipschitz, not even continuous: a halving more or less is a jump. */
 #include <math.h>
-#include <stdlib.h>
 
-#include "base/alloc.h"
 #include "module/prox.h"
 
 enum { HALVINGS = 20, QUARTERINGS = 30, MEMORY = 10, MOST = 2000 };
@@ -18,12 +16,7 @@ typedef struct {
     bool open, trying;
 } lane;
 
-static double *numbers(int64_t n)
-{
-    double *x = taut_calloc((size_t)n, sizeof *x);
-    TAUT_CHECK(x, "prox: no memory for a few numbers a lane");
-    return x;
-}
+int64_t prox_descent_host(const prox *p) { return taut_host_len(p->shape.n, sizeof(lane)) + p->shape.n; }
 
 static int64_t count_open(lane *l, const prox *p, const taut_real *g, prox_lane_end *end, bool to_tolerance)
 {
@@ -67,8 +60,7 @@ static void armijo(prox *p, lane *l, taut_real *z_new, const taut_real *z, const
 
 static lane *begin(prox *p, taut_real *g, double *phi, const taut_real *z, prox_lane_end *end)
 {
-    lane *l = taut_calloc((size_t)p->shape.n, sizeof *l);
-    TAUT_CHECK(l, "prox: no memory for a few numbers a lane");
+    lane *l = taut_take_host(&p->host, p->shape.n, sizeof *l);
     prox_gradient(p, g, phi, z, 0, p->shape.n);
     for (int64_t e = 0; e < p->shape.n; e++) {
         l[e] = (lane){ .phi = phi[e], .open = true };
@@ -83,7 +75,8 @@ void prox_descent(prox *p, taut_real *z, prox_lane_end *end, int steps, taut_rea
 {
     const int64_t n = p->shape.n, len = taut_len(p->shape);
     taut_real *g = taut_take(&scratch, len), *z_new = taut_take(&scratch, len);
-    double *phi = numbers(n);
+    const taut_span mark = p->host;
+    double *phi = taut_take_host(&p->host, n, sizeof *phi);
     lane *l = begin(p, g, phi, z, end);
     for (int step = 0; step < (steps ? steps : MOST); step++) {
         if (count_open(l, p, g, end, steps == 0) == 0) break;
@@ -95,8 +88,7 @@ void prox_descent(prox *p, taut_real *z, prox_lane_end *end, int steps, taut_rea
         for (int64_t e = 0; e < n; e++) l[e].phi = phi[e];
     }
     count_open(l, p, g, end, steps == 0);
-    free(l);
-    free(phi);
+    p->host = mark;
 }
 
 static double highest(const lane *l)
@@ -131,7 +123,8 @@ void prox_barzilai(prox *p, taut_real *z, prox_lane_end *end, taut_span scratch)
 {
     const int64_t n = p->shape.n, len = taut_len(p->shape);
     taut_real *g = taut_take(&scratch, len), *z_new = taut_take(&scratch, len), *g_new = taut_take(&scratch, len);
-    double *phi = numbers(n);
+    const taut_span mark = p->host;
+    double *phi = taut_take_host(&p->host, n, sizeof *phi);
     lane *l = begin(p, g, phi, z, end);
     for (int64_t e = 0; e < n; e++) l[e].rate = 0.25 * p->eta;
     for (int step = 0; step < MOST && count_open(l, p, g, end, true) > 0; step++) {
@@ -149,6 +142,5 @@ void prox_barzilai(prox *p, taut_real *z, prox_lane_end *end, taut_span scratch)
         }
     }
     prox_gradient(p, g, phi, z, 0, n);
-    free(l);
-    free(phi);
+    p->host = mark;
 }

@@ -44,6 +44,11 @@ int64_t prox_solve_used(const prox *p)
     return 4 * len + history;
 }
 
+int64_t prox_lbfgs_host(const prox *p)
+{
+    return taut_host_len(p->shape.n, sizeof(lane)) + p->shape.n + prox_cg_host(1);
+}
+
 static taut_real *pair_at(const search *q, taut_real *all, int slot)
 {
     return taut_at(q->p->k, all, slot * q->p->shape.n * prox_lane(q->p));
@@ -175,17 +180,16 @@ static search search_new(prox *p, taut_real *z, prox_lane_end *end, taut_span sc
     q.s = taut_take(&scratch, PAIRS * len);
     q.y = taut_take(&scratch, PAIRS * len);
     q.rest = scratch;
-    q.lane = taut_calloc((size_t)p->shape.n, sizeof *q.lane);
-    TAUT_CHECK(q.lane, "prox: no memory for a few numbers a lane");
+    q.lane = taut_take_host(&p->host, p->shape.n, sizeof *q.lane);
     return q;
 }
 
 void prox_lbfgs(prox *p, taut_real *z, prox_lane_end *end, taut_span scratch)
 {
     const int64_t n = p->shape.n;
+    const taut_span mark = p->host;
     search q = search_new(p, z, end, scratch);
-    double *phi = taut_calloc((size_t)n, sizeof *phi);
-    TAUT_CHECK(phi, "prox: no memory for a few numbers a lane");
+    double *phi = taut_take_host(&p->host, n, sizeof *phi);
     prox_gradient(p, q.g, phi, z, 0, n);
     for (int64_t e = 0; e < n; e++) {
         q.lane[e].phi = phi[e];
@@ -209,8 +213,7 @@ void prox_lbfgs(prox *p, taut_real *z, prox_lane_end *end, taut_span scratch)
         prox_newton(p, z, end, e, scratch);
     }
     if (stale) prox_gradient(p, q.g, phi, z, 0, n); /* v and the rows are those of z again */
-    free(q.lane);
-    free(phi);
+    p->host = mark;
 }
 
 /* One step of Newton-CG from (z, g); false: no step helps. */

@@ -1,8 +1,6 @@
 /* The residual of a stored solution, from above: on the ref kernels, with what rounding can hide (bound/attlip.c). */
 #include <math.h>
-#include <stdlib.h>
 
-#include "base/alloc.h"
 #include "bound/attlip.h"
 #include "module/prox.h"
 
@@ -12,12 +10,19 @@ typedef struct {
     int64_t t, d, inner;
 } numbers;
 
-static bool numbers_new(numbers *n, const prox *p, const taut_real *y, int64_t lane)
+static int64_t numbers_len(const prox *p)
+{
+    const int64_t t = p->shape.t, d = p->shape.d, inner = p->heads * p->dh;
+    return 2 * t * d + 2 * t * inner + t * p->heads + inner * d;
+}
+
+int64_t prox_proved_host(const prox *p) { return numbers_len(p) + taut_host_len(p->heads, sizeof(taut_attlip_head)); }
+
+static void numbers_get(numbers *n, prox *p, const taut_real *y, int64_t lane)
 {
     const int64_t t = p->shape.t, d = p->shape.d, inner = p->heads * p->dh;
     *n = (numbers){ .t = t, .d = d, .inner = inner };
-    double *all = taut_malloc((size_t)(2 * t * d + 2 * t * inner + t * p->heads + inner * d) * sizeof *all);
-    if (!all) return false;
+    double *all = taut_take_host(&p->host, numbers_len(p), sizeof *all);
     n->y = all, n->x = n->y + t * d, n->v = n->x + t * d, n->g = n->v + t * inner, n->col = n->g + t * inner;
     n->weight = n->col + t * p->heads;
     p->k->get(n->y, prox_at(p, y, lane), t * d);
@@ -26,7 +31,6 @@ static bool numbers_new(numbers *n, const prox *p, const taut_real *y, int64_t l
     p->k->get(n->g, taut_at(p->k, p->g, lane * t * inner), t * inner);
     p->k->get(n->col, taut_at(p->k, p->col, lane * t * p->heads), t * p->heads);
     p->k->get(n->weight, p->weight, inner * d);
-    return true;
 }
 
 static double square(const double *x, int64_t len)
@@ -56,18 +60,16 @@ taut_up prox_proved(prox *p, const taut_real *y, int64_t lane, taut_span scratch
     numbers n;
     double phi;
     prox_gradient(p, g, &phi, y, lane, 1);
-    taut_attlip_head *heads = taut_malloc((size_t)p->heads * sizeof *heads);
-    taut_up proved = UP_NONE;
-    if (heads && numbers_new(&n, p, y, lane)) {
-        taut_attlip_point at = { n.t, n.d, p->heads, p->dh, p->scale, p->eta, p->near, p->rope_base > 0, 0, 0, 0, 0 };
-        for (int64_t i = 0; i < n.t; i++) at.longest = fmax(at.longest, sqrt(square(n.y + i * n.d, n.d)));
-        at.y = sqrt(square(n.y, n.t * n.d));
-        at.x = sqrt(square(n.x, n.t * n.d));
-        at.residual = sqrt(prox_dot(p, g, g, lane));
-        for (int64_t h = 0; h < p->heads; h++) heads[h] = head_of(&n, p, h);
-        proved = up_attlip_residual(&at, heads);
-        free(n.y);
-    }
-    free(heads);
+    const taut_span mark = p->host;
+    taut_attlip_head *heads = taut_take_host(&p->host, p->heads, sizeof *heads);
+    numbers_get(&n, p, y, lane);
+    taut_attlip_point at = { n.t, n.d, p->heads, p->dh, p->scale, p->eta, p->near, p->rope_base > 0, 0, 0, 0, 0 };
+    for (int64_t i = 0; i < n.t; i++) at.longest = fmax(at.longest, sqrt(square(n.y + i * n.d, n.d)));
+    at.y = sqrt(square(n.y, n.t * n.d));
+    at.x = sqrt(square(n.x, n.t * n.d));
+    at.residual = sqrt(prox_dot(p, g, g, lane));
+    for (int64_t h = 0; h < p->heads; h++) heads[h] = head_of(&n, p, h);
+    const taut_up proved = up_attlip_residual(&at, heads);
+    p->host = mark;
     return proved;
 }

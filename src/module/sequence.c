@@ -12,7 +12,7 @@ typedef struct {
 
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* jvp and vjp pass tangents through two buffers in turn, each as large as the largest activation. */
+/* jvp and vjp pass tangents through two buffers in turn, each as large as the largest activation between children. */
 static taut_plan sequence_plan(const taut_module *m, taut_shape in)
 {
     const taut_children *c = &((const sequence *)m)->of;
@@ -23,6 +23,7 @@ static taut_plan sequence_plan(const taut_module *m, taut_shape in)
         p.out = child.out;
         p.trace += child.trace;
         p.scratch = larger(p.scratch, child.scratch);
+        p.host = larger(p.host, child.host);
         if (i + 1 == c->count) break;
         p.trace += taut_len(child.out);
         between = larger(between, taut_len(child.out));
@@ -31,85 +32,87 @@ static taut_plan sequence_plan(const taut_module *m, taut_shape in)
     return p;
 }
 
-/* Where child i stands, given where child i-1 stood; `rest` is what is left of the trace. */
-static taut_point next_point(const taut_module *child, taut_tensor x, taut_span *rest)
+/* Where child i stands; *at was there and moves on: the child's output in the trace is what the next one reads. */
+static taut_point stand(const taut_children *c, int i, taut_point *at)
 {
-    return (taut_point){ x, taut_take_span(rest, taut_plan_of(child, x.shape).trace) };
+    const taut_plan p = taut_plan_of(c->module[i], at->x.shape);
+    const taut_point here = { at->x, taut_take_span(&at->trace, p.trace) };
+    if (i + 1 < c->count) at->x = taut_take_tensor(&at->trace, p.out);
+    return here;
 }
 
 static void sequence_forward(const taut_module *m, taut_run *run, taut_tensor y, taut_point at)
 {
     const taut_children *c = &((const sequence *)m)->of;
-    taut_tensor x = at.x;
     for (int i = 0; i < c->count; i++) {
-        const taut_point here = next_point(c->module[i], x, &at.trace);
-        const bool last = i + 1 == c->count;
-        const taut_tensor out = last ? y : taut_take_tensor(&at.trace, taut_plan_of(c->module[i], x.shape).out);
-        taut_forward(c->module[i], run, out, here);
-        x = out;
+        const taut_point here = stand(c, i, &at);
+        taut_forward(c->module[i], run, i + 1 == c->count ? y : at.x, here);
     }
 }
 
-/* The points of all children; `points` has room for them. */
-static void sequence_points(const taut_children *c, taut_point at, taut_point *points)
-{
-    taut_tensor x = at.x;
-    for (int i = 0; i < c->count; i++) {
-        points[i] = next_point(c->module[i], x, &at.trace);
-        if (i + 1 < c->count) x = taut_take_tensor(&at.trace, taut_plan_of(c->module[i], x.shape).out);
-    }
-}
-
+/* Two buffers that tangents pass through in turn. */
 typedef struct {
-    taut_point point[128];
+    const taut_children *c;
+    taut_run *run;
     taut_real *buffer[2];
-    taut_span mark;
-} walk;
+} relay;
 
-static walk walk_begin(const taut_children *c, taut_run *run, taut_point at)
+static relay relay_begin(const taut_children *c, taut_run *run, taut_point at)
 {
-    walk w = { .mark = run->scratch };
+    relay r = { c, run, { NULL } };
     int64_t between = 0;
-    sequence_points(c, at, w.point);
-    for (int i = 1; i < c->count; i++) between = larger(between, taut_len(w.point[i].x.shape));
-    for (int b = 0; b < 2; b++) w.buffer[b] = taut_take(&run->scratch, between);
-    return w;
+    for (int i = 0; i + 1 < c->count; i++) {
+        (void)stand(c, i, &at);
+        between = larger(between, taut_len(at.x.shape));
+    }
+    for (int b = 0; b < 2; b++) r.buffer[b] = taut_take(&run->scratch, between);
+    return r;
 }
 
 static void sequence_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut_tensor tx, taut_point at)
 {
     const taut_children *c = &((const sequence *)m)->of;
-    const walk w = walk_begin(c, run, at);
+    const taut_span mark = run->scratch;
+    const relay r = relay_begin(c, run, at);
     for (int i = 0; i < c->count; i++) {
-        const taut_tensor out = i + 1 == c->count ? ty : (taut_tensor){ w.buffer[i % 2], w.point[i + 1].x.shape };
-        taut_jvp(c->module[i], run, out, tx, w.point[i]);
+        const taut_point here = stand(c, i, &at);
+        const taut_tensor out = i + 1 == c->count ? ty : (taut_tensor){ r.buffer[i % 2], at.x.shape };
+        taut_jvp(c->module[i], run, out, tx, here);
         tx = out;
     }
-    run->scratch = w.mark;
+    run->scratch = mark;
+}
+
+/* gx = J^T gy of child i and all behind it, the last of them first. */
+static void vjp_from(const relay *r, int i, taut_tensor gx, taut_tensor gy, taut_point at)
+{
+    const taut_point here = stand(r->c, i, &at);
+    if (i + 1 < r->c->count) {
+        const taut_tensor back = { r->buffer[i % 2], at.x.shape };
+        vjp_from(r, i + 1, back, gy, at);
+        gy = back;
+    }
+    taut_vjp(r->c->module[i], r->run, gx, gy, here);
 }
 
 static void sequence_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_tensor gy, taut_point at)
 {
-    const taut_children *c = &((const sequence *)m)->of;
-    const walk w = walk_begin(c, run, at);
-    for (int i = c->count - 1; i >= 0; i--) {
-        const taut_tensor out = i == 0 ? gx : (taut_tensor){ w.buffer[i % 2], w.point[i].x.shape };
-        taut_vjp(c->module[i], run, out, gy, w.point[i]);
-        gy = out;
-    }
-    run->scratch = w.mark;
+    const taut_span mark = run->scratch;
+    const relay r = relay_begin(&((const sequence *)m)->of, run, at);
+    vjp_from(&r, 0, gx, gy, at);
+    run->scratch = mark;
 }
 
 static taut_bound sequence_bound(const taut_module *m, taut_region in)
 {
     const taut_children *c = &((const sequence *)m)->of;
     taut_bound whole = { { 1 }, in };
-    taut_point point[128];
-    const bool centred = in.centre.x.data != NULL;
-    if (centred) sequence_points(c, in.centre, point);
+    taut_point at = in.centre;
+    const bool centred = at.x.data != NULL;
     for (int i = 0; i < c->count; i++) {
+        const taut_point here = centred ? stand(c, i, &at) : at;
         if (c->module[i]->ops->trains_only) continue;
-        if (centred) whole.out = taut_region_at(whole.out, point[i]);
+        if (centred) whole.out = taut_region_at(whole.out, here);
         const taut_bound b = taut_bound_named(c->module[i], c->name[i], whole.out);
         whole = (taut_bound){ whole.lip.v == 1 ? b.lip : up_mul(whole.lip, b.lip), b.out };
     }
@@ -122,18 +125,17 @@ static const taut_module_ops sequence_ops;
 static taut_bound sequence_bound_mixed(const taut_module *m, taut_region in, double keep, double mix)
 {
     const taut_children *c = &((const sequence *)m)->of;
-    int real = 0, at = 0;
+    int real = 0, only = 0;
     for (int i = 0; i < c->count; i++)
         if (!c->module[i]->ops->trains_only) {
             real++;
-            at = i;
+            only = i;
         }
-    if (real == 1 && c->module[at]->ops != &sequence_ops) {
-        taut_point point[128];
-        if (in.centre.x.data) sequence_points(c, in.centre, point), in.centre = point[at];
-        return taut_bound_mixed(c->module[at], c->name[at], in, keep, mix);
-    }
-    return taut_bound_triangle(sequence_bound(m, in), in, keep, mix);
+    if (real != 1 || c->module[only]->ops == &sequence_ops)
+        return taut_bound_triangle(sequence_bound(m, in), in, keep, mix);
+    taut_point at = in.centre;
+    for (int i = 0; at.x.data && i <= only; i++) in.centre = stand(c, i, &at);
+    return taut_bound_mixed(c->module[only], c->name[only], in, keep, mix);
 }
 
 static void sequence_params(taut_module *m, taut_visitor *v) { taut_children_params(&((sequence *)m)->of, v); }
@@ -141,9 +143,7 @@ static void sequence_params(taut_module *m, taut_visitor *v) { taut_children_par
 static void sequence_parts(const taut_module *m, taut_point at, taut_tour *tour)
 {
     const taut_children *c = &((const sequence *)m)->of;
-    taut_point point[128];
-    sequence_points(c, at, point);
-    for (int i = 0; i < c->count; i++) taut_tour_child(tour, c->name[i], c->module[i], point[i]);
+    for (int i = 0; i < c->count; i++) taut_tour_child(tour, c->name[i], c->module[i], stand(c, i, &at));
 }
 
 static void sequence_free(taut_module *m)
@@ -175,7 +175,7 @@ static const taut_module_ops sequence_ops = {
 
 taut_module *taut_sequence(int count, const char *const *names, taut_module *const *children)
 {
-    TAUT_CHECK(1 <= count && count <= 128, "sequence: 1 to 128 children (nest them for more)");
+    TAUT_CHECK(1 <= count, "sequence: at least one child");
     taut_children of = taut_children_adopt(count, names, children);
     sequence *s = of.count < 0 ? NULL : taut_malloc(sizeof *s);
     if (!s) {

@@ -48,9 +48,9 @@ static taut_plan sketch_plan(const taut_module *m, taut_shape in)
     int64_t sizes = 0;
     for (int i = 0; i < s->spec.degrees; i++) sizes += s->spec.size[i];
     const int64_t rows = taut_rows(in);
-    return (taut_plan){ { in.n, in.t, s->spec.out },
-                        rows * (in.d + sizes),
-                        rows * (in.d + largest(s)) + taut_sums_len(2 * TERMS) };
+    return (taut_plan){
+        { in.n, in.t, s->spec.out }, rows * (in.d + sizes), rows * (in.d + largest(s)) + taut_sums_len(2 * TERMS), 0
+    };
 }
 
 /* y = or += the sum of beta W z over the degrees, one at a time */

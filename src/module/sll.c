@@ -41,7 +41,7 @@ static taut_plan sll_plan(const taut_module *m, taut_shape in)
     const sll *s = (const sll *)m;
     TAUT_CHECK(in.d == s->weight.cols, "sll: width of the input");
     const int64_t hidden = s->weight.rows, all = taut_len(hidden_shape(s, in));
-    return (taut_plan){ in, 2 * all + hidden + hidden * hidden, all + hidden + hidden * hidden };
+    return (taut_plan){ in, 2 * all + hidden + hidden * hidden, all + hidden + hidden * hidden, 0 };
 }
 
 /* h = V x */

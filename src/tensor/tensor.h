@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/check.h"
 
@@ -58,6 +59,16 @@ static inline taut_sum *taut_take_sums(taut_span *s, int64_t n)
 static inline taut_index *taut_take_indices(taut_span *s, int64_t n)
 {
     return (taut_index *)taut_take(s, taut_indices_len(n));
+}
+
+/* A span of doubles on the host, for numbers that are read there: how many doubles `count` things of `size` bytes take, and
+ * those, zeroed. */
+static inline int64_t taut_host_len(int64_t count, size_t size) { return count * (int64_t)((size + 7) / 8); }
+static inline void *taut_take_host(taut_span *s, int64_t count, size_t size)
+{
+    const int64_t len = taut_host_len(count, size);
+    void *front = taut_take(s, len);
+    return len > 0 ? memset(front, 0, (size_t)len * sizeof(double)) : front;
 }
 
 static inline taut_span taut_take_span(taut_span *s, int64_t len)

@@ -144,11 +144,13 @@ taut_status taut_trainer_step(taut_trainer *t, taut_step *out)
     const taut_model *m = t->model;
     taut_clock *c = &t->clock;
     double sums[TAUT_PASS_SUMS];
-    const taut_status filled = fill(t);
-    if (filled) return filled;
+    const long failures = taut_alloc_failures();
+    taut_status s = fill(t);
+    if (s) return s;
     const double factor = taut_schedule(r, c->step), weight = 1 / (double)gradients(t);
     m->k->dot(taut_sum_at(t->pass->sums, TAUT_PASS_ROOM), m->grads, m->grads, 1, m->slab, m->slab);
-    const taut_status s = taut_pass_sums(t->pass, sums); /* the only wait of a step */
+    s = taut_pass_sums(t->pass, sums); /* the only wait of a step */
+    if (!s) s = taut_alloc_lasted(failures, "a step");
     if (s) return s;
     const double loss = weight * sums[TAUT_PASS_LOSS], norm = sqrt(sums[TAUT_PASS_ROOM]);
     *out = (taut_step){ loss, norm, r->lr * factor, sums[TAUT_PASS_PENALTY] };
@@ -162,7 +164,7 @@ taut_status taut_trainer_step(taut_trainer *t, taut_step *out)
     c->recent[c->step % TAUT_RECENT] = loss;
     c->step++;
     c->tokens += r->batch * r->accumulate * t->source->task.asked;
-    return TAUT_OK;
+    return taut_alloc_lasted(failures, "a step");
 }
 
 taut_status taut_trainer_enforce(taut_trainer *t)

@@ -21,10 +21,11 @@ static taut_status make(taut_predictions *out, taut_certificate *c, const taut_e
         *e = taut_example_certify(c, pass, now.x, now.target, logits);
         pass->run.prox = NULL;
         if (e->predicted < 0 && out->silent++ == 0) out->why = log.why ? log.why : "a number that is not finite";
-        if (out->local) out->local[i] = taut_local_certify(c, pass, e, logits);
+        taut_status s = out->local ? taut_local_certify(&out->local[i], c, pass, e, logits) : TAUT_OK;
         if (isfinite(e->margin)) /* nobody can check what NaN or infinity predicts */
             cJSON_AddItemToArray(list, taut_example_json(e, now.x, numbers));
-        if (i > 0 && i < PAIRS) out->pair = fmax(out->pair, taut_pair_ratio(c, pass, before.x, now.x));
+        if (!s && i > 0 && i < PAIRS) s = taut_pair_ratio(&out->pair, c, pass, before.x, now.x);
+        if (s) return s;
         before = now;
         if (told && told((double)(i + 1) / (double)from->n, arg)) return taut_fail(TAUT_BAD_CALL, "stopped");
     }

@@ -12,21 +12,22 @@ static taut_status look(taut_siege *s, const taut_reproducer *r, cJSON **json)
     double *before = taut_malloc((size_t)classes * sizeof *before),
            *after = taut_malloc((size_t)classes * sizeof *after);
     cJSON *o = cJSON_CreateObject();
-    const taut_status status = before && after && o ? TAUT_OK : taut_no_memory("logits");
+    const double radius = s->radius ? s->radius[0] : 0;
+    taut_alarm alarm = TAUT_ALARM_QUIET;
+    taut_status status = before && after && o ? TAUT_OK : taut_no_memory("logits");
+    if (!status && s->radius)
+        status = taut_alarm_check(&alarm, &s->ref, r->x, r->adv, s->predicted[0], radius, taut_siege_slack(s));
     if (!status) {
         taut_target *judge = s->radius ? &s->ref : &s->target;
-        const double radius = s->radius ? s->radius[0] : 0;
         taut_target_logits(judge, before, r->x, NULL, NULL, 1);
         taut_target_logits(judge, after, r->adv, NULL, NULL, 1);
-        const bool rings = s->radius && taut_alarm_check(&s->ref, r->x, r->adv, s->predicted[0], radius,
-                                                         taut_siege_slack(s)) == TAUT_ALARM_RINGS;
         cJSON_AddStringToObject(o, "attack", r->attack);
         cJSON_AddNumberToObject(o, "example", (double)r->example);
         cJSON_AddNumberToObject(o, "predicted", taut_argmax(before, classes));
         cJSON_AddNumberToObject(o, "attacked", taut_argmax(after, classes));
         cJSON_AddNumberToObject(o, "distance", taut_alarm_distance(r->x, r->adv, r->dim));
         cJSON_AddNumberToObject(o, "radius", radius);
-        cJSON_AddBoolToObject(o, "contradiction", rings);
+        cJSON_AddBoolToObject(o, "contradiction", alarm == TAUT_ALARM_RINGS);
     }
     free(before);
     free(after);

@@ -1,6 +1,7 @@
 /* The alarm: silent where the certificate holds, and it rings when a certificate is falsified, with a file that shows the
  * contradiction again.  Campaigns: an interrupted one goes on to the same end; a state of another is refused. */
 #include "attack/alarm.h"
+#include "base/alloc.h"
 #include "certify/example.h"
 #include "models.h"
 #include "temp.h"
@@ -83,6 +84,14 @@ static taut_status go(taut_campaign *c, scene *s, observer *o)
     return taut_campaign_run(c, &s->t, s->f.x, s->f.z, s->f.label, 6, seen, o);
 }
 
+static taut_alarm looked(taut_target *t, const double *x, const double *y, int32_t predicted, double radius,
+                         double slack)
+{
+    taut_alarm a = TAUT_ALARM_QUIET;
+    must(taut_alarm_check(&a, t, x, y, predicted, radius, slack));
+    return a;
+}
+
 /* Honest certificates are never beaten; ten times as large ones are, and the file shows it. */
 static void falsified(scene *s)
 {
@@ -106,10 +115,9 @@ static void falsified(scene *s)
           "what it tells");
     CHECK(memcmp(r.x, s->f.x + r.example * r.dim, (size_t)r.dim * 8) == 0, "the very input");
     CHECK_NEAR(taut_alarm_distance(r.x, r.adv, r.dim), r.distance, 0, "the distance");
-    CHECK(taut_alarm_check(&s->ref, r.x, r.adv, r.predicted, r.radius, 1e-9) == TAUT_ALARM_RINGS, "and again");
-    CHECK(taut_alarm_check(&s->ref, r.x, r.adv, r.predicted, r.distance, 1e-9) == TAUT_ALARM_QUIET,
-          "not on the sphere");
-    CHECK(taut_alarm_check(&s->ref, r.x, r.x, r.predicted, 1, 1e-9) == TAUT_ALARM_ROUNDING, "the class did not change");
+    CHECK(looked(&s->ref, r.x, r.adv, r.predicted, r.radius, 1e-9) == TAUT_ALARM_RINGS, "and again");
+    CHECK(looked(&s->ref, r.x, r.adv, r.predicted, r.distance, 1e-9) == TAUT_ALARM_QUIET, "not on the sphere");
+    CHECK(looked(&s->ref, r.x, r.x, r.predicted, 1, 1e-9) == TAUT_ALARM_ROUNDING, "the class did not change");
     taut_reproducer_free(&r);
     taut_campaign_close(&c);
     CHECK(taut_reproducer_load(&r, temp_path("model.safetensors")) == TAUT_BAD_FILE, "a model is no reproducer");
@@ -122,11 +130,15 @@ static void abstains(void)
     taut_target t = net_target(&m, false, NET_BATCH);
     const double x[4] = { 0 }, y[4] = { 0.1, 0, 0, 0 };
     m.c[0] = 9, m.c[1] = 0;
-    CHECK(taut_alarm_check(&t, x, y, 1, 1, 1) == TAUT_ALARM_RINGS, "another class");
-    CHECK(taut_alarm_check(&t, x, y, 1, 1, 100) == TAUT_ALARM_ROUNDING, "another class, within rounding");
-    CHECK(taut_alarm_check(&t, x, y, 0, 1, 1) == TAUT_ALARM_ROUNDING, "the same class");
+    CHECK(looked(&t, x, y, 1, 1, 1) == TAUT_ALARM_RINGS, "another class");
+    CHECK(looked(&t, x, y, 1, 1, 100) == TAUT_ALARM_ROUNDING, "another class, within rounding");
+    CHECK(looked(&t, x, y, 0, 1, 1) == TAUT_ALARM_ROUNDING, "the same class");
+    taut_alarm a;
+    taut_alloc_fail_at(1);
+    CHECK(taut_alarm_check(&a, &t, x, y, 1, 1, 1) == TAUT_NO_MEMORY, "no memory is a status");
+    taut_alloc_fail_at(0);
     m.c[1] = NAN;
-    CHECK(taut_alarm_check(&t, x, y, 1, 1, 1) == TAUT_ALARM_ROUNDING, "no class");
+    CHECK(looked(&t, x, y, 1, 1, 1) == TAUT_ALARM_ROUNDING, "no class");
     taut_target_done(&t);
     net_free(&m);
 }

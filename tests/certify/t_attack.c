@@ -93,13 +93,16 @@ static void law_open(law *l, taut_module *m, taut_shape in)
     l->nx = taut_len(in), l->ny = taut_len(l->plan.out);
     l->x = doubles(l->nx), l->y = doubles(l->ny), l->u = doubles(l->nx), l->v = doubles(l->ny);
     l->ju = doubles(l->ny), l->jv = doubles(l->nx);
-    l->trace = doubles(l->plan.trace), l->scratch = doubles(l->plan.scratch);
-    l->run = (taut_run){ .k = taut_kernels_find("ref"), .scratch = { (taut_real *)l->scratch, l->plan.scratch, 8 } };
+    l->trace = doubles(l->plan.trace), l->scratch = doubles(l->plan.scratch), l->host = doubles(l->plan.host);
+    l->run = (taut_run){ .k = taut_kernels_find("ref"),
+                         .scratch = { (taut_real *)l->scratch, l->plan.scratch, 8 },
+                         .host = { (taut_real *)l->host, l->plan.host, 8 } };
 }
 
 static void law_shut(law *l)
 {
     free(l->x), free(l->y), free(l->u), free(l->v), free(l->ju), free(l->jv), free(l->trace), free(l->scratch);
+    free(l->host);
 }
 
 static void into_ball(double *x, taut_shape s, double radius)

@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "base/float32.h"
 #include "build.h"
-#include "certify/certify.h"
+#include "certify/local.h"
 #include "laws.h"
 #include "proved.h"
 #include "report/waterfall.h"
@@ -225,7 +225,7 @@ static void no_files(void)
     }
 }
 
-/* Whichever allocation fails: an error, or a constant that is not below the right one. */
+/* Whichever allocation fails: an error, or the very numbers. */
 static int no_memory(void)
 {
     taut_model *m = model_of(PLAIN "positions = rope\n", 0.7);
@@ -236,14 +236,95 @@ static int no_memory(void)
         const taut_status s = taut_certify(&again, temp_path("model.safetensors"), TAUT_NORM_FLAT, 0.5);
         taut_alloc_fail_at(0);
         CHECK(s == TAUT_OK || s == TAUT_NO_MEMORY, "no memory");
-        if (!s) CHECK_LE(c.lip.v * (1 - 1e-6), again.lip.v, "no memory, no smaller constant");
+        if (!s) CHECK(again.lip.v == c.lip.v && again.body.v == c.body.v && again.round.v == c.round.v, "the numbers");
         failed += s != TAUT_OK;
-        whole = !s && again.lip.v == c.lip.v ? whole + 1 : 0;
+        whole = s ? 0 : whole + 1;
         taut_certificate_free(&again);
     }
     taut_certificate_free(&c);
     taut_model_free(m);
     return failed;
+}
+
+/* The same of what holds near an example. */
+static int no_memory_near(void)
+{
+    taut_model *m = model_of(PLAIN, 0.7);
+    taut_certificate c = certify(m, TAUT_NORM_FLAT, 0.25);
+    taut_pass *pass = NULL;
+    const int32_t ids[] = { 1, 2, 3 };
+    double logits[V];
+    taut_local right, again;
+    int failed = 0, whole = 0;
+    must(taut_pass_create(&pass, c.model, 1, 3, false));
+    const taut_example e = taut_example_certify(&c, pass, (taut_input){ .ids = ids }, 0, logits);
+    must(taut_local_certify(&right, &c, pass, &e, logits));
+    CHECK(right.lip.v < c.lip.v, "sharper near the example");
+    for (int n = 1; whole < 3 && n < 100000; n += n < 100 ? 1 : 17) {
+        taut_alloc_fail_at(n);
+        const taut_status s = taut_local_certify(&again, &c, pass, &e, logits);
+        taut_alloc_fail_at(0);
+        CHECK(s == TAUT_OK || s == TAUT_NO_MEMORY, "no memory near an example");
+        if (!s) CHECK(again.lip.v == right.lip.v && again.radius.v == right.radius.v, "the numbers near an example");
+        failed += s != TAUT_OK;
+        whole = s ? 0 : whole + 1;
+    }
+    taut_pass_free(pass);
+    taut_certificate_free(&c);
+    taut_model_free(m);
+    return failed;
+}
+
+/* A model that cannot be proved for want of memory is not one that has no constant. */
+static int no_memory_enforced(void)
+{
+    const taut_constrain_spec spec = { .target = 2, .l2 = true };
+    taut_model *m = model_of(PLAIN, 0.4);
+    taut_enforcer *e = NULL;
+    int failed = 0, whole = 0;
+    bool shrunk;
+    for (int n = 1; whole < 2 && n < 100000; n += n < 100 ? 1 : 41) {
+        must(taut_enforcer_create(&e, m, &spec));
+        taut_alloc_fail_at(n);
+        const taut_status s = taut_enforcer_run(e, m, &shrunk);
+        taut_alloc_fail_at(0);
+        CHECK(s == TAUT_OK || s == TAUT_NO_MEMORY, "no memory while enforcing");
+        CHECK(s ? e->proved.v == INFINITY : shrunk && e->proved.v <= 2, "enforced, or not");
+        failed += s != TAUT_OK;
+        whole = s ? 0 : whole + 1;
+        taut_enforcer_free(e);
+    }
+    taut_model_free(m);
+    return failed;
+}
+
+/* A solver's numbers of every example are planned: a step of a proximal layer asks for no memory. */
+static void no_memory_inside(void)
+{
+    static const taut_prox_solver solvers[] = { TAUT_PROX_DESCENT, TAUT_PROX_BARZILAI };
+    for (int i = 0; i < 4; i++) {
+        const taut_attlip_spec spec = { .width = 4,
+                                        .heads = 2,
+                                        .head_width = 2,
+                                        .eta = 0.5,
+                                        .tol = 1e-9,
+                                        .slope_tol = 1e-9,
+                                        .solver = solvers[i % 2],
+                                        .steps = i < 2 ? 0 : 3,
+                                        .unrolled = i == 2,
+                                        .init = TAUT_INIT_NORMAL,
+                                        .gain = 0.5 };
+        law l;
+        law_begin(&l, taut_attlip(&spec), (taut_shape){ 2, 3, 4 });
+        l.run.strict = i < 2;
+        const long before = taut_alloc_failures();
+        taut_alloc_fail_at(1);
+        law_forward(&l, l.y);
+        law_vjp(&l);
+        taut_alloc_fail_at(0);
+        CHECK(taut_alloc_failures() == before && isfinite(l.y[0]) && isfinite(l.jv[0]), "no allocation in a pass");
+        law_end(&l);
+    }
 }
 
 int main(void)
@@ -262,6 +343,7 @@ int main(void)
     regions();
     lengths();
     no_files();
-    const int failed = no_memory();
+    no_memory_inside();
+    const int failed = no_memory() + no_memory_near() + no_memory_enforced();
     return test_end("corners", "%d allocations failed; worst slope / constant %.4f", failed, worst);
 }

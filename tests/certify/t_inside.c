@@ -46,11 +46,14 @@ static bool is_mix(const taut_module *m) { return strcmp(m->ops->kind, "mix") ==
 static double longest_behind(const taut_module *m, taut_tensor x)
 {
     const taut_plan plan = taut_plan_of(m, x.shape);
-    double *y = doubles(taut_len(plan.out)), *trace = doubles(plan.trace), *scratch = doubles(plan.scratch), most = 0;
-    taut_run run = { .k = taut_kernels_find("ref"), .scratch = { (taut_real *)scratch, plan.scratch, 8 } };
+    double *y = doubles(taut_len(plan.out)), *trace = doubles(plan.trace), *scratch = doubles(plan.scratch),
+           *host = doubles(plan.host), most = 0;
+    taut_run run = { .k = taut_kernels_find("ref"),
+                     .scratch = { (taut_real *)scratch, plan.scratch, 8 },
+                     .host = { (taut_real *)host, plan.host, 8 } };
     taut_forward(m, &run, tensor_of(y, plan.out), (taut_point){ x, { (taut_real *)trace, plan.trace, 8 } });
     for (int64_t t = 0; t < taut_rows(plan.out); t++) most = fmax(most, norm(y + t * plan.out.d, plan.out.d));
-    free(y), free(trace), free(scratch);
+    free(y), free(trace), free(scratch), free(host);
     return most;
 }
 
@@ -107,15 +110,17 @@ static void inputs(walk *w, const taut_certificate *c, int count)
         const taut_shape in = { 1, t, c->model->in.d };
         const taut_plan plan = taut_plan_of(c->model->root, in);
         double *x = doubles(taut_len(in)), *y = doubles(taut_len(plan.out)), *trace = doubles(plan.trace),
-               *scratch = doubles(plan.scratch);
-        taut_run run = { .k = taut_kernels_find("ref"), .scratch = { (taut_real *)scratch, plan.scratch, 8 } };
+               *scratch = doubles(plan.scratch), *host = doubles(plan.host);
+        taut_run run = { .k = taut_kernels_find("ref"),
+                         .scratch = { (taut_real *)scratch, plan.scratch, 8 },
+                         .host = { (taut_real *)host, plan.host, 8 } };
         const taut_point at = { tensor_of(x, in), { (taut_real *)trace, plan.trace, 8 } };
         choose(x, c, t);
         taut_forward(c->model->root, &run, tensor_of(y, plan.out), at);
         w->next = 0;
         taut_tour_parts(c->model->root, at, see, w);
         CHECK(w->next == w->count, "every node of the proof was passed");
-        free(x), free(y), free(trace), free(scratch);
+        free(x), free(y), free(trace), free(scratch), free(host);
     }
 }
 

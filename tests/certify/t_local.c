@@ -102,7 +102,8 @@ static void one(const taut_certificate *c, taut_pass *p, taut_norm n, bool finit
     for (int t = 0; t < T; t++) ids[t] = (int32_t)rng_int(0, TOKENS - 1);
     const taut_example e = taut_example_certify(c, p, (taut_input){ ids, NULL }, 0, logits);
     memcpy(centre, p->x.data, sizeof centre);
-    const taut_local l = taut_local_certify(c, p, &e, logits);
+    taut_local l;
+    must(taut_local_certify(&l, c, p, &e, logits));
     CHECK_LE(l.lip.v, c->lip.v, "never above the global constant");
     CHECK_LE(e.radius.v, l.radius.v, "never below the global radius");
     CHECK_LE(l.radius.v, c->room.v, "no further than the room");

@@ -113,7 +113,7 @@ static void failing(void)
 
 typedef struct {
     taut_mixer_layer l;
-    double w[12][64], y[2][16];
+    double w[12][64], y[2][16], work[256];
 } toy;
 
 static void draw(toy *t, double gain)
@@ -128,6 +128,7 @@ static void draw(toy *t, double gain)
         *to[i] = t->w[i];
     }
     taut_mixer_norms(&t->l);
+    CHECK(taut_mixer_work(&t->l) <= 256, "room for the layer's steps");
 }
 
 static double far(const double *x, const double *y)
@@ -150,14 +151,14 @@ static double ball(void)
     draw(&t, 0.1 + rng_unit());
     for (int i = 0; i < 8; i++) centre[i] = normal();
     memcpy(out, centre, sizeof out);
-    const double reach = taut_mixer_ball(&t.l, out, r);
+    const double reach = taut_mixer_ball(&t.l, out, r, t.work);
     for (int trial = 0; trial < 40; trial++) {
         double x[8];
         for (int row = 0; row < 2; row++) {
             double e[4] = { normal(), normal(), normal(), normal() };
             for (int c = 0; c < 4; c++) x[4 * row + c] = centre[4 * row + c] + r * e[c] / norm(e, 4);
         }
-        (void)taut_mixer_ball(&t.l, x, 0);
+        (void)taut_mixer_ball(&t.l, x, 0, t.work);
         CHECK_LE(far(x, out), reach, "P7: the ball holds");
         worst = fmax(worst, far(x, out) / reach);
     }
@@ -173,12 +174,12 @@ static bool printed_is_beaten(void)
     draw(&t, 1.5);
     for (int i = 0; i < 8; i++) y0[i] = normal(), y1[i] = -0.3 * y0[i] + 0.1 * normal();
     memcpy(a0, y0, sizeof a0), memcpy(a1, y1, sizeof a1);
-    (void)taut_mixer_printed(&t.l, a0, a1);
+    (void)taut_mixer_printed(&t.l, a0, a1, t.work);
     const double ends = far(a0, a1); /* the radius that the next layer is given */
     for (int i = 1; i < 100; i++) {
         double x[8];
         for (int j = 0; j < 8; j++) x[j] = y0[j] + i / 100.0 * (y1[j] - y0[j]);
-        (void)taut_mixer_ball(&t.l, x, 0);
+        (void)taut_mixer_ball(&t.l, x, 0, t.work);
         if (far(x, a0) > 1.001 * ends) return true;
     }
     return false;

@@ -1,5 +1,6 @@
 /* mix, sequence, heads, borrow: laws in random trees, witnesses, NULL children; a tour finds every part where it stands. */
 #include "base/alloc.h"
+#include "base/float32.h"
 #include "laws.h"
 #include "stated.h"
 
@@ -118,9 +119,31 @@ static void out_of_memory(void)
     }
 }
 
+/* As many children as one likes, in all five answers, and from each of them the right point of a tour. */
+static void long_row(void)
+{
+    enum { MANY = 300 };
+    taut_module *row[MANY];
+    law l;
+    double whole = 1;
+    for (int i = 0; i < MANY; i++) {
+        const double factor = 1 + 0.25 * sin(i);
+        row[i] = i % 3 ? taut_scale(taut_float32(factor)) : taut_position(2, 2, 1);
+        whole *= i % 3 ? taut_float32(factor) : 1;
+    }
+    law_begin(&l, taut_sequence(MANY, NULL, row), (taut_shape){ 1, 2, 2 });
+    law_adjoint(&l);
+    for (int n = 0; n < 2; n++) {
+        CHECK_NEAR(law_ask(&l, (taut_norm)n, 1).lip.v / whole, 1, 1e-6, "the bound of a long row");
+        CHECK_NEAR(slope_at(&l, (taut_norm)n, 60) / whole, 1, 1e-9, "its slope");
+    }
+    law_end(&l);
+}
+
 int main(void)
 {
     test_begin();
+    long_row();
     laws(any_tree, 1);
     witnesses();
     borrowed();

@@ -155,12 +155,14 @@ static double proved_residual(int64_t n, int64_t d, int64_t heads, int64_t dh, d
     p.x = (taut_real *)x, p.weight = (taut_real *)w;
     prox_lay_out(&p, &a, &b);
     p.plain = true;
+    double *host = doubles(prox_proved_host(&p));
+    p.host = (taut_span){ (taut_real *)host, prox_proved_host(&p), 8 };
     for (int64_t i = 0; i < n * d; i++) ((double *)p.centre)[i] = x[i] / p.eta;
     const double proved = prox_proved(&p, (taut_real *)y, 0, b).v;
     const double truth = true_residual(y, x, w, &p);
     CHECK_LE(truth, proved, "T12: the proved residual is above the real one");
     CHECK_LE(proved, truth * (1 + 1e-6) + 1e-6, "T12: and not far above");
-    free(x), free(y), free(w), free(memory);
+    free(x), free(y), free(w), free(memory), free(host);
     return proved - truth;
 }
 

@@ -56,11 +56,18 @@ taut_status up_model_constant(taut_up *out, const taut_model *m, const taut_cons
     return status;
 }
 
-/* A proof that failed proves nothing, and the others behind it are not to hide that. */
+/* A proof that failed proves nothing, and the others behind it are not to hide that: nor are norms before it. */
 static void prove(taut_enforcer *e)
 {
+    if (!e->failed) e->failed = taut_alloc_lasted(e->failures, "the proof");
     if (!e->failed) e->failed = up_model_constant(&e->proved, e->twin, e->spec);
     if (e->failed) e->proved = UP_NONE;
+}
+
+static void begin(taut_enforcer *e)
+{
+    e->failed = TAUT_OK;
+    e->failures = taut_alloc_failures();
 }
 
 static double goal(const taut_enforcer *e) { return e->spec->target * (1 - 1e-6); }
@@ -193,7 +200,7 @@ static void prove_kept(taut_enforcer *e)
  * a constant factor. */
 taut_status taut_enforcer_fill(taut_enforcer *e, const taut_model *m)
 {
-    e->failed = TAUT_OK;
+    begin(e);
     if (!read_weights(e, m)) return taut_fail(TAUT_NOT_FINITE, "a weight is not finite");
     prove_kept(e);
     if (e->failed) return e->failed;
@@ -215,7 +222,7 @@ taut_status taut_enforcer_run(taut_enforcer *e, const taut_model *m, bool *shrun
 {
     const size_t size = (size_t)m->slab * sizeof *e->kept;
     *shrunk = false;
-    e->failed = TAUT_OK;
+    begin(e);
     if (!read_weights(e, m)) return taut_fail(TAUT_NOT_FINITE, "a weight is not finite");
     if (met(e) && memcmp(slab(e), e->kept, size) == 0) return TAUT_OK;
     prove_kept(e);

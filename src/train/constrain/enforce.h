@@ -11,6 +11,7 @@ typedef struct {
     double *raise;      /* work of taut_scale_raise; NULL: no layer needs it */
     taut_up proved;     /* the twin's Lipschitz constant in the recipe's norm and units; +inf: not known */
     taut_status failed; /* of the last proof */
+    long failures;      /* allocations that had failed before it: base/alloc.h */
 } taut_enforcer;
 
 taut_status taut_enforcer_create(taut_enforcer **out, const taut_model *, const taut_constrain_spec *) TAUT_MUST_USE;
@@ -18,7 +19,7 @@ void taut_enforcer_free(taut_enforcer *);
 
 /* twin <- the model's weights, rounded to float32 and, where their proved constant is above the target, shrunk until
  * it is not.  The model is not changed; *shrunk says whether the twin differs from it by more than that rounding.
- * TAUT_NOT_FINITE: a weight is not finite; TAUT_BAD_CONFIG: no shrinking helps. */
+ * TAUT_NOT_FINITE: a weight is not finite; TAUT_BAD_CONFIG: no shrinking helps; TAUT_NO_MEMORY: nobody can say. */
 taut_status taut_enforcer_run(taut_enforcer *, const taut_model *, bool *shrunk) TAUT_MUST_USE;
 
 /* The model's head (its own matrix, not the token table) times what brings the proved constant to the target, up or
