@@ -94,8 +94,8 @@ def train(recipe: Path_, run: Path_, set: "Mapping[str, Any] | None" = None,
     with bar, watch:
         _c.call("taut_train_recipe", ctypes.byref(result), _c.encoded(recipe, "recipe"), _c.encoded(run, "run"),
                 ctypes.byref(o))
-    values = [getattr(result, field[0]) for field in result._fields_]
-    return Run(Path(run), *values[:-1], bool(values[-1]))
+    values = {field[0]: getattr(result, field[0]) for field in result._fields_}
+    return Run(Path(run), **{**values, "stopped": bool(result.stopped)})
 
 
 def report(runs: Union[Path_, Run, Sequence[Any]], page: Path_ = "report.html", title: Optional[str] = None,
