@@ -179,3 +179,15 @@ def test_nothing_heavy_is_imported():
     code = "import sys, taut; print(sorted({m.split('.')[0] for m in sys.modules} & {'torch', 'pandas', 'matplotlib'}))"
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     assert subprocess.check_output([sys.executable, "-c", code], env=env, cwd=ROOT).decode().strip() == "[]"
+
+
+def test_an_encoder_without_transform(recipes, tmp_path):
+    """model.transform = false: blocks and head alone, as nn.TransformerEncoder has them, with a proof that checks."""
+    small = {"model.arch": "encoder", "model.depth": 1, "model.width": 16, "model.heads": 2, "model.context": 8}
+    for transform in (True, False):
+        model = taut.create(recipes / "tiny.ini", set={**small, "model.transform": transform})
+        assert ("transform.weight" in model.weights) == transform
+        model.save(tmp_path / "m")
+        assert taut.check(model.certify(), model)
+    with pytest.raises(taut.InputError, match="model.transform"):
+        taut.create(recipes / "tiny.ini", set={**small, "model.arch": "gpt", "model.transform": False})

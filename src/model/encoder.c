@@ -1,5 +1,6 @@
 /* Encoder (BERT, RoBERTa): blocks that see both ways, then the transform of a masked-token head.
- *     body(x) = norm(act(W blocks(x + pos) + b))          (norm = none: without it) */
+ *     body(x) = norm(act(W blocks(x + pos) + b))          (norm = none: without it)
+ * or, with model.transform = false, the blocks alone, as nn.TransformerEncoder has them. */
 #include "model/tree.h"
 
 taut_module *taut_encoder(const taut_model_spec *s)
@@ -8,6 +9,7 @@ taut_module *taut_encoder(const taut_model_spec *s)
     taut_tree_begin(&l, s);
     taut_list_add(&l, "block", taut_tree_blocks(s, false));
     if (s->norm != TAUT_NORM_NONE && s->place == TAUT_PLACE_PRE) taut_list_add(&l, "norm", taut_tree_norm(s));
+    if (s->bare_head) return taut_list_sequence(&l);
     taut_list_add(&l, "transform", taut_linear(s->width, s->width, s->bias, s->init, s->init_std));
     taut_list_add(&l, "transform_act", taut_tree_activation(s));
     if (s->norm != TAUT_NORM_NONE) taut_list_add(&l, "transform_norm", taut_tree_norm(s));

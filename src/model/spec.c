@@ -106,6 +106,8 @@ static void read_others(taut_model_spec *s, taut_config *cfg)
     if (taut_config_has(cfg, "model.first_residual"))
         s->bare_first = !taut_config_bool(cfg, "model.first_residual", true);
     if (taut_config_has(cfg, "model.mlp_residual")) s->bare_mlp = !taut_config_bool(cfg, "model.mlp_residual", true);
+    if (s->arch == TAUT_ARCH_ENCODER && taut_config_has(cfg, "model.transform"))
+        s->bare_head = !taut_config_bool(cfg, "model.transform", true);
 }
 
 /* A key that would change nothing is refused, unless it says what would be so without it: stored recipes have every key.

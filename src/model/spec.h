@@ -45,6 +45,7 @@ typedef struct {
     taut_attention_choice attention;
     int64_t attention_blocks;  /* the blocks from this one on have no attention */
     bool bare_first, bare_mlp; /* no residual around the first attention, around any MLP */
+    bool bare_head;            /* of an encoder: no transform between its blocks and the head */
     double attention_scale, attention_out, logit_scale, dropout;
     taut_init init;
     double init_std; /* normal: standard deviation; orthogonal: every singular value; spectral: the largest */
