@@ -26,7 +26,8 @@ ARCH     := $(shell $(CC) -dumpmachine | cut -d- -f1)
 WARN     := -Wall -Wextra -Wpedantic $(if $(STRICT),-Werror)
 CFLAGS   ?= -O3 -g
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -fPIC -fopenmp -fno-math-errno -fno-trapping-math -ffp-contract=off \
-             -fvisibility=hidden $(WARN) -Iinclude -Isrc $(DEP_CFLAGS) $(CFLAGS) $(OWN_CFLAGS)
+             -fvisibility=hidden $(WARN) -Iinclude $(INSIDE) $(DEP_CFLAGS) $(CFLAGS) $(OWN_CFLAGS)
+INSIDE    = -Isrc
 ifdef SAN
 CFLAGS   := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 endif
@@ -94,6 +95,7 @@ $(BUILD)/%.o: %.c Makefile
 $(BUILD)/src/kernels/library.o: OWN_CFLAGS = $(TABLE)
 $(BUILD)/src/check/%.o $(BUILD)/tests/check/%.o: OWN_CFLAGS = -frounding-math
 $(BUILD)/papers/%.o $(BUILD)/bench/%.o: OWN_CFLAGS = -I.
+$(BUILD)/cli/%.o: INSIDE = # the commands see taut.h and nothing of src/
 define variant
 $(BUILD)/src/kernels/cpu/$1/%.o: src/kernels/cpu/%.c Makefile
 	@mkdir -p $$(@D)

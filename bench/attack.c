@@ -16,6 +16,7 @@
 #include "base/rng.h"
 #include "bench/bench.h"
 #include "bench/peer.h"
+#include "bench/timing.h"
 
 static const char recipe[] = "[model]\narch = vit\nimage_height = 32\nimage_width = 32\nimage_channels = 3\npatch = "
                              "8\nclasses = 10\nwidth = 48\n"
@@ -60,14 +61,14 @@ static taut_status make(scene *s)
 static double ours(scene *s, const char *attack, int64_t images)
 {
     taut_campaign c;
-    const double start = cli_now();
+    const double start = bench_now();
     if (taut_campaign_open(&c, attack, TAUT_BALL_LINF, "1e-7", true, (taut_profile_options){ 0 }, 1, images))
         return NAN;
     const taut_status status = taut_campaign_run(&c, &s->t, s->x, s->z, s->label, images, NULL, NULL);
     const bool all = !status &&
                      taut_campaign_worst(&c, 0) == images; /* else steps were saved, and it is no comparison */
     taut_campaign_close(&c);
-    return all ? cli_now() - start : NAN;
+    return all ? bench_now() - start : NAN;
 }
 
 static void compare(cJSON *o, scene *s, bench_peer *p, const char *name, const char *attack, const char *ask,
@@ -80,7 +81,7 @@ static void compare(cJSON *o, scene *s, bench_peer *p, const char *name, const c
         us[i] = ours(s, attack, images);
         them[i] = p ? bench_peer_ask(p, line) : NAN;
     }
-    const double mine = cli_median(us, rounds), other = cli_median(them, rounds);
+    const double mine = bench_median(us, rounds), other = bench_median(them, rounds);
     snprintf(key, sizeof key, "%s_images_per_s", name);
     cJSON_AddNumberToObject(o, key, images / mine);
     if (!p) return;

@@ -16,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/status.h"
 #include "bench/bench.h"
+#include "bench/timing.h"
 #include "kernels/cpu/vmath.h"
 #include "kernels/kernels.h"
 
@@ -141,22 +142,22 @@ static double race(const scene *c, int rounds, double us[PHASES], double them[ST
     double ours_s[PHASES][ROUNDS] = { 0 }, plain_s[STAGES][ROUNDS] = { 0 };
     for (int round = 0; round < rounds; round++) {
         for (int phase = 0; phase < PHASES; phase++) {
-            const double start = cli_now();
+            const double start = bench_now();
             ours(c, phase);
-            ours_s[phase][round] = cli_now() - start;
+            ours_s[phase][round] = bench_now() - start;
         }
         if (round == 0) peak = bench_memory("VmHWM") - before;
         openblas_set_num_threads(taut_threads());
         for (int64_t head = 0; head < HEADS; head++)
             for (int i = 0; i < STAGES; i++) {
-                const double start = cli_now();
+                const double start = bench_now();
                 plain_head(c, plain_order[i], head);
-                plain_s[plain_order[i]][round] += cli_now() - start;
+                plain_s[plain_order[i]][round] += bench_now() - start;
             }
         openblas_set_num_threads(1);
     }
-    for (int phase = 0; phase < PHASES; phase++) us[phase] = cli_median(ours_s[phase], rounds);
-    for (int stage = 0; stage < STAGES; stage++) them[stage] = cli_median(plain_s[stage], rounds);
+    for (int phase = 0; phase < PHASES; phase++) us[phase] = bench_median(ours_s[phase], rounds);
+    for (int stage = 0; stage < STAGES; stage++) them[stage] = bench_median(plain_s[stage], rounds);
     return peak;
 }
 

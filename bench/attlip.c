@@ -21,6 +21,7 @@
 #include "base/rng.h"
 #include "base/status.h"
 #include "bench/bench.h"
+#include "bench/timing.h"
 #include "module/module.h"
 
 enum { WIDTH = 512, HEADS = 8, ROUNDS = 5 }; /* the most */
@@ -94,19 +95,19 @@ static void layer_free(layer *l)
 
 static double time_forward(layer *l)
 {
-    const double start = cli_now();
+    const double start = bench_now();
     taut_forward(l->m, &l->run, l->y, (taut_point){ l->x, l->trace });
-    return cli_now() - start;
+    return bench_now() - start;
 }
 
 /* The cotangent is the output itself: any one will do. */
 static double time_both(layer *l)
 {
-    const double start = cli_now();
+    const double start = bench_now();
     const taut_point at = { l->x, l->trace };
     taut_forward(l->m, &l->run, l->y, at);
     taut_vjp(l->m, &l->run, l->g, l->y, at);
-    return cli_now() - start;
+    return bench_now() - start;
 }
 
 typedef struct {
@@ -202,9 +203,9 @@ static bool measure(figures *f, int64_t tokens, int rounds, peer *p)
         if (p) peer_ask(p, tokens, &t[4][i], &t[5][i]);
     }
     for (int i = 0; i < 2; i++) {
-        f->ours[i] = cli_median(t[i], rounds);
-        f->paper[i] = cli_median(t[2 + i], rounds);
-        if (p) f->torch[i] = cli_median(t[4 + i], rounds);
+        f->ours[i] = bench_median(t[i], rounds);
+        f->paper[i] = bench_median(t[2 + i], rounds);
+        if (p) f->torch[i] = bench_median(t[4 + i], rounds);
     }
     f->memory = 4.0 * (double)(ours.plan.trace + ours.plan.scratch);
     if (good) f->residual[0] = residual(&ours), f->residual[1] = residual(&paper);

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/nearest.h"
 #include "cli/cli.h"
+#include "taut.h"
 
 static const struct {
     const char *name;
@@ -21,7 +21,7 @@ enum { FIGURES = sizeof figures / sizeof *figures };
 static int run(const cli_args *a)
 {
     const char *names[FIGURES], *name = a->operand[0];
-    (void)cli_kernels(a);
+    (void)cli_table(a);
     for (int i = 0; i < FIGURES; i++) {
         names[i] = figures[i].name;
         if (strcmp(name, figures[i].name) != 0) continue;

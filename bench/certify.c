@@ -9,6 +9,7 @@
 
 #include "base/config.h"
 #include "bench/bench.h"
+#include "bench/timing.h"
 #include "model/model.h"
 
 static const char recipe[] = "[model]\narch = gpt\nwidth = 768\ndepth = 12\nheads = 12\ncontext = 1024\n";
@@ -43,7 +44,7 @@ static cost run_self(const char *const *argv)
     struct rusage use = { 0 };
     cost c = { .code = -1 };
     int status = 0;
-    const double start = cli_now();
+    const double start = bench_now();
     const pid_t pid = fork();
     if (pid == 0) {
         if (!freopen("/dev/null", "w", stdout)) _exit(127);
@@ -51,7 +52,7 @@ static cost run_self(const char *const *argv)
         _exit(127);
     }
     if (pid > 0 && wait4(pid, &status, 0, &use) == pid && WIFEXITED(status)) c.code = WEXITSTATUS(status);
-    c.seconds = cli_now() - start;
+    c.seconds = bench_now() - start;
     c.peak_gb = (double)use.ru_maxrss * 1024e-9;
     return c;
 }

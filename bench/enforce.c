@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "bench/bench.h"
+#include "bench/timing.h"
 #include "train/trainer.h"
 
 static const char recipe[] =
@@ -23,14 +24,14 @@ static taut_status measure(cJSON *o, taut_trainer *t)
     taut_step step;
     taut_status s = taut_trainer_step(t, &step); /* warm up */
     for (int i = 0; !s && i < ROUNDS; i++) {
-        const double start = cli_now();
+        const double start = bench_now();
         s = taut_trainer_step(t, &step);
-        const double between = cli_now();
+        const double between = bench_now();
         taut_constrainer_mark(t->constrainer);
         taut_optimiser_step(t->optimiser, t->clock.step, 1e-3);
         taut_constrainer_apply(t->constrainer, t->clock.step, 1e-3 * t->recipe.train.lr);
         whole[i] = between - start;
-        enforce[i] = cli_now() - between;
+        enforce[i] = bench_now() - between;
     }
     if (s) return s;
     cJSON_AddNumberToObject(o, "muon_step_s", middle(whole));

@@ -12,6 +12,7 @@
 #include "base/rng.h"
 #include "bench/bench.h"
 #include "bench/peer.h"
+#include "bench/timing.h"
 #include "train/trainer.h"
 
 enum { ROUNDS = 7, INNER = 10, BLOCK = 1 << 20 };
@@ -50,12 +51,12 @@ static double seconds(const work *w, doing *what)
 {
     double all[ROUNDS];
     for (int i = -1; i < ROUNDS; i++) {
-        const double start = cli_now();
+        const double start = bench_now();
         for (int j = 0; j < INNER; j++) what(w);
         if (w->k->read(NULL, NULL, 0)) return NAN;
-        if (i >= 0) all[i] = (cli_now() - start) / INNER;
+        if (i >= 0) all[i] = (bench_now() - start) / INNER;
     }
-    return cli_median(all, ROUNDS);
+    return bench_median(all, ROUNDS);
 }
 
 /* Memory for what `lens` says (0 ends it), the work, and the memory given back. */
@@ -220,9 +221,9 @@ static cJSON *train(scene *s, int width, int depth, int heads, int context, int 
     if (!status) status = taut_trainer_open(&t, cfg, s->k);
     if (!status) status = taut_model_init(t.model, 1);
     for (int i = -1; i < ROUNDS && !status; i++) {
-        const double start = cli_now();
+        const double start = bench_now();
         for (int j = 0; j < STEPS && !status; j++) status = taut_trainer_step(&t, &step);
-        if (i >= 0) ours[i] = (cli_now() - start) / STEPS;
+        if (i >= 0) ours[i] = (bench_now() - start) / STEPS;
     }
     const int64_t vocab = status ? 0 : t.model->embed.rows;
     taut_trainer_close(&t);
@@ -235,7 +236,7 @@ static cJSON *train(scene *s, int width, int depth, int heads, int context, int 
         cJSON_AddStringToObject(o, "failed", taut_last_error());
         return o;
     }
-    const double tokens = (double)batch * context, theirs = peer_seconds(s, line), mine = cli_median(ours, ROUNDS);
+    const double tokens = (double)batch * context, theirs = peer_seconds(s, line), mine = bench_median(ours, ROUNDS);
     cJSON_AddNumberToObject(o, "tokens_per_s", tokens / mine);
     cJSON_AddNumberToObject(o, "torch_tokens_per_s", tokens / theirs);
     cJSON_AddNumberToObject(o, "ratio", theirs / mine);

@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "bench/bench.h"
 #include "bench/peer.h"
+#include "bench/timing.h"
 #include "measure/probe.h"
 
 enum { WIDTH = 768, HEADS = 12, ROUNDS = 5 };
@@ -48,13 +49,13 @@ static double our_products(taut_probe *p, taut_real *u, taut_real *ju, taut_sum 
 {
     const taut_kernels *k = p->run.k;
     const int64_t len = taut_len(p->in);
-    const double start = cli_now();
+    const double start = bench_now();
     for (int i = 0; i < times; i++) {
         taut_probe_jvp(p, ju, u);
         taut_probe_vjp(p, u, ju);
         taut_make_unit(k, sums, u, len);
     }
-    return cli_now() - start;
+    return bench_now() - start;
 }
 
 typedef struct {
@@ -88,7 +89,7 @@ static bool race(figure *f, const taut_module *m, const taut_kernels *k, int64_t
             kept[r] = torch ? bench_peer_ask(peer, line) / times : NAN;
         }
         const taut_plan plan = taut_plan_of(m, p.in);
-        *f = (figure){ cli_median(us, ROUNDS), cli_median(them, ROUNDS), cli_median(kept, ROUNDS),
+        *f = (figure){ bench_median(us, ROUNDS), bench_median(them, ROUNDS), bench_median(kept, ROUNDS),
                        (double)((3 * len + plan.trace + plan.scratch) * (int64_t)k->elem) };
     }
     taut_probe_free(&p);

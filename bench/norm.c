@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "bench/bench.h"
+#include "bench/timing.h"
 #include "bound/norm.h"
 #include "kernels/kernels.h"
 
@@ -41,17 +42,17 @@ taut_status bench_norm(cJSON *o)
     if (!r) return taut_no_memory("a matrix");
     for (int64_t i = 0; i < LEN; i++) r->w[i] = taut_rng_normal(taut_rng_key(1, TAUT_RNG_INIT, 0), (uint64_t)i);
     for (int i = 0; i < ROUNDS; i++) {
-        const double start = cli_now();
+        const double start = bench_now();
         norm = up_norm(r->w, ROWS, COLS).v;
-        const double between = cli_now();
+        const double between = bench_now();
         gram = up_norm_gram(r->w, ROWS, COLS).v;
-        const double last = cli_now();
+        const double last = bench_now();
         openblas_set_num_threads(taut_threads());
         top = svd_top(r);
         openblas_set_num_threads(1);
         ours = fmin(ours, between - start);
         second = fmin(second, last - between);
-        theirs = fmin(theirs, cli_now() - last);
+        theirs = fmin(theirs, bench_now() - last);
     }
     free(r);
     cJSON_AddNumberToObject(o, "norm_seconds", ours);

@@ -10,6 +10,7 @@
 #include "base/rng.h"
 #include "base/status.h"
 #include "bench/bench.h"
+#include "bench/timing.h"
 #include "bound/deviation.h"
 #include "module/module.h"
 
@@ -165,14 +166,14 @@ static bool run_certificate(scene *s)
 static race_time quartiles(double *x, int n)
 {
     if (n == 0) return (race_time){ NAN, NAN, NAN };
-    return (race_time){ cli_quantile(x, n, 0.25), cli_quantile(x, n, 0.5), cli_quantile(x, n, 0.75) };
+    return (race_time){ bench_quantile(x, n, 0.25), bench_quantile(x, n, 0.5), bench_quantile(x, n, 0.75) };
 }
 
 static double timed(scene *s, void (*what)(scene *))
 {
-    const double start = cli_now();
+    const double start = bench_now();
     what(s);
-    return cli_now() - start;
+    return bench_now() - start;
 }
 
 enum { ROUNDS = 101 };
@@ -196,9 +197,9 @@ bool race_plash(race_result *r, const race_plan *p)
     }
     for (int i = 0; whole && i < p->rounds; i++) {
         plash[i] = timed(&s, run_plash);
-        const double start = cli_now();
+        const double start = bench_now();
         if (p->certify) whole = run_certificate(&s);
-        proof[i] = cli_now() - start;
+        proof[i] = bench_now() - start;
         if (i < p->exact_rounds) exact[i] = timed(&s, run_exact);
         if (i < p->exact_rounds) run_plash(&s); /* the certificate is about this output */
     }

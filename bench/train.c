@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "bench/bench.h"
 #include "bench/peer.h"
+#include "bench/timing.h"
 #include "train/trainer.h"
 
 static const char recipe[] = "[data]\nsource = brackets\nlength = 200000\n"
@@ -31,9 +32,9 @@ static double sgemm_gflops(void)
     for (size_t i = 0; i < 2 * len; i++) a[i] = (float)(i % 7) - 3;
     openblas_set_num_threads(taut_threads());
     for (int i = 0; i < 6; i++) {
-        const double start = cli_now();
+        const double start = bench_now();
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, GEMM, GEMM, GEMM, 1, a, GEMM, b, GEMM, 0, c, GEMM);
-        best = fmin(best, cli_now() - start);
+        best = fmin(best, bench_now() - start);
     }
     openblas_set_num_threads(1);
     free(a);
@@ -67,10 +68,10 @@ static double peer_steps(bench_peer *p, int steps)
 static double our_steps(taut_trainer *t, int steps)
 {
     taut_step step;
-    const double start = cli_now();
+    const double start = bench_now();
     for (int i = 0; i < steps; i++)
         if (taut_trainer_step(t, &step)) return NAN;
-    return cli_now() - start;
+    return bench_now() - start;
 }
 
 static cJSON *measure(taut_trainer *t)
@@ -87,8 +88,8 @@ static cJSON *measure(taut_trainer *t)
         theirs[i] = torch ? peer_steps(&p, STEPS) / STEPS : NAN;
     }
     bench_peer_stop(&p);
-    const double second = cli_median(ours, ROUNDS), gflops = 1e-9 * flops_a_token(t->model) * batch / second;
-    const double sgemm = cli_median(rate, ROUNDS);
+    const double second = bench_median(ours, ROUNDS), gflops = 1e-9 * flops_a_token(t->model) * batch / second;
+    const double sgemm = bench_median(rate, ROUNDS);
     cJSON *o = cJSON_CreateObject();
     cJSON_AddNumberToObject(o, "threads", taut_threads());
     cJSON_AddNumberToObject(o, "weights", (double)taut_model_size(t->model));
@@ -97,7 +98,7 @@ static cJSON *measure(taut_trainer *t)
     cJSON_AddNumberToObject(o, "sgemm_gflops", sgemm);
     cJSON_AddNumberToObject(o, "mfu", gflops / sgemm);
     if (!torch) return o;
-    const double other = cli_median(theirs, ROUNDS);
+    const double other = bench_median(theirs, ROUNDS);
     cJSON_AddNumberToObject(o, "torch_tokens_per_s", batch / other);
     cJSON_AddNumberToObject(o, "ratio", other / second);
     return o;

@@ -2,8 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/nearest.h"
-#include "base/number.h"
 #include "cli.h"
 
 const cli_option cli_common[] = {
@@ -113,25 +111,22 @@ double cli_real(const cli_args *a, const char *name, double def, double lo, doub
     return v;
 }
 
-const taut_kernels *cli_kernels(const cli_args *a)
+const char *cli_table(const cli_args *a)
 {
     static const char *const names[] = { "cpu", "ref", "cuda", "cuda64", "cpu-base", "cpu-v3", "cpu-v4" };
     const char *name = cli_text(a, "--kernels", "cpu");
-    const taut_kernels *k = taut_kernels_find(name);
-    if (!k) {
+    char *about = NULL;
+    if (taut_build_json(&about, name)) {
         const char *near = taut_nearest(name, names, sizeof names / sizeof *names);
         if (near && strcmp(near, name) == 0) near = NULL; /* it exists, but not here */
         fprintf(stderr, "taut %s: %s%s%s%s\n", a->command->name, taut_last_error(), near ? "; did you mean " : "",
                 near ? near : "", near ? "?" : "");
         exit(EXIT_BAD);
     }
+    taut_string_free(about);
     taut_threads_set((int)cli_int(a, "--threads", 0, 0, 1024));
-    (void)cli_int(a, "--seed", 0, 0, INT64_MAX); /* a bad one is refused also where nothing is random */
-    return k;
+    (void)cli_seed(a); /* a bad one is refused also where nothing is random */
+    return name;
 }
 
-const char *cli_table(const cli_args *a)
-{
-    (void)cli_kernels(a);
-    return cli_text(a, "--kernels", "cpu");
-}
+uint64_t cli_seed(const cli_args *a) { return (uint64_t)cli_int(a, "--seed", 1, 0, INT64_MAX); }

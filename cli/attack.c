@@ -4,57 +4,45 @@
 
 #include "cli.h"
 
-static double number(const cJSON *o, const char *key) { return cJSON_GetNumberValue(cJSON_GetObjectItem(o, key)); }
-static const char *text(const cJSON *o, const char *key)
-{
-    const char *found = cJSON_GetStringValue(cJSON_GetObjectItem(o, key));
-    return found ? found : "";
-}
-static double percent(const cJSON *o, const char *key) { return 100 * number(o, key); }
+static double percent(const cJSON *o, const char *key) { return 100 * cli_number(o, key); }
 
 static void print_profile(const cJSON *profile)
 {
     const cJSON *parts = cJSON_GetObjectItem(profile, "parts"), *part;
     if (cJSON_GetArraySize(parts) > 1)
-        cJSON_ArrayForEach(part, parts) printf("    after %-12s %6.2f %%   (%.0f broken)\n", text(part, "attack"),
-                                               percent(part, "after"), number(part, "broken"));
-    printf("  %-16s %6.2f %%\n", text(profile, "profile"), percent(profile, "robust_acc"));
+        cJSON_ArrayForEach(part, parts) printf("    after %-12s %6.2f %%   (%.0f broken)\n", cli_word(part, "attack"),
+                                               percent(part, "after"), cli_number(part, "broken"));
+    printf("  %-16s %6.2f %%\n", cli_word(profile, "profile"), percent(profile, "robust_acc"));
 }
 
 static void print_radius(const cJSON *radius, const char *norm)
 {
     const cJSON *profiles = cJSON_GetObjectItem(radius, "attacks"), *profile;
     char l2[32];
-    printf("%s, eps = %s; the largest perturbation %.6g\n", norm, text(radius, "eps"),
-           number(radius, "largest_perturbation"));
+    printf("%s, eps = %s; the largest perturbation %.6g\n", norm, cli_word(radius, "eps"),
+           cli_number(radius, "largest_perturbation"));
     cJSON_ArrayForEach(profile, profiles) print_profile(profile);
     if (cJSON_GetArraySize(profiles) > 1) printf("  %-16s %6.2f %%\n", "worst case", percent(radius, "robust_acc"));
     if (cJSON_GetObjectItem(radius, "certified_acc"))
         printf("  %-16s %6.2f %%   (l2 radius above %s)\n", "certified", percent(radius, "certified_acc"),
-               taut_number_down(l2, number(radius, "certified_l2")));
+               taut_number_down(l2, cli_number(radius, "certified_l2")));
 }
 
 static void print(const cJSON *o)
 {
     const cJSON *item;
-    printf("%.0f examples, clean accuracy %.2f %%\n", number(o, "n_ex"), percent(o, "clean_acc"));
-    cJSON_ArrayForEach(item, cJSON_GetObjectItem(o, "radii")) print_radius(item, text(o, "norm"));
-    if (cJSON_GetObjectItem(o, "not_certified")) printf("no certified column: %s\n", text(o, "not_certified"));
+    printf("%.0f examples, clean accuracy %.2f %%\n", cli_number(o, "n_ex"), percent(o, "clean_acc"));
+    cJSON_ArrayForEach(item, cJSON_GetObjectItem(o, "radii")) print_radius(item, cli_word(o, "norm"));
+    if (cJSON_GetObjectItem(o, "not_certified")) printf("no certified column: %s\n", cli_word(o, "not_certified"));
     cJSON_ArrayForEach(item, cJSON_GetObjectItem(o, "warnings")) printf("warning: %s\n", cJSON_GetStringValue(item));
-    if (number(o, "float_only") > 0)
+    if (cli_number(o, "float_only") > 0)
         printf("note: %.0f successes lie inside a certified radius in float and are not repeated in double\n",
-               number(o, "float_only"));
-    printf("%.0f passes forward, %.0f back, %.1f s\n", number(o, "forwards"), number(o, "backwards"),
-           number(o, "seconds"));
-    if (number(o, "contradictions") > 0)
-        printf("CONTRADICTION: %.0f successes inside a certified radius%s%s\n", number(o, "contradictions"),
-               *text(o, "reproducer") ? "; see " : "", text(o, "reproducer"));
-}
-
-static int show(double done, void *what)
-{
-    cli_bar(done, what);
-    return 0;
+               cli_number(o, "float_only"));
+    printf("%.0f passes forward, %.0f back, %.1f s\n", cli_number(o, "forwards"), cli_number(o, "backwards"),
+           cli_number(o, "seconds"));
+    if (cli_number(o, "contradictions") > 0)
+        printf("CONTRADICTION: %.0f successes inside a certified radius%s%s\n", cli_number(o, "contradictions"),
+               *cli_word(o, "reproducer") ? "; see " : "", cli_word(o, "reproducer"));
 }
 
 static int replay(const cli_args *a, const char *file)
@@ -67,8 +55,8 @@ static int replay(const cli_args *a, const char *file)
         puts(json);
     else
         printf("%s on example %.0f: class %.0f, then %.0f at l2 distance %.17g; certified radius %.17g\n%s\n",
-               text(o, "attack"), number(o, "example"), number(o, "predicted"), number(o, "attacked"),
-               number(o, "distance"), number(o, "radius"),
+               cli_word(o, "attack"), cli_number(o, "example"), cli_number(o, "predicted"), cli_number(o, "attacked"),
+               cli_number(o, "distance"), cli_number(o, "radius"),
                rings ? "CONTRADICTION: the certificate does not hold" : "no contradiction");
     cJSON_Delete(o);
     taut_string_free(json);
@@ -96,7 +84,7 @@ static int run(const cli_args *a)
                                     .state = cli_text(a, "--state", NULL),
                                     .batch = cli_int(a, "--batch-size", 256, 1, 100000),
                                     .gallery = cli_int(a, "--gallery", 0, 0, 64),
-                                    .progress = show,
+                                    .progress = cli_show,
                                     .arg = "attacking" };
     if (cli_text(a, "--replay", NULL)) return replay(a, cli_text(a, "--replay", NULL));
     taut_attacked *found = NULL;

@@ -1,121 +1,125 @@
 /* Proves a Lipschitz constant of a stored model, shows which layer spends it, certifies predictions, writes the proof. */
-#include "certify.h"
-
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "api/net.h"
-#include "base/alloc.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "base/number.h"
 #include "cli.h"
-#include "verdict/noise.h"
 
-static int show(double done, void *what)
+static void print_falls(const cJSON *o)
 {
-    cli_bar(done, what);
-    return 0;
+    const cJSON *row;
+    char lip[32], so_far[32], out[32];
+    printf("  %-26s %-10s %12s %12s %12s\n", "layer", "rule", "times", "so far", "tokens within");
+    cJSON_ArrayForEach(row, cJSON_GetObjectItem(o, "waterfall"))
+        printf("  %-26s %-10s %12s %12s %12s\n", cli_word(row, "layer"), cli_word(row, "rule"),
+               cli_up(lip, row, "times"), cli_up(so_far, row, "so_far"), cli_up(out, row, "within"));
 }
 
-/* Examples spread over the validation split, each judged by its last question. */
-static taut_status try_examples(taut_certificate *c, const taut_source *data, int64_t wanted, bool local,
-                                taut_predictions *out)
+static void print_vacuity(const cJSON *o)
 {
-    taut_examples from = { .data = data, .spread = true, .n = wanted };
-    taut_status s = taut_examples_settle(&from, c->model);
-    if (!s) s = taut_predictions_make(out, c, &from, local, show, "certifying examples");
-    cli_bar_end();
-    return s;
+    char lip[32], radius[32];
+    const double pair = cli_number(o, "pair_ratio"), bound = cli_number(o, "lip");
+    printf("how empty is it?  pairs of inputs move the logits by up to %.3g a unit, the bound allows %s", pair,
+           cli_up(lip, o, "lip"));
+    if (pair > 0 && isfinite(bound)) printf(" (%.3g times as much)", bound / pair);
+    printf(";\n  the median margin is %.3g, the median certified radius %s, the longest input %.3g\n",
+           cli_number(o, "median_margin"), cli_down(radius, o, "median_radius"), cli_number(o, "longest_input"));
 }
 
-static bool same_file(const char *a, const char *b)
+static void print_units(const cJSON *o)
 {
-    struct stat x, y;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    const cJSON *unit;
+    char lip[32], factor[32];
+    printf("the same constant in other units (--norm proves its own, usually smaller):\n");
+    cJSON_ArrayForEach(unit, cJSON_GetObjectItem(o, "units"))
+        printf("  norm %-6s %-4s %12s  times %-10s %s\n", cli_word(unit, "norm"),
+               strcmp(cli_word(unit, "unit"), "rms") == 0 ? "RMS" : "l2", cli_up(lip, unit, "lip"),
+               cli_up(factor, unit, "factor"), cli_word(unit, "reason"));
 }
 
-static taut_status save(const taut_certificate *c, const char *path)
+/* What holds near each example. */
+static void print_local(const cJSON *o)
 {
-    char *text = taut_json_text(c->json, true);
-    const taut_status s = text ? taut_file_write(path, text, strlen(text)) : taut_no_memory("the certificate");
-    free(text);
-    return s;
+    char room[32], lip[32], all[32], radius[32];
+    printf("around each example, moved by up to %s: %s-Lipschitz in the median (everywhere: %s), median certified "
+           "radius %s\n",
+           cli_down(room, cJSON_GetObjectItem(o, "region"), "room"), cli_up(lip, o, "median_local_lip"),
+           cli_up(all, o, "lip"), cli_down(radius, o, "median_local_radius"));
 }
 
-/* The data named by --data, or what the model was trained on. */
-static taut_status open_data(taut_source **data, const cli_args *a, const char *path)
+static void print_examples(const cJSON *o, double room)
 {
-    taut_net *m = NULL;
-    taut_status s = taut_net_open_on(&m, path, taut_kernels_find("ref"), 0);
-    if (s) return s;
-    s = taut_net_source(data, m, cli_text(a, "--data", NULL));
-    taut_net_free(m);
-    return s;
+    const cJSON *row;
+    const double count = cli_number(o, "n_ex"), silent = cli_number(o, "abstained");
+    char text[32];
+    if (!(silent >= count)) print_vacuity(o);
+    if (silent > 0)
+        printf("no answer to %.0f of %.0f examples, which count as wrong: %s\n", silent, count, cli_word(o, "why"));
+    if (cJSON_GetObjectItem(o, "local")) print_local(o);
+    cJSON_ArrayForEach(row, cJSON_GetObjectItem(o, "certified_accuracy"))
+    {
+        const double radius = cli_number(row, "radius");
+        printf("%s %-10s %6.2f %%  of %.0f examples\n",
+               radius == 0 ? "accuracy, nothing moved  " : "certified, moved less than", taut_number_down(text, radius),
+               100 * cli_number(row, "accuracy"), count);
+        if (!(room > 0)) break;
+    }
 }
 
-/* How long the rows of a forecaster's inputs may be, and the data where it is needed. */
-static taut_status prepare(taut_source **data, double *rows, const cli_args *a, const char *path,
-                           const taut_model_spec *m, int64_t wanted)
+static void print(const cJSON *o, bool units)
+{
+    char lip[32], rms[32];
+    const double room = cli_number(cJSON_GetObjectItem(o, "region"), "room");
+    print_falls(o);
+    printf("proved: %s-Lipschitz from %s, norm %s, l2 (%s in RMS units)\n", cli_up(lip, o, "lip"), cli_word(o, "maps"),
+           cli_word(o, "norm"), cli_up(rms, o, "lip_rms"));
+    printf("  %s%s\n", cli_word(o, "about"), room > 0 ? " (--radius 0: not moved)" : "");
+    if (cli_number(o, "lip_series") > cli_number(o, "lip"))
+        printf("  %s-Lipschitz from the series: the rows that the decoder knows stand twice in an input\n",
+               cli_up(lip, o, "lip_series"));
+    if (units) print_units(o);
+    if (cJSON_GetObjectItem(o, "no_constant")) printf("  %s\n", cli_word(o, "no_constant"));
+    if (cJSON_GetObjectItem(o, "n_ex")) print_examples(o, room);
+}
+
+/* --rows R; 0 would mean the data's own, so the least row there is stands for it. */
+static double rows_of(const cli_args *a)
 {
     const char *given = cli_text(a, "--rows", NULL);
-    taut_up longest = UP_NONE;
-    taut_status s = TAUT_OK;
-    *rows = INFINITY;
-    if (m->arch != TAUT_ARCH_FORECASTER && given) return taut_fail(TAUT_BAD_CONFIG, "--rows is for forecasters");
-    if (m->arch == TAUT_ARCH_FORECASTER && wanted)
-        return taut_fail(TAUT_BAD_CONFIG, "%s is a forecaster: certified are predictions of classes and next tokens",
-                         path);
-    if (m->arch == TAUT_ARCH_ENCODER && wanted)
-        return taut_fail(TAUT_BAD_CONFIG, "examples are next-token predictions; %s is an encoder", path);
-    if (given && strcmp(given, "inf") != 0) *rows = cli_real(a, "--rows", 0, 0, 1e300);
-    if (wanted || (m->arch == TAUT_ARCH_FORECASTER && !given)) s = open_data(data, a, path);
-    if (!s && *data && !wanted) s = taut_rows_longest(&longest, *data, TAUT_TRAIN, TAUT_TEST);
-    if (!s && *data && !wanted) *rows = longest.v;
-    return s;
+    if (given && strcmp(given, "inf") == 0) return INFINITY;
+    return given ? fmax(cli_real(a, "--rows", 0, 0, 1e300), 0x1p-1074) : 0;
 }
 
 static int run(const cli_args *a)
 {
     const char *norm = cli_text(a, "--norm", "tokens"), *out = cli_text(a, "--out", NULL);
     const int64_t wanted = cli_int(a, "--n-ex", 0, 0, 1000000);
-    const double room = cli_real(a, "--radius", wanted ? 1 : 0, 0, 1e300);
-    const double radii[] = { 0, room / 64, room / 16, room / 4, room };
-    (void)cli_kernels(a);
+    const taut_certify_options o = { .size = sizeof o,
+                                     .metric = strcmp(norm, "flat") == 0 ? TAUT_FLAT : TAUT_TOKENS,
+                                     .room = cli_real(a, "--radius", wanted ? 1 : 0, 0, 1e300),
+                                     .rows = rows_of(a),
+                                     .data = cli_text(a, "--data", NULL),
+                                     .examples = wanted,
+                                     .local = cli_flag(a, "--local"),
+                                     .progress = cli_show,
+                                     .arg = "certifying examples" };
+    (void)cli_table(a);
     if (strcmp(norm, "tokens") != 0 && strcmp(norm, "flat") != 0)
         return cli_refuse(a, "--norm is tokens or flat, not %s", norm);
-    if (cli_flag(a, "--local") && !wanted) return cli_refuse(a, "--local is about examples: say how many with --n-ex");
-    char *path = cli_path(a->operand[0], "model.safetensors");
-    if (!path) return cli_refuse(a, "out of memory");
-    if (out && same_file(path, out)) {
-        free(path);
-        return cli_refuse(a, "--out %s is the model itself", out);
-    }
-    taut_certificate c;
-    taut_source *data = NULL;
-    taut_predictions s = { 0 };
-    double rows;
-    taut_status status = taut_certificate_open(&c, path, strcmp(norm, "flat") == 0 ? TAUT_NORM_FLAT : TAUT_NORM_TOKENS,
-                                               room);
-    if (!status) status = prepare(&data, &rows, a, a->operand[0], &c.model->spec, wanted);
-    if (!status) status = taut_certificate_prove(&c, rows);
-    if (!status && wanted) status = try_examples(&c, data, wanted, cli_flag(a, "--local"), &s);
-    if (!status && out) status = save(&c, out);
-    int code = EXIT_DONE;
-    if (status)
-        code = cli_fail(a);
-    else if (cli_flag(a, "--json"))
-        code = certify_print_json(&c, &s, radii, 5);
-    else
-        certify_print(&c, &s, radii, 5, cli_flag(a, "--units"));
-    taut_source_free(data);
-    taut_predictions_free(&s);
-    taut_certificate_free(&c);
-    free(path);
-    return code;
+    if (o.local && !wanted) return cli_refuse(a, "--local is about examples: say how many with --n-ex");
+    if (out && cli_same_file(a->operand[0], out)) return cli_refuse(a, "--out %s is the model itself", out);
+    taut_cert *c = NULL;
+    char *json = NULL;
+    taut_status s = taut_certify_file(&c, a->operand[0], &o);
+    cli_bar_end();
+    if (!s && out) s = taut_cert_save(c, out);
+    if (!s) s = taut_cert_report(c, &json);
+    taut_cert_free(c);
+    if (s) return cli_fail(a);
+    cJSON *found = cli_answer(a, json);
+    if (!cli_flag(a, "--json")) print(found, cli_flag(a, "--units"));
+    cJSON_Delete(found);
+    return EXIT_DONE;
 }
 
 static const cli_option options[] = {

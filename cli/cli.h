@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernels/kernels.h"
+#include "taut.h"
 
 enum { EXIT_DONE = 0, EXIT_BAD = 1, EXIT_CONTRADICTION = 2, EXIT_UNKNOWN = 3 };
 
@@ -45,22 +45,31 @@ const char *cli_text(const cli_args *, const char *name, const char *def);
 /* A number in [lo, hi]; else one clear line and exit. */
 int64_t cli_int(const cli_args *, const char *name, int64_t def, int64_t lo, int64_t hi);
 double cli_real(const cli_args *, const char *name, double def, double lo, double hi);
-const taut_kernels *cli_kernels(const cli_args *); /* --kernels, --threads; exits on a bad name */
-const char *cli_table(const cli_args *);           /* the same by name */
+/* --kernels by name, and --threads is set; exits on a name that is none.  Every command asks. */
+const char *cli_table(const cli_args *);
+uint64_t cli_seed(const cli_args *); /* --seed, or 1 */
 
 void cli_wait_asleep(char **argv); /* wait.c: starts the program again if its threads would spin while they wait */
-
-/* timing.c: monotonic seconds; the p-quantile of x, which is sorted */
-double cli_now(void);
-double cli_quantile(double *x, int n, double p);
-static inline double cli_median(double *x, int n) { return cli_quantile(x, n, 0.5); }
 
 /* print.c */
 int cli_fail(const cli_args *); /* the library's last error on stderr; EXIT_BAD */
 int cli_refuse(const cli_args *, const char *format, ...) __attribute__((format(printf, 2, 3)));
-int cli_json(cJSON *object);                          /* one object on stdout; takes it over */
-char *cli_path(const char *folder, const char *file); /* the file if it is a folder, else itself; free it */
-void cli_print_load(const cJSON *report);             /* what became of every tensor of a checkpoint */
-void cli_bar(double done, const char *text);          /* a progress bar on stderr, only on a terminal */
+int cli_json(cJSON *object);                 /* one object on stdout, every digit of its numbers; takes it over */
+void cli_print_load(const cJSON *report);    /* what became of every tensor of a checkpoint */
+void cli_bar(double done, const char *text); /* a progress bar on stderr, only on a terminal */
 void cli_bar_end(void);
+int cli_show(double done, void *text); /* the same, as the library calls it */
+
+/* answer.c: JSON that the library answered, taken over and parsed, and with --json printed as it is.  word: "" if there is none;
+ * number: NaN if there is none, and the word "inf" is one. */
+cJSON *cli_answer(const cli_args *, char *json);
+const char *cli_word(const cJSON *, const char *key);
+double cli_number(const cJSON *, const char *key);
+const char *cli_up(char dst[32], const cJSON *, const char *key);   /* six digits, rounded up */
+const char *cli_down(char dst[32], const cJSON *, const char *key); /* and down */
+
+/* files.c */
+char *cli_path(const char *folder, const char *file);   /* the file if it is a folder, else itself; free it */
+bool cli_same_file(const char *model, const char *out); /* would `out` take the model's place? */
+bool cli_make_folder(const char *path);                 /* with its parents; fine if it is there */
 #endif

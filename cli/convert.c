@@ -1,19 +1,7 @@
 /* A Hugging Face checkpoint, or a built-in shape with random weights, stored as a model of taut's own. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
 
 #include "cli.h"
-
-/* Would the model take the place of the checkpoint? */
-static bool same_file(const char *checkpoint, const char *out)
-{
-    char *path = cli_path(checkpoint, "model.safetensors");
-    struct stat x, y;
-    const bool same = path && stat(path, &x) == 0 && stat(out, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-    free(path);
-    return same;
-}
 
 /* What became of the checkpoint; weights that are no numbers are kept as they are, and said. */
 static cJSON *report_of(const cJSON *model, const cli_args *a)
@@ -25,7 +13,7 @@ static cJSON *report_of(const cJSON *model, const cli_args *a)
     if (!o) {
         o = cJSON_CreateObject();
         cJSON_AddStringToObject(o, "builtin", a->operand[0]);
-        cJSON_AddNumberToObject(o, "seed", (double)cli_int(a, "--seed", 1, 0, INT64_MAX));
+        cJSON_AddNumberToObject(o, "seed", (double)cli_seed(a));
     }
     cJSON_AddNumberToObject(o, "not_finite", count);
     snprintf(line, sizeof line, "%.0f weight%s NaN or infinite, the first in %s: nothing can be proved of it", count,
@@ -55,13 +43,13 @@ static int run(const cli_args *a)
     const char *from = a->operand[0], *out = cli_text(a, "--out", NULL);
     const taut_open_options o = { .size = sizeof o,
                                   .kernels = "cpu", /* floats, as the file has */
-                                  .seed = (uint64_t)cli_int(a, "--seed", 1, 0, INT64_MAX),
+                                  .seed = cli_seed(a),
                                   .tokenizer = cli_text(a, "--tokenizer", NULL),
                                   .recipe = cli_text(a, "--recipe", NULL),
                                   .ignore_unknown = cli_flag(a, "--ignore-unknown") };
     (void)cli_table(a);
     if (!out) return cli_refuse(a, "--out FILE is missing: where the model goes");
-    if (same_file(from, out)) return cli_refuse(a, "--out %s is the checkpoint itself", out);
+    if (cli_same_file(from, out)) return cli_refuse(a, "--out %s is the checkpoint itself", out);
     taut_net *net = NULL;
     char *json = NULL;
     taut_status s = taut_net_open(&net, from, &o);

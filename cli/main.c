@@ -2,9 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/nearest.h"
 #include "cli.h"
-#include "taut.h"
 
 const cli_command *const cli_commands[] = { &cli_train,   &cli_sweep,   &cli_eval,    &cli_sample, &cli_info,
                                             &cli_convert, &cli_measure, &cli_certify, &cli_check,  &cli_attack,

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "cli.h"
-#include "taut.h"
 
 /* troff takes a leading dot or quote for a request and every backslash and hyphen for something of its own. */
 static void put(const char *text)
@@ -94,7 +93,7 @@ static void complete_bash(void)
 
 static int run(const cli_args *a)
 {
-    (void)cli_kernels(a);
+    (void)cli_table(a);
     if (cli_flag(a, "--json")) return cli_refuse(a, "a manual page is no JSON");
     if (cli_flag(a, "--bash")) {
         complete_bash();

@@ -1,14 +1,11 @@
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
-#include "base/json.h"
-#include "base/status.h"
 #include "cli.h"
 
 int cli_fail(const cli_args *a) { return cli_refuse(a, "%s", taut_last_error()); }
@@ -25,28 +22,32 @@ int cli_refuse(const cli_args *a, const char *format, ...)
     return EXIT_BAD;
 }
 
+/* cJSON's own printing keeps fifteen digits when that is nearly the same: every number becomes raw text. */
+static bool spell(cJSON *o)
+{
+    char text[32];
+    for (; o; o = o->next) {
+        if (o->child && !spell(o->child)) return false;
+        if (!cJSON_IsNumber(o)) continue;
+        const char *number = isfinite(o->valuedouble) ? taut_number_print(text, o->valuedouble) : "null";
+        o->valuestring = cJSON_malloc(strlen(number) + 1); /* freed by cJSON_Delete with the item */
+        if (!o->valuestring) return false;
+        memcpy(o->valuestring, number, strlen(number) + 1);
+        o->type = (o->type & ~0xFF) | cJSON_Raw;
+    }
+    return true;
+}
+
 int cli_json(cJSON *object)
 {
-    char *text = taut_json_text(object, true);
+    char *text = object && spell(object) ? cJSON_Print(object) : NULL;
     const bool printed = text != NULL;
     fputs(printed ? text : "taut: out of memory", printed ? stdout : stderr);
     fputc('\n', printed ? stdout : stderr);
-    free(text);
+    cJSON_free(text);
     cJSON_Delete(object);
     return printed ? EXIT_DONE : EXIT_BAD;
 }
-
-char *cli_path(const char *folder, const char *file)
-{
-    struct stat st;
-    const bool inside = stat(folder, &st) == 0 && S_ISDIR(st.st_mode);
-    const size_t size = strlen(folder) + strlen(file) + 2;
-    char *path = malloc(size);
-    if (path) snprintf(path, size, "%s%s%s", folder, inside ? "/" : "", inside ? file : "");
-    return path;
-}
-
-static double number(const cJSON *o, const char *key) { return cJSON_GetNumberValue(cJSON_GetObjectItem(o, key)); }
 
 static void print_tensors(const cJSON *list, const char *heading)
 {
@@ -54,21 +55,19 @@ static void print_tensors(const cJSON *list, const char *heading)
     if (cJSON_GetArraySize(list)) printf("%s:\n", heading);
     cJSON_ArrayForEach(t, list)
     {
-        const char *why = cJSON_GetStringValue(cJSON_GetObjectItem(t, "why"));
-        printf("  %-52s %-4s ", cJSON_GetStringValue(cJSON_GetObjectItem(t, "name")),
-               cJSON_GetStringValue(cJSON_GetObjectItem(t, "dtype")));
+        const char *why = cli_word(t, "why");
+        printf("  %-52s %-4s ", cli_word(t, "name"), cli_word(t, "dtype"));
         cJSON_ArrayForEach(n, cJSON_GetObjectItem(t, "shape")) printf("%.0f%s", n->valuedouble, n->next ? " x " : "");
-        printf("%s%s\n", why ? "  " : "", why ? why : "");
+        printf("%s%s\n", *why ? "  " : "", why);
     }
 }
 
 void cli_print_load(const cJSON *r)
 {
     const cJSON *note;
-    printf("%s: a %s checkpoint, %.0f file%s, %.0f tensors, %.0f of them used; the head is %s\n",
-           cJSON_GetStringValue(cJSON_GetObjectItem(r, "folder")),
-           cJSON_GetStringValue(cJSON_GetObjectItem(r, "family")), number(r, "files"),
-           number(r, "files") == 1 ? "" : "s", number(r, "tensors"), number(r, "used"),
+    printf("%s: a %s checkpoint, %.0f file%s, %.0f tensors, %.0f of them used; the head is %s\n", cli_word(r, "folder"),
+           cli_word(r, "family"), cli_number(r, "files"), cli_number(r, "files") == 1 ? "" : "s",
+           cli_number(r, "tensors"), cli_number(r, "used"),
            cJSON_IsTrue(cJSON_GetObjectItem(r, "tied")) ? "tied to the embedding" : "its own");
     print_tensors(cJSON_GetObjectItem(r, "unused"), "left out");
     print_tensors(cJSON_GetObjectItem(r, "unknown"), "unknown");
@@ -103,4 +102,10 @@ void cli_bar_end(void)
 {
     if (bar_shown) fputs("\r\033[K", stderr);
     bar_shown = false;
+}
+
+int cli_show(double done, void *text)
+{
+    cli_bar(done, text);
+    return 0;
 }

@@ -1,6 +1,7 @@
 /* Many runs of one recipe: every combination of the values of some keys, each in a folder of its own that says which.
  * A sweep that was stopped goes on where it was: finished runs are passed over, begun ones resumed.  What is chosen by a sweep is
  * chosen by validation loss: with --mean, by its mean over the values of keys that are no choice, such as the seed. */
+#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <spawn.h>
@@ -8,12 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
-#include "base/alloc.h"
-#include "base/file.h"
-#include "bound/print.h"
 #include "cli.h"
-#include "report/run.h"
 
 extern char **environ;
 
@@ -69,15 +67,23 @@ static bool has(const char *folder, const char *name)
 {
     char path[LEN * 9];
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    return taut_file_exists(path);
+    return access(path, F_OK) == 0;
+}
+
+/* What the run's folder says of itself; NULL: there is none. */
+static cJSON *look(const char *folder)
+{
+    char *json = NULL;
+    cJSON *o = taut_run_json(&json, folder) ? NULL : cJSON_Parse(json);
+    taut_string_free(json);
+    return o;
 }
 
 static bool finished(const char *folder)
 {
-    bool broken = false;
-    cJSON *summary = taut_report_json(folder, "summary.json", &broken);
-    const bool done = summary && !cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(summary, "stopped"));
-    cJSON_Delete(summary);
+    cJSON *o = look(folder);
+    const bool done = cJSON_IsTrue(cJSON_GetObjectItem(o, "finished"));
+    cJSON_Delete(o);
     return done;
 }
 
@@ -112,7 +118,7 @@ static pid_t start(const char *const *word, const char *folder)
     pid_t child = 0;
     posix_spawn_file_actions_t files;
     snprintf(log, sizeof log, "%s/sweep.log", folder);
-    if (taut_dir_make(folder) || posix_spawn_file_actions_init(&files)) return 0;
+    if (!cli_make_folder(folder) || posix_spawn_file_actions_init(&files)) return 0;
     posix_spawn_file_actions_addopen(&files, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0644);
     posix_spawn_file_actions_adddup2(&files, 1, 2);
     if (posix_spawn(&child, "/proc/self/exe", &files, NULL, (char *const *)word, environ)) child = 0;
@@ -167,14 +173,13 @@ static int run_all(sweep *s, int jobs)
     return failed ? EXIT_BAD : EXIT_DONE;
 }
 
-/* Whether there is a certificate of the model as it is now. */
-static bool certified(const char *folder)
+/* Trained to its end, and without a certificate of the model as it is now. */
+static bool to_certify(const char *folder)
 {
-    bool broken = false, other;
-    cJSON *cert = taut_report_own(folder, "certificate.json", &broken, &other);
-    const bool there = cert != NULL;
-    cJSON_Delete(cert);
-    return there;
+    cJSON *o = look(folder);
+    const bool wanted = cJSON_IsTrue(cJSON_GetObjectItem(o, "finished")) && !cJSON_GetObjectItem(o, "about");
+    cJSON_Delete(o);
+    return wanted;
 }
 
 static int certify_all(sweep *s)
@@ -185,7 +190,7 @@ static int certify_all(sweep *s)
         snprintf(cert, sizeof cert, "%s/certificate.json", folder);
         const char *word[] = { "taut", "certify", folder, "--out", cert, "--json", NULL };
         bool well = false;
-        if (!finished(folder) || certified(folder)) continue;
+        if (!to_certify(folder)) continue;
         s->child[i] = start(word, folder);
         if (!s->child[i] || reap(s, &well) < 0 || !well) return cli_refuse(s->args, "%s: cannot be certified", folder);
     }
@@ -248,67 +253,67 @@ static void rank(const sweep *s, const double *loss, cJSON *list)
     }
 }
 
+/* One line of the table, and the run's validation loss. */
+static double tell_run(const sweep *s, const char *folder, cJSON *runs)
+{
+    char word[32];
+    cJSON *o = look(folder), *one = cJSON_CreateObject();
+    const double loss = cli_number(cJSON_GetObjectItem(o, "summary"), "val_loss");
+    cJSON_AddStringToObject(one, "run", folder);
+    cJSON_AddNumberToObject(one, "val_loss", loss);
+    cJSON_AddNumberToObject(one, "lip", cli_number(o, "lip"));
+    if (!cli_flag(s->args, "--json"))
+        printf("%-60s  loss %8.4f  bound %s %s\n", folder, loss, cli_up(word, o, "lip"), cli_word(o, "about"));
+    cJSON_AddItemToArray(runs, one);
+    cJSON_Delete(o);
+    return loss;
+}
+
 /* The frontier: a page of plots, and a line for each run. */
 static int tell(const sweep *s)
 {
-    char(*folder)[LEN * 8] = taut_calloc((size_t)s->runs, sizeof *folder), page_path[LEN * 2], word[32],
-                        about[TAUT_ABOUT_ROOM];
-    char **list = taut_calloc((size_t)s->runs, sizeof *list);
+    char(*folder)[LEN * 8] = calloc((size_t)s->runs, sizeof *folder), page[LEN * 2];
+    const char **list = calloc((size_t)s->runs, sizeof *list);
     cJSON *o = cJSON_CreateObject(), *runs = cJSON_AddArrayToObject(o, "runs");
     double loss[RUNS];
-    taut_page page;
     int code = EXIT_DONE;
     if (!folder || !list) return cli_refuse(s->args, "out of memory");
     for (int i = 0; i < s->runs; i++) {
-        bool broken = false, other;
-        folder_of(s, i, list[i] = folder[i]);
-        cJSON *one = cJSON_CreateObject(), *cert = taut_report_own(folder[i], "certificate.json", &broken, &other);
-        cJSON *summary = taut_report_json(folder[i], "summary.json", &broken);
-        cJSON_AddStringToObject(one, "run", folder[i]);
-        loss[i] = taut_report_number(summary, "val_loss");
-        cJSON_AddNumberToObject(one, "val_loss", loss[i]);
-        cJSON_AddNumberToObject(one, "lip", taut_report_number(cert, "lip"));
-        if (!cli_flag(s->args, "--json"))
-            printf("%-60s  loss %8.4f  bound %s %s\n", folder[i], loss[i],
-                   up_text(word, (taut_up){ taut_report_number(cert, "lip") }),
-                   cert ? taut_report_about(about, cert) : "");
-        cJSON_AddItemToArray(runs, one);
-        cJSON_Delete(cert);
-        cJSON_Delete(summary);
+        folder_of(s, i, folder[i]);
+        list[i] = folder[i];
+        loss[i] = tell_run(s, folder[i], runs);
     }
     if (cli_flag(s->args, "--mean")) rank(s, loss, cJSON_AddArrayToObject(o, "settings"));
-    taut_page_begin(&page, s->recipe, NULL);
-    taut_report_frontier(&page, s->runs, list);
-    snprintf(page_path, sizeof page_path, "%s/frontier.html", s->out);
-    if (taut_page_end(&page, page_path)) code = cli_fail(s->args);
+    snprintf(page, sizeof page, "%s/frontier.html", s->out);
+    const taut_page_options options = { .size = sizeof options, .title = s->recipe, .frontier = 1 };
+    if (taut_report_page(NULL, page, list, s->runs, &options)) code = cli_fail(s->args);
     free(folder);
     free(list);
     if (!code && cli_flag(s->args, "--json")) return cli_json(o);
-    if (!code) printf("%s\n", page_path);
+    if (!code) printf("%s\n", page);
     cJSON_Delete(o);
     return code;
 }
 
 static int write_slurm(const sweep *s, const char *path)
 {
-    taut_markup t = { 0 };
     char folder[LEN * 8], set[AXES][LEN];
     const char *word[64];
-    taut_markup_add(&t, "#!/bin/sh\n#SBATCH --array=0-%d\n#SBATCH --job-name=taut\ncase $SLURM_ARRAY_TASK_ID in\n",
-                    s->runs - 1);
+    FILE *f = fopen(path, "w");
+    if (!f) return cli_refuse(s->args, "%s: %s", path, strerror(errno));
+    fprintf(f, "#!/bin/sh\n#SBATCH --array=0-%d\n#SBATCH --job-name=taut\ncase $SLURM_ARRAY_TASK_ID in\n", s->runs - 1);
     for (int i = 0; i < s->runs; i++) {
         folder_of(s, i, folder);
         words_of(s, i, folder, word, set);
-        taut_markup_add(&t, "%d) set --", i);
+        fprintf(f, "%d) set --", i);
         for (int w = 1; word[w]; w++)
-            if (strcmp(word[w], "--resume") != 0) taut_markup_add(&t, " '%s'", word[w]);
-        taut_markup_add(&t, "; run='%s' ;;\n", folder);
+            if (strcmp(word[w], "--resume") != 0) fprintf(f, " '%s'", word[w]);
+        fprintf(f, "; run='%s' ;;\n", folder);
     }
-    taut_markup_add(&t, "esac\n[ -e \"$run/state.safetensors\" ] && set -- \"$@\" --resume\n"
-                        "taut \"$@\" && taut certify \"$run\" --out \"$run/certificate.json\"\n");
-    taut_status bad = t.failed ? TAUT_NO_MEMORY : taut_file_write(path, t.data, t.len);
-    taut_markup_free(&t);
-    if (bad) return cli_fail(s->args);
+    fprintf(f, "esac\n[ -e \"$run/state.safetensors\" ] && set -- \"$@\" --resume\n"
+               "taut \"$@\" && taut certify \"$run\" --out \"$run/certificate.json\"\n");
+    const bool lost = ferror(f) != 0;
+    if (fclose(f) || lost) return cli_refuse(s->args, "%s: cannot be written", path);
     printf("%s: %d runs; sbatch %s, then this command again without --slurm for the frontier\n", path, s->runs, path);
     return EXIT_DONE;
 }
@@ -338,11 +343,11 @@ static int run(const cli_args *a)
 {
     static sweep s;
     s = (sweep){ .args = a, .recipe = a->operand[0], .out = cli_text(a, "--out", NULL), .runs = 1 };
-    (void)cli_kernels(a);
+    (void)cli_table(a);
     if (!s.out) return cli_refuse(a, "say where the runs go: --out FOLDER");
     if (strlen(s.out) >= LEN) return cli_refuse(a, "--out is too long a name");
     if (strchr(s.out, '\'') || strchr(s.recipe, '\'')) return cli_refuse(a, "a name with a quote in it");
-    if (!taut_file_exists(s.recipe)) return cli_refuse(a, "%s: there is no such recipe", s.recipe);
+    if (access(s.recipe, F_OK)) return cli_refuse(a, "%s: there is no such recipe", s.recipe);
     for (int i = 0; i < a->given; i++) {
         if (strcmp(a->name[i], "--grid") != 0) continue;
         if (s.axes == AXES || !read_axis(&s.axis[s.axes], a->value[i]) || strchr(a->value[i], '\''))

@@ -1,15 +1,13 @@
-#include "train/train.h"
-
+/* Trains a recipe into a folder; a signal saves and stops. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "bound/print.h"
 #include "cli.h"
-#include "train/state.h"
 
-static volatile int stop;
+static volatile sig_atomic_t stop;
 
 static void on_signal(int number)
 {
@@ -17,7 +15,7 @@ static void on_signal(int number)
     stop = 1;
 }
 
-static void show(const taut_progress *p, void *arg)
+static int show(const taut_step_facts *p, void *arg)
 {
     char text[128];
     const double left = p->seconds / (double)p->step * (double)(p->steps - p->step);
@@ -25,72 +23,86 @@ static void show(const taut_progress *p, void *arg)
     snprintf(text, sizeof text, "step %lld  loss %.4f  %.0f tokens/s  %d:%02d left", (long long)p->step, p->loss,
              p->tokens_per_s, (int)left / 60, (int)left % 60);
     cli_bar((double)p->step / (double)p->steps, text);
+    return stop;
 }
 
-static taut_status apply_overrides(taut_config *cfg, const cli_args *a)
+enum { SHORT = 64 };
+/* --set, and what is short for it, in the order in which they were given; returns how many. */
+static int overrides_of(const cli_args *a, const char *list[64], char room[64][SHORT])
 {
     static const char *const short_for[][2] = { { "--seed", "train.seed" }, { "--protocol", "data.protocol" } };
-    char line[64];
-    taut_status s = TAUT_OK;
-    for (int i = 0; !s && i < a->given; i++) {
-        if (strcmp(a->name[i], "--set") == 0) s = taut_config_set(cfg, a->value[i]);
-        for (int j = 0; !s && j < 2; j++) {
+    int count = 0;
+    for (int i = 0; i < a->given; i++) {
+        if (strcmp(a->name[i], "--set") == 0) list[count++] = a->value[i];
+        for (int j = 0; j < 2; j++) {
             if (strcmp(a->name[i], short_for[j][0]) != 0) continue;
-            snprintf(line, sizeof line, "%s=%.40s", short_for[j][1], a->value[i]);
-            s = taut_config_set(cfg, line);
+            snprintf(room[i], SHORT, "%s=%.40s", short_for[j][1], a->value[i]);
+            list[count++] = room[i];
         }
     }
-    return s;
+    return count;
 }
 
-static int print_summary(const cli_args *a, const taut_train_summary *r, const char *run)
+static void print(const cJSON *o, const char *run)
 {
-    if (cli_flag(a, "--json")) {
-        cJSON *o = taut_train_summary_json(r);
-        cJSON_AddStringToObject(o, "run", run);
-        return cli_json(o);
-    }
+    enum { RECENT = 32 }; /* steps that the training loss is a mean of */
+    const bool stopped = cJSON_IsTrue(cJSON_GetObjectItem(o, "stopped"));
+    const double steps = cli_number(o, "steps");
     char bound[32], target[32];
-    printf("%s after %lld steps, %lld tokens, %.1f s (%.0f tokens/s)\n", r->stopped ? "stopped" : "done",
-           (long long)r->steps, (long long)r->tokens, r->seconds, r->tokens_per_s);
-    printf("  training loss    %.4f   (mean of the last %lld steps)\n", r->train_loss,
-           (long long)(r->steps < TAUT_RECENT ? r->steps : TAUT_RECENT));
-    if (!isnan(r->val_mae))
-        printf("  validation MSE   %.4f   MAE %.4f\n  test MSE         %.4f   MAE %.4f\n", r->val_loss, r->val_mae,
-               r->test_loss, r->test_mae);
+    printf("%s after %.0f steps, %.0f tokens, %.1f s (%.0f tokens/s)\n", stopped ? "stopped" : "done", steps,
+           cli_number(o, "tokens"), cli_number(o, "seconds"), cli_number(o, "tokens_per_s"));
+    printf("  training loss    %.4f   (mean of the last %.0f steps)\n", cli_number(o, "train_loss"),
+           fmin(steps, RECENT));
+    if (!isnan(cli_number(o, "val_mae")))
+        printf("  validation MSE   %.4f   MAE %.4f\n  test MSE         %.4f   MAE %.4f\n", cli_number(o, "val_loss"),
+               cli_number(o, "val_mae"), cli_number(o, "test_loss"), cli_number(o, "test_mae"));
     else
-        printf("  validation loss  %.4f   accuracy %.2f %%   (whole split)\n", r->val_loss, 100 * r->val_acc);
-    if (r->best_step) printf("  best at step     %lld\n", (long long)r->best_step);
-    taut_number_print(target, r->target);
-    if (r->target > 0)
-        printf("  proved constant  %s   (norm %s, %s; target %s)\n    %s\n", up_text(bound, r->bound),
-               r->flat ? "flat" : "tokens", r->l2 ? "l2" : "RMS units", target, r->about);
-    printf("  %lld weights in %s/model.safetensors\n", (long long)r->weights, run);
-    if (r->stopped) printf("  go on with --resume\n");
+        printf("  validation loss  %.4f   accuracy %.2f %%   (whole split)\n", cli_number(o, "val_loss"),
+               100 * cli_number(o, "val_acc"));
+    if (cli_number(o, "best_step") > 0) printf("  best at step     %.0f\n", cli_number(o, "best_step"));
+    if (cli_number(o, "target") > 0)
+        printf("  proved constant  %s   (norm %s, %s; target %s)\n    %s\n", cli_up(bound, o, "bound"),
+               cli_word(o, "norm"), strcmp(cli_word(o, "units"), "l2") == 0 ? "l2" : "RMS units",
+               taut_number_print(target, cli_number(o, "target")), cli_word(o, "about"));
+    printf("  %.0f weights in %s/model.safetensors\n", cli_number(o, "weights"), run);
+    if (stopped) printf("  go on with --resume\n");
+}
+
+/* What the folder now holds. */
+static int tell(const cli_args *a, const char *run)
+{
+    char *json = NULL;
+    if (taut_run_json(&json, run)) return cli_fail(a);
+    cJSON *o = cJSON_Parse(json), *summary = cJSON_DetachItemFromObject(o, "summary");
+    taut_string_free(json);
+    cJSON_Delete(o);
+    if (cli_flag(a, "--json")) {
+        cJSON_AddStringToObject(summary, "run", run);
+        return cli_json(summary);
+    }
+    print(summary, run);
+    cJSON_Delete(summary);
     return EXIT_DONE;
 }
 
 static int run(const cli_args *a)
 {
-    const char *run = cli_text(a, "--out", NULL);
-    const taut_kernels *k = cli_kernels(a);
-    taut_config *cfg = NULL;
-    taut_train_summary summary;
+    const char *run = cli_text(a, "--out", NULL), *list[64];
+    char room[64][SHORT];
+    taut_result result;
+    const taut_train_options o = { .size = sizeof o,
+                                   .kernels = cli_table(a),
+                                   .overrides = list,
+                                   .count = overrides_of(a, list, room),
+                                   .resume = cli_flag(a, "--resume"),
+                                   .overwrite = cli_flag(a, "--overwrite"),
+                                   .progress = show };
     if (!run) return cli_refuse(a, "say where the run goes: --out RUN");
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
-    taut_status s = taut_config_open(&cfg, a->operand[0]);
-    if (!s) s = apply_overrides(cfg, a);
-    if (!s)
-        s = taut_train(&summary, cfg, k,
-                       &(taut_training){ .run = run,
-                                         .resume = cli_flag(a, "--resume"),
-                                         .overwrite = cli_flag(a, "--overwrite"),
-                                         .progress = show,
-                                         .stop = &stop });
-    taut_config_free(cfg);
+    const taut_status s = taut_train_recipe(&result, a->operand[0], run, &o);
     cli_bar_end();
-    return s ? cli_fail(a) : print_summary(a, &summary, run);
+    return s ? cli_fail(a) : tell(a, run);
 }
 
 static const cli_option options[] = {

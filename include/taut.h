@@ -1,7 +1,7 @@
 /* taut: train, measure, certify and attack Lipschitz-bounded transformers.
  *
- * The whole public interface: models, data, training, certificates and their check, attacks, reports.  Measuring slopes, planning
- * caps, writing text and noise on forecasts are commands of the program `taut` only.
+ * The whole public interface: models, data, training, certificates and their check, attacks, measurements, plans, reports.
+ * The program `taut` is arguments and printing around it.  docs/api.md lists its functions.
  *
  *     cc program.c $(pkg-config --cflags --libs taut)
  *
@@ -50,6 +50,17 @@ TAUT_API void taut_string_free(char *text);
  * radius, a region) is rounded down: what is printed claims no more than what is proved.  They return dst. */
 TAUT_API const char *taut_number_up(char dst[32], double value);
 TAUT_API const char *taut_number_down(char dst[32], double value);
+/* The shortest decimal that reads back as the same bits.  Returns dst. */
+TAUT_API const char *taut_number_print(char dst[32], double value);
+/* Numbers as people write them, all of the text or nothing, in every locale: whole ones of 64 bits; decimals, or fractions
+ * such as 8/255, finite.  They return 1, or 0 and leave *out alone. */
+TAUT_API int taut_number_int(int64_t *out, const char *text);
+TAUT_API int taut_number_real(double *out, const char *text);
+/* The word of a list that somebody probably meant, capitals or not; NULL: none is near. */
+TAUT_API const char *taut_nearest(const char *word, const char *const *list, int count);
+/* This library as JSON: version, kernels (the build that the name, NULL for the default, stands for on this processor),
+ * threads, blas, compiler.  Kernels that are not there are refused. */
+TAUT_API TAUT_MUST_USE taut_status taut_build_json(char **json, const char *kernels);
 
 /* ---- Models -------------------------------------------------------------------------------------------------------- */
 
@@ -87,6 +98,17 @@ TAUT_API TAUT_MUST_USE taut_status taut_net_look(const taut_net *, taut_net_fact
 /* The same and more as JSON: recipe, tree of modules, tensors. */
 TAUT_API TAUT_MUST_USE taut_status taut_net_json(const taut_net *, char **json);
 
+typedef struct {
+    size_t size;
+    const char *recipe; /* as in taut_open_options */
+    uint64_t seed;      /* of a built-in shape; default 1 */
+    int bound;          /* also prove both Lipschitz constants of the weights, for inputs that are not moved */
+} taut_describe_options;
+/* What a model is, as JSON, when nothing is to be done with it.  Of a Hugging Face checkpoint: what would become of every tensor
+ * (folder, family, tensors, used, unused, unknown, notes).  Of all others: arch, sizes, tokenizer, tensors, and where
+ * asked for bound_tokens, bound_flat ("inf": none) and `about`, the inputs that they hold for. */
+TAUT_API TAUT_MUST_USE taut_status taut_describe_file(char **json, const char *model, const taut_describe_options *);
+
 /* Weights by name ("block.0.attn.q.weight"); len is rows * cols.  Written numbers are rounded to float32.  Bounds are about
  * files: save before you certify. */
 typedef struct {
@@ -119,6 +141,20 @@ TAUT_API TAUT_MUST_USE taut_status taut_net_embed(taut_net *, double *reals, con
 TAUT_API TAUT_MUST_USE taut_status taut_net_encode(const taut_net *, int32_t **ids, int64_t *count, const char *text);
 TAUT_API TAUT_MUST_USE taut_status taut_net_decode(const taut_net *, char **text, const int32_t *ids, int64_t count);
 TAUT_API void taut_ids_free(int32_t *ids);
+
+typedef struct {
+    size_t size;
+    const char *prompt; /* what it goes on from; default: a new line, or what the vocabulary has instead */
+    int64_t length;     /* tokens to write; default 200 */
+    double temperature; /* default 0.8 */
+    int likeliest;      /* always the likeliest token, as temperature 0 would */
+    int64_t top_k;      /* choose among so many of the likeliest tokens; default: among all */
+    uint64_t seed;      /* default 1 */
+} taut_continue_options;
+/* Goes on with a text (a gpt alone can).  bytes, len: prompt and continuation as the vocabulary writes them, which may hold NUL
+ * and half a character; json: { text, tokens }, with U+FFFD for what is no UTF-8.  Either may be NULL: not needed. */
+TAUT_API TAUT_MUST_USE taut_status taut_net_continue(taut_net *, char **bytes, size_t *len, char **json,
+                                                     const taut_continue_options *);
 
 /* ---- Data ---------------------------------------------------------------------------------------------------------- */
 
@@ -184,6 +220,23 @@ typedef struct {
 TAUT_API TAUT_MUST_USE taut_status taut_net_score(taut_net *, taut_score *out, const taut_data *, taut_split,
                                                   int64_t examples);
 
+typedef struct {
+    size_t size;
+    const char *kernels;
+    uint64_t seed;     /* of a built-in shape; default 1 */
+    const char *data;  /* other data than it was trained on */
+    const char *split; /* "training", "validation" (the default) or, of a series, "test" */
+    int64_t examples;  /* so many, spread over the split; 0: all of it */
+    int64_t slide;     /* of a text: the first so many windows, one at every token */
+    int64_t batch;     /* examples at a time; default 16, at most 64 */
+    double noise;      /* of a forecaster: each row of an input moves by up to this; how far can a forecast? */
+    const char *page;  /* of a forecaster: an HTML page of forecasts, with pictures beside it */
+} taut_evaluate_options;
+/* How good a stored model is on its data, as JSON: data, split, targets, windows; loss, accuracy, perplexity; of a forecaster mse,
+ * mae, one forecast (window, columns), and with noise: rows, moves (proved: no row of a forecast moves further, for inputs
+ * as in `about`), found (by search), rounding (how much of `found` may be), contradiction (found beats moves). */
+TAUT_API TAUT_MUST_USE taut_status taut_evaluate_file(char **json, const char *model, const taut_evaluate_options *);
+
 /* ---- Certificates -------------------------------------------------------------------------------------------------- */
 
 typedef struct taut_cert taut_cert;
@@ -234,6 +287,9 @@ TAUT_API TAUT_MUST_USE taut_status taut_cert_layer(const taut_cert *, int index,
 /* The certificate as docs/certificate.md has it: as text, and as a file for taut_check_certificate. */
 TAUT_API TAUT_MUST_USE taut_status taut_cert_json(const taut_cert *, char **json);
 TAUT_API TAUT_MUST_USE taut_status taut_cert_save(const taut_cert *, const char *path);
+/* The certificate and what follows from it, as JSON: also waterfall, about, no_constant (why there is none), the constant in other
+ * units and norms; of examples certified_accuracy at radii up to the room, medians, the largest ratio seen over pairs. */
+TAUT_API TAUT_MUST_USE taut_status taut_cert_report(const taut_cert *, char **json);
 
 typedef enum { TAUT_CONFIRMED, TAUT_REFUTED, TAUT_CANNOT_SAY } taut_verdict;
 typedef struct {
@@ -244,6 +300,8 @@ typedef struct {
 } taut_check_facts;
 /* Confirms a certificate file with the independent checker.  A status other than TAUT_OK: a file cannot be read. */
 TAUT_API TAUT_MUST_USE taut_status taut_check_certificate(taut_check_facts *out, const char *cert, const char *model);
+/* The same and more as JSON: holds (true; false and `why`; null and `why`: it cannot say), norm, lip, region, about, counts. */
+TAUT_API TAUT_MUST_USE taut_status taut_check_json(char **json, const char *cert, const char *model);
 
 /* ---- Attacks ------------------------------------------------------------------------------------------------------- */
 
@@ -299,11 +357,86 @@ TAUT_API TAUT_MUST_USE taut_status taut_attacked_json(const taut_attacked *, cha
 /* Looks at a saved contradiction again, with the certificate proved anew: JSON with `contradiction`, true or false. */
 TAUT_API TAUT_MUST_USE taut_status taut_attack_replay(char **json, const char *model, const char *file);
 
+/* ---- Measuring ----------------------------------------------------------------------------------------------------- */
+
+typedef enum {
+    TAUT_MEASURE_LAYERS,   /* attention layers at an input: slope found, slope proved, what papers print */
+    TAUT_MEASURE_LENGTHS,  /* slopes of one layer against the length of the input, and the exponent of their growth */
+    TAUT_MEASURE_NETWORK,  /* slopes of the whole network at examples, beside its proved constant */
+    TAUT_MEASURE_MAPS,     /* whom each token listens to: the weights of every head */
+    TAUT_MEASURE_DEVIATION /* how far attention in linear time is from softmax: the truth, and what is proved of it */
+} taut_measurement;
+typedef struct {
+    size_t size;
+    taut_measurement what;
+    const char *kernels;
+    uint64_t seed;        /* of the search, and of a built-in shape; default 1 */
+    const char *data;     /* other data than it was trained on */
+    int64_t tokens, from; /* of a text: how many (default 32), from which on; of images `from` says which one */
+    int one_layer;        /* only `layer`; without it all of them, for TAUT_MEASURE_LENGTHS the middle one */
+    int64_t layer;        /* from 0 on */
+    const char *map;      /* "bare" (the default), "attention", "branch", "residual", "block": docs/measure.md */
+    double ball;          /* TAUT_MEASURE_LAYERS: both sides also for tokens that move by up to this */
+    int exact; /* TAUT_MEASURE_LAYERS: also prove each head's norm from its Jacobian, where that is small enough */
+    int64_t lengths[3]; /* TAUT_MEASURE_LENGTHS: first, last, step; default 2, 32, 2 */
+    int64_t samples;    /* sequences of each length (10), examples of NETWORK (100) and DEVIATION (4) */
+    int adversarial;    /* TAUT_MEASURE_LENGTHS: inputs made to be steep for `head` instead of text */
+    int64_t head;       /* from 0 on */
+    double radius;      /* adversarial: how long tokens may be; default: the steepest for each length */
+    int castin;         /* adversarial: the published construction, by an eigenvector */
+    const char *method; /* "lanczos" (the default) or "power" */
+    int64_t steps;      /* of the search, at most; default 40, of power 500 */
+    double tolerance;   /* the relative residual at which it stops; default 1e-4, below 0: never */
+    const char *csv;    /* write the numbers as a table to this file, too */
+    int (*progress)(double done, void *arg); /* not 0: stop, which is TAUT_BAD_CALL "stopped" */
+    void *arg;
+} taut_measure_options;
+/* Measures a stored model, as JSON; docs/measure.md says what each number is.  `contradiction` is true where something was found
+ * above what is proved of it. */
+TAUT_API TAUT_MUST_USE taut_status taut_measure_file(char **json, const char *model, const taut_measure_options *);
+
+/* ---- Planning ------------------------------------------------------------------------------------------------------ */
+
+/* A transformer without norm layers and biases, with convex residuals.  Where zero itself makes sense, a negative number stands
+ * for it. */
+typedef struct {
+    size_t size;
+    double target;                    /* the Lipschitz constant to stay at or under; needed */
+    int64_t depth, width, heads, mlp; /* default 3, 256, 4, 4 width */
+    int64_t vocab;                    /* logits; needed for units "l2" */
+    const char *units;                /* "rms" (the default) or "l2" */
+    const char *attention;            /* scale of the logits: "inv_width" (the default), "inv_head", "inv_sqrt_head" */
+    const char *activation;           /* "gelu" (the default), "gelu_tanh", "relu", "silu", "tanh" */
+    double out;                       /* factor of the attention's output; default 1 / (3 sqrt heads) */
+    double factor;                    /* times the activation; default 1 / 1.1289 */
+    double alpha;                     /* residuals (1 - alpha) x + alpha f(x); default 1 / (2 depth) */
+    double embed, position;           /* largest RMS of an embedding (0.75; 1 with rope), of a position (0.25) */
+    double qk;                        /* caps of W_Q and W_K as a multiple of the others'; default 1 */
+    double head, logit;               /* cap of the head, factor of the logits; default 1 and 1 */
+    int rope;                         /* rotary positions instead of learned ones */
+} taut_plan_options;
+/* The caps of matrices under which every such network stays at or under the target, proved, as JSON: caps, cap, lipschitz, ...,
+ * recipe (the text of an .ini file that trains one), and the caps of published formulas, which are unsound. */
+TAUT_API TAUT_MUST_USE taut_status taut_plan_caps(char **json, const taut_plan_options *);
+/* Published caps beside proved ones, as JSON: { table: [{ name, sound, caps, lipschitz }] }. */
+TAUT_API TAUT_MUST_USE taut_status taut_plan_table(char **json);
+
 /* ---- Reporting ----------------------------------------------------------------------------------------------------- */
 
 /* One HTML page about the folders of runs; with `svg`, each chart also as a file in that folder (NULL: not). */
 TAUT_API TAUT_MUST_USE taut_status taut_report_runs(const char *page, const char *title, const char *const *runs,
                                                     int count, const char *svg);
+typedef struct {
+    size_t size;
+    const char *title, *svg;
+    int frontier; /* only the chart of losses against proved constants, one point per run */
+} taut_page_options;
+/* The same with options; *figures (or NULL) is how many charts there are. */
+TAUT_API TAUT_MUST_USE taut_status taut_report_page(int *figures, const char *page, const char *const *runs, int count,
+                                                    const taut_page_options *);
+/* What a run's folder says of itself, as JSON: finished; summary, as in its summary.json (null: there is none); lip and about
+ * of its certificate.json where that is about its model.safetensors as it is now (lip null: there is none). */
+TAUT_API TAUT_MUST_USE taut_status taut_run_json(char **json, const char *run);
 
 #ifdef __cplusplus
 }

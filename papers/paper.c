@@ -5,9 +5,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/nearest.h"
 #include "bound/arithmetic.h"
 #include "cli/cli.h"
+#include "kernels/kernels.h"
+#include "taut.h"
 
 static const struct {
     const char *id, *small, *what;
@@ -110,7 +111,7 @@ static int make(const cli_args *a, int which, const char *scale)
 static int run(const cli_args *a)
 {
     const char *names[FIGURES], *scale = cli_text(a, "--scale", "small"), *id = a->operands ? a->operand[0] : NULL;
-    (void)cli_kernels(a);
+    (void)cli_table(a);
     if (cli_flag(a, "--list")) return list(a);
     if (!id) return cli_refuse(a, "which figure?  taut paper --list names them");
     if (strcmp(scale, "tiny") != 0 && strcmp(scale, "small") != 0 && strcmp(scale, "full") != 0)

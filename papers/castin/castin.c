@@ -37,8 +37,6 @@ static taut_status train(const char *run, const paper_options *o)
     return paper_net_train(o, run, trained_recipe, line, 3);
 }
 
-static void tell(double done) { cli_bar(done, "measuring"); }
-
 static taut_growth fit(const taut_scatter_point *p, int64_t count, double *radius)
 {
     double *n = taut_malloc((size_t)(2 * count + 1) * sizeof *n), *y = n ? n + count : NULL;
@@ -67,9 +65,10 @@ static void add_row(cJSON *rows, const column *c, const char *kind, const taut_g
 static taut_status measure(cJSON *rows, const column *c, taut_net *m, const paper_options *o)
 {
     const taut_slope_options slope = { TAUT_SLOPE_LANCZOS, 40, 1e-3, 1 };
-    taut_scatter_options text = { 2,     100, o->small ? 14 : 2, o->small ? 4 : 10, c->layer, TAUT_MAP_ATTENTION,
-                                  slope, tell };
-    taut_scatter_options made = { 4, 100, o->small ? 12 : 4, 1, c->layer, TAUT_MAP_ATTENTION, slope, tell };
+    taut_scatter_options text = { 2,     100,      o->small ? 14 : 2, o->small ? 4 : 10, c->layer, TAUT_MAP_ATTENTION,
+                                  slope, cli_show, "measuring" };
+    taut_scatter_options made = { 4,     100,      o->small ? 12 : 4, 1, c->layer, TAUT_MAP_ATTENTION,
+                                  slope, cli_show, "measuring" };
     const int64_t most = taut_scatter_count(&text, false) + taut_scatter_count(&made, true);
     taut_scatter_point *p = taut_calloc((size_t)most, sizeof *p);
     taut_text *ids = NULL;

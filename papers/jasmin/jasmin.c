@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "bench/timing.h"
 #include "kernels/jasmin.h"
 #include "measure/layer.h"
 #include "papers/net.h"
@@ -87,7 +88,7 @@ static taut_status measure(double v[FIGURES], int method, int seed, const paper_
     if (!s) s = paper_net_open(&p, run, paper_pick(o, 10, 300, 2000));
     if (!s) s = paper_net_protocol(v, &p, o->small);
     if (!s) s = paper_net_slopes(slope, &p, slopes);
-    if (!s) v[6] = cli_quantile(slope, (int)(p.n < slopes ? p.n : slopes), 0.5);
+    if (!s) v[6] = bench_quantile(slope, (int)(p.n < slopes ? p.n : slopes), 0.5);
     paper_net_close(&p);
     return s;
 }
@@ -154,7 +155,7 @@ cJSON *paper_jasmin_fig4(const paper_options *o)
         taut_status s = train(run, m, 0, o);
         if (!s) s = paper_net_open(&p, run, count);
         if (!s) s = paper_net_slopes(slope, &p, count);
-        for (int i = 0; !s && i < 5; i++) v[i] = cli_quantile(slope, (int)(p.n < count ? p.n : count), at[i]);
+        for (int i = 0; !s && i < 5; i++) v[i] = bench_quantile(slope, (int)(p.n < count ? p.n : count), at[i]);
         paper_net_close(&p);
         if (s) {
             cJSON_Delete(t);

@@ -8,7 +8,6 @@
 #include "api/data.h"
 #include "api/net.h"
 #include "base/alloc.h"
-#include "base/json.h"
 #include "verdict/siege.h"
 
 struct taut_attacked {
@@ -158,10 +157,7 @@ taut_status taut_attacked_json(const taut_attacked *a, char **json)
 {
     NEED(a);
     NEED(json);
-    cJSON *o = taut_siege_json(&a->siege, a->attacks);
-    *json = o ? taut_json_text(o, true) : NULL;
-    cJSON_Delete(o);
-    return *json ? TAUT_OK : taut_no_memory("an attack's results");
+    return taut_json_out(json, taut_siege_json(&a->siege, a->attacks), TAUT_OK);
 }
 
 taut_status taut_attack_replay(char **json, const char *model, const char *file)
@@ -176,9 +172,7 @@ taut_status taut_attack_replay(char **json, const char *model, const char *file)
     char *path = taut_model_path(model);
     taut_status s = a && path ? open_siege(a, model, path, &o) : taut_no_memory("an attack");
     if (!s) s = taut_siege_replay(&a->siege, file, &found);
-    if (!s && !(*json = taut_json_text(found, true))) s = taut_no_memory("a replay");
-    cJSON_Delete(found);
     taut_attacked_free(a);
     free(path);
-    return s;
+    return taut_json_out(json, found, s);
 }

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
+
 const char *taut_version(void) { return TAUT_VERSION; }
 void taut_string_free(char *text) { free(text); }
 void taut_ids_free(int32_t *ids) { free(ids); }
@@ -21,4 +23,11 @@ taut_status taut_options_take(void *into, size_t ours, const void *given, const 
                              TAUT_VERSION);
     memcpy(into, given, theirs < ours ? theirs : ours);
     return TAUT_OK;
+}
+
+taut_status taut_json_out(char **json, cJSON *object, taut_status s)
+{
+    *json = s || !object ? NULL : taut_json_text(object, true);
+    cJSON_Delete(object);
+    return s ? s : *json ? TAUT_OK : taut_no_memory("an answer");
 }

@@ -1,4 +1,4 @@
-/* Certificates of stored models, and the check of a certificate. */
+/* Certificates of stored models. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +9,10 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "check/check.h"
+#include "bound/ledger.h"
 #include "report/waterfall.h"
+#include "verdict/account.h"
 #include "verdict/noise.h"
-#include "verdict/predictions.h"
 
 struct taut_cert {
     taut_certificate proof;
@@ -29,7 +29,7 @@ static taut_status prepare(taut_data **data, double *rows, const char *model, co
     taut_net *net = NULL;
     taut_up longest = UP_NONE;
     *rows = o->rows > 0 ? o->rows : INFINITY;
-    if (!series && o->rows > 0) return taut_fail(TAUT_BAD_CONFIG, "rows are of forecasters");
+    if (!series && o->rows > 0) return taut_fail(TAUT_BAD_CONFIG, "rows is for forecasters");
     if (asked && series)
         return taut_fail(TAUT_BAD_CONFIG, "%s is a forecaster: certified are predictions of classes and next tokens",
                          model);
@@ -171,6 +171,25 @@ taut_status taut_cert_json(const taut_cert *c, char **json)
     return *json ? TAUT_OK : taut_no_memory("the certificate");
 }
 
+taut_status taut_cert_report(const taut_cert *c, char **json)
+{
+    NEED(c);
+    NEED(json);
+    taut_up product = { 1 };
+    cJSON *o = taut_account(&c->proof, &c->predictions), *list = cJSON_AddArrayToObject(o, "waterfall");
+    for (int i = 0; i < c->falls; i++) {
+        cJSON *row = cJSON_CreateObject();
+        product = up_mul(product, (taut_up){ c->fall[i].lip });
+        cJSON_AddStringToObject(row, "layer", c->fall[i].path);
+        cJSON_AddStringToObject(row, "rule", c->fall[i].rule);
+        cJSON_AddItemToObject(row, "times", up_json((taut_up){ c->fall[i].lip }));
+        cJSON_AddItemToObject(row, "so_far", up_json(product));
+        cJSON_AddItemToObject(row, "within", up_json((taut_up){ c->fall[i].out }));
+        cJSON_AddItemToArray(list, row);
+    }
+    return taut_json_out(json, o, TAUT_OK);
+}
+
 taut_status taut_cert_save(const taut_cert *c, const char *path)
 {
     char *text = NULL;
@@ -179,27 +198,4 @@ taut_status taut_cert_save(const taut_cert *c, const char *path)
     if (!s) s = taut_file_write(path, text, strlen(text));
     free(text);
     return s;
-}
-
-taut_status taut_check_certificate(taut_check_facts *out, const char *cert, const char *model)
-{
-    taut_checked r;
-    NEED(out);
-    NEED(cert);
-    NEED(model);
-    char *path = taut_model_path(model);
-    const taut_status s = path ? taut_check_files(&r, cert, path) : taut_no_memory("a path");
-    free(path);
-    if (s) return s;
-    *out = (taut_check_facts){ .verdict = r.foreign   ? TAUT_CANNOT_SAY
-                                          : !r.holds  ? TAUT_REFUTED
-                                          : r.unknown ? TAUT_CANNOT_SAY
-                                                      : TAUT_CONFIRMED,
-                               .lip = r.lip,
-                               .numbers = r.numbers,
-                               .examples = r.examples,
-                               .certified = r.certified,
-                               .unknown = r.unknown };
-    if (r.foreign || !r.holds) memcpy(out->why, r.why, sizeof out->why);
-    return TAUT_OK;
 }

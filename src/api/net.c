@@ -7,7 +7,6 @@
 #include "api/net.h"
 #include "base/alloc.h"
 #include "base/float32.h"
-#include "base/json.h"
 
 static taut_kind kind_of(const taut_model *m)
 {
@@ -46,6 +45,19 @@ static taut_status add_not_finite(cJSON *o, const taut_model *m)
     return TAUT_OK;
 }
 
+cJSON *taut_tensors_json(const taut_model *m)
+{
+    cJSON *list = cJSON_CreateArray();
+    for (int i = 0; i < m->weights; i++) {
+        cJSON *t = cJSON_CreateObject();
+        cJSON_AddStringToObject(t, "name", m->weight[i].path);
+        cJSON_AddNumberToObject(t, "rows", (double)m->weight[i].param->rows);
+        cJSON_AddNumberToObject(t, "cols", (double)m->weight[i].param->cols);
+        cJSON_AddItemToArray(list, t);
+    }
+    return list;
+}
+
 taut_status taut_net_json(const taut_net *net, char **json)
 {
     static const char *const kinds[] = { "text", "images", "series" };
@@ -66,20 +78,12 @@ taut_status taut_net_json(const taut_net *net, char **json)
     cJSON_AddStringToObject(o, "recipe", net->model->recipe);
     cJSON_AddItemToObject(o, "tree", tree ? cJSON_Parse(tree) : NULL);
     if (net->report) cJSON_AddItemToObject(o, "checkpoint", cJSON_Parse(net->report));
-    cJSON *tensors = cJSON_AddArrayToObject(o, "tensors");
-    for (int i = 0; i < f.tensors; i++) {
-        cJSON *t = cJSON_CreateObject();
-        cJSON_AddStringToObject(t, "name", net->model->weight[i].path);
-        cJSON_AddNumberToObject(t, "rows", (double)net->model->weight[i].param->rows);
-        cJSON_AddNumberToObject(t, "cols", (double)net->model->weight[i].param->cols);
-        cJSON_AddItemToArray(tensors, t);
-    }
+    cJSON_AddItemToObject(o, "tensors", taut_tensors_json(net->model));
     if (net->note) cJSON_AddStringToObject(o, "note", net->note);
     s = add_not_finite(o, net->model);
-    if (!s && !(*json = tree ? taut_json_text(o, true) : NULL)) s = taut_no_memory("a description");
+    if (!s && !tree) s = taut_no_memory("a description");
     free(tree);
-    cJSON_Delete(o);
-    return s;
+    return taut_json_out(json, o, s);
 }
 
 taut_status taut_net_save(const taut_net *net, const char *path)

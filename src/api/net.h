@@ -1,6 +1,8 @@
 /* A model as the public interface hands it out: the network with its vocabulary and the recipe it came with. */
 #ifndef TAUT_API_NET_H
 #define TAUT_API_NET_H
+#include <cjson/cJSON.h>
+
 #include "data/source.h"
 #include "model/model.h"
 #include "train/recipe.h"
@@ -19,6 +21,7 @@ char *taut_model_path(const char *model);
 /* With the kernels at hand; and the data of its kind, by name or what it was trained on. */
 taut_status taut_net_open_on(taut_net **out, const char *model, const taut_kernels *, uint64_t seed) TAUT_MUST_USE;
 taut_status taut_net_source(taut_source **out, const taut_net *, const char *name) TAUT_MUST_USE;
+cJSON *taut_tensors_json(const taut_model *); /* [{ name, rows, cols }] */
 /* train.c: `count` times "section.key=value". */
 taut_status taut_overrides_apply(taut_config *, const char *const *overrides, int count) TAUT_MUST_USE;
 #endif

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/nearest.h"
+#include "taut.h"
 
 #define APGD_CE(runs, times)                                                                                     \
     {                                                                                                            \

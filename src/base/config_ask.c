@@ -10,7 +10,6 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/config_impl.h"
-#include "base/nearest.h"
 #include "base/number.h"
 
 static bool same_text(const char *a, const char *b) { return a && b ? strcmp(a, b) == 0 : a == b; }

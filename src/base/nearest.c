@@ -1,5 +1,6 @@
-/* Edit distance with swaps of neighbours (optimal string alignment), in three rows. */
-#include "base/nearest.h"
+/* The word of a list with the fewest insertions, deletions, replacements and swaps of neighbours, case ignored; the first of
+ * equals; none if more than a third of the letters differ.  Optimal string alignment, in three rows. */
+#include "taut.h"
 
 #include <ctype.h>
 #include <stddef.h>
@@ -33,11 +34,12 @@ static int distance(const char *a, int n, const char *b, int m)
 
 const char *taut_nearest(const char *word, const char *const *list, int count)
 {
+    if (!word || !list) return NULL;
     const size_t n = strlen(word);
     const char *best = NULL;
     int fewest = LONGEST;
     for (int i = 0; i < count && n <= LONGEST; i++) {
-        const size_t m = strlen(list[i]);
+        const size_t m = list[i] ? strlen(list[i]) : LONGEST + 1;
         if (m > LONGEST) continue;
         const int d = distance(word, (int)n, list[i], (int)m), limit = (int)(m > n ? m : n) / 3;
         if (d < fewest && d <= (limit ? limit : 1) && d < (int)(m > n ? m : n)) {

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <locale.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,15 +21,16 @@ static void locale_leave(locale_t before)
     if (before) freelocale(uselocale(before));
 }
 
-bool taut_number_int(int64_t *out, const char *text)
+int taut_number_int(int64_t *out, const char *text)
 {
+    if (!out || !text) return 0;
     const char *digits = text + (*text == '-');
-    if (*digits == 0 || digits[strspn(digits, "0123456789")] != 0) return false;
+    if (*digits == 0 || digits[strspn(digits, "0123456789")] != 0) return 0;
     errno = 0;
     const long long value = strtoll(text, NULL, 10);
-    if (errno != 0) return false;
+    if (errno != 0) return 0;
     *out = value;
-    return true;
+    return 1;
 }
 
 /* What strtod would also take: spaces, hex, inf and nan. */
@@ -40,19 +42,20 @@ static bool decimal(double *out, const char *text)
     return *end == 0 && end != text && isfinite(*out);
 }
 
-bool taut_number_real(double *out, const char *text)
+int taut_number_real(double *out, const char *text)
 {
+    if (!out || !text) return 0;
     const char *slash = strchr(text, '/');
     char upper[64] = "";
     double over = 0, under = 1;
-    if (slash && (size_t)(slash - text) >= sizeof upper) return false;
+    if (slash && (size_t)(slash - text) >= sizeof upper) return 0;
     if (slash) memcpy(upper, text, (size_t)(slash - text));
     const locale_t before = locale_enter();
     const bool good = decimal(&over, slash ? upper : text) && (!slash || decimal(&under, slash + 1));
     locale_leave(before);
-    if (!good || under == 0 || !isfinite(over / under)) return false;
+    if (!good || under == 0 || !isfinite(over / under)) return 0;
     *out = over / under;
-    return true;
+    return 1;
 }
 
 int taut_number_list(double *out, int room, const char *text)
@@ -70,8 +73,9 @@ int taut_number_list(double *out, int room, const char *text)
     return count;
 }
 
-void taut_number_print(char dst[32], double value)
+const char *taut_number_print(char dst[32], double value)
 {
+    if (!dst) return NULL;
     const locale_t before = locale_enter();
     const bool whole = fabs(value) < 1e15 && value == floor(value); /* 10, not 1e+01 */
     if (whole) snprintf(dst, 32, "%.0f", value);
@@ -80,6 +84,7 @@ void taut_number_print(char dst[32], double value)
         if (strtod(dst, NULL) == value) break; /* a NaN never does and ends with 17 */
     }
     locale_leave(before);
+    return dst;
 }
 
 /* printf gives every digit of a double when it is asked for as many as the longest has, 767; then the sixth is the last that is
@@ -90,6 +95,7 @@ static const char *six_digits(char dst[32], double value, bool up)
     enum { ALL = 767, KEPT = 6 };
     const double least = 1e-300;
     char digits[ALL + 16], shorter[32];
+    if (!dst) return NULL;
     if (isnan(value) || isinf(value)) return strcpy(dst, up || value > 0 ? "inf" : "0");
     if (!(value > 0)) return strcpy(dst, "0");
     if (value < least) return strcpy(dst, up ? "1e-300" : "0");

@@ -80,6 +80,11 @@ static taut_status one_length(taut_scatter_point *out, const taut_capture *c, in
     return s;
 }
 
+static taut_status told(const taut_scatter_options *o, double done)
+{
+    return o->tell && o->tell(done, o->arg) ? taut_fail(TAUT_BAD_CALL, "stopped") : TAUT_OK;
+}
+
 taut_status taut_scatter_text(taut_scatter_point *out, taut_model *m, const int32_t *ids, int64_t len,
                               const taut_scatter_options *o)
 {
@@ -99,7 +104,7 @@ taut_status taut_scatter_text(taut_scatter_point *out, taut_model *m, const int3
         s = find_layer(c, o->layer);
         if (!s) s = one_length(out, c, n, o);
         out += o->samples, used += n * o->samples;
-        if (o->tell) o->tell((double)used / (double)needed);
+        if (!s) s = told(o, (double)used / (double)needed);
     }
     taut_capture_free(c);
     return s;
@@ -149,7 +154,7 @@ taut_status taut_scatter_adversarial(taut_scatter_point *out, double *gap, taut_
         taut_clusters_tokens(x, &two, n, d, a->radius > 0 ? a->radius : taut_clusters_radius(&two, n));
         s = slopes_at(&slope, map, m->k, x, (taut_shape){ 1, n, d }, &o->slope);
         if (!s) *out = (taut_scatter_point){ n, slope.value, radius_of(x, n, d) };
-        if (o->tell) o->tell((double)n / (double)o->last);
+        if (!s) s = told(o, (double)n / (double)o->last);
     }
     *gap = two.gap;
     taut_module_free(map);

@@ -15,7 +15,8 @@ typedef struct {
     int layer;
     taut_map map; /* adversarial: bare or attention */
     taut_slope_options slope;
-    void (*tell)(double done); /* or NULL */
+    int (*tell)(double done, void *arg); /* or NULL; not 0: stop, which is TAUT_BAD_CALL */
+    void *arg;
 } taut_scatter_options;
 
 int64_t taut_scatter_count(const taut_scatter_options *, bool adversarial); /* how many points there will be */

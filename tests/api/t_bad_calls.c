@@ -84,6 +84,173 @@ static void bad_work(taut_net *net)
     taut_string_free(NULL), taut_ids_free(NULL);
 }
 
+/* The functions that answer with JSON: each with NULL, no file, options too small, of another version, out of range and NaN. */
+#define ANSWERS(function, type, run)                                                        \
+    do {                                                                                    \
+        struct {                                                                            \
+            type o;                                                                         \
+            int more;                                                                       \
+        } newer = { { .size = sizeof newer }, 1 };                                          \
+        char *json = (char *)"left over";                                                   \
+        refused(function(NULL, run, NULL), #function ": json");                             \
+        refused(function(&json, NULL, NULL), #function ": model");                          \
+        CHECK(json == NULL, #function ": a failed call leaves NULL");                       \
+        refused(function(&json, "nowhere at all", NULL), #function ": no file");            \
+        refused(function(&json, run, &(type){ .size = 0 }), #function ": size 0");          \
+        refused(function(&json, run, &(type){ .size = 5 }), #function ": size 5");          \
+        refused(function(&json, run, &newer.o), #function ": an option that nobody knows"); \
+        CHECK(json == NULL, #function ": still NULL");                                      \
+    } while (0)
+
+static void answers(const char *run)
+{
+    char *json = NULL;
+    ANSWERS(taut_describe_file, taut_describe_options, run);
+    ANSWERS(taut_evaluate_file, taut_evaluate_options, run);
+    ANSWERS(taut_measure_file, taut_measure_options, run);
+    refused(taut_describe_file(&json, run, OPTIONS(taut_describe_options, .recipe = "nowhere.ini")), "no recipe");
+    refused(taut_evaluate_file(&json, run, OPTIONS(taut_evaluate_options, .split = "third")), "a split");
+    refused(taut_evaluate_file(&json, run, OPTIONS(taut_evaluate_options, .split = "test")), "no test split");
+    refused(taut_evaluate_file(&json, run, OPTIONS(taut_evaluate_options, .kernels = "gpu")), "kernels");
+    refused(taut_evaluate_file(&json, run, OPTIONS(taut_evaluate_options, .data = "nowhere at all")), "no data");
+    refused(taut_evaluate_file(&json, run, OPTIONS(taut_evaluate_options, .examples = -1)), "examples");
+    refused(taut_evaluate_file(&json, run, OPTIONS(taut_evaluate_options, .slide = -1)), "slide");
+    refused(taut_evaluate_file(&json, run, OPTIONS(taut_evaluate_options, .batch = 65)), "batch");
+    refused(taut_evaluate_file(&json, run, OPTIONS(taut_evaluate_options, .noise = NAN)), "noise NaN");
+    refused(taut_evaluate_file(&json, run, OPTIONS(taut_evaluate_options, .noise = 1)), "noise on a text");
+    refused(taut_evaluate_file(&json, run, OPTIONS(taut_evaluate_options, .page = "x.html")), "a page of a text");
+    refused(taut_check_json(NULL, "a", "b"), "json"), refused(taut_check_json(&json, NULL, "b"), "cert");
+    refused(taut_check_json(&json, "a", NULL), "model"), refused(taut_check_json(&json, "nowhere", run), "no file");
+    refused(taut_cert_report(NULL, &json), "cert"), refused(taut_build_json(NULL, NULL), "json");
+    refused(taut_build_json(&json, "gpu"), "kernels nobody has");
+    refused(taut_run_json(NULL, run), "json"), refused(taut_run_json(&json, NULL), "run");
+    refused(taut_run_json(&json, "nowhere at all"), "no folder");
+    refused(taut_report_page(NULL, NULL, &run, 1, NULL), "page");
+    refused(taut_report_page(NULL, "x.html", NULL, 1, NULL), "runs");
+    refused(taut_report_page(NULL, "x.html", &run, 0, NULL), "no run");
+    refused(taut_report_page(NULL, "x.html", &run, -1, NULL), "fewer than none");
+    refused(taut_report_page(NULL, "x.html", (const char *[]){ NULL }, 1, NULL), "a run that is NULL");
+    refused(taut_report_page(NULL, "x.html", &run, 1, &(taut_page_options){ .size = 2 }), "size 2");
+}
+
+static void bad_measurements(const char *run)
+{
+    char *json = NULL;
+    const taut_measure_options bad[] = { { .what = (taut_measurement)9 },
+                                         { .kernels = "gpu" },
+                                         { .data = "nowhere at all" },
+                                         { .tokens = -1 },
+                                         { .tokens = 17 },
+                                         { .from = -1 },
+                                         { .from = INT64_MAX },
+                                         { .one_layer = 1, .layer = -1 },
+                                         { .one_layer = 1, .layer = 1 },
+                                         { .map = "bear" },
+                                         { .ball = NAN },
+                                         { .ball = -1 },
+                                         { .method = "magic" },
+                                         { .steps = -1 },
+                                         { .steps = 129 },
+                                         { .tolerance = NAN },
+                                         { .tolerance = 2 },
+                                         { .samples = -1 },
+                                         { .csv = "nowhere/at/all.csv" },
+                                         { .what = TAUT_MEASURE_LENGTHS, .lengths = { 5, 4, 1 } },
+                                         { .what = TAUT_MEASURE_LENGTHS, .lengths = { 1, 4, 0 } },
+                                         { .what = TAUT_MEASURE_LENGTHS, .lengths = { INT64_MIN, INT64_MAX, 1 } },
+                                         { .what = TAUT_MEASURE_LENGTHS, .lengths = { 2, 99, 1 } },
+                                         { .what = TAUT_MEASURE_LENGTHS, .lengths = { 2, 4, 1 }, .samples = 5000 },
+                                         { .what = TAUT_MEASURE_LENGTHS, .lengths = { 2, 4, 1 }, .head = 2 },
+                                         { .what = TAUT_MEASURE_LENGTHS, .adversarial = 1, .radius = NAN },
+                                         { .what = TAUT_MEASURE_LENGTHS, .adversarial = 1, .map = "block" },
+                                         { .what = TAUT_MEASURE_MAPS, .tokens = 17 },
+                                         { .what = TAUT_MEASURE_MAPS, .from = INT64_MAX },
+                                         { .what = TAUT_MEASURE_NETWORK, .data = "nowhere at all" },
+                                         { .what = TAUT_MEASURE_DEVIATION } };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        taut_measure_options o = bad[i];
+        char what[32];
+        o.size = sizeof o;
+        snprintf(what, sizeof what, "measurement %zu", i);
+        refused(taut_measure_file(&json, run, &o), what);
+    }
+}
+
+static void bad_plans(void)
+{
+    char *json = NULL;
+    const taut_plan_options bad[] = { { .target = 0 },
+                                      { .target = NAN },
+                                      { .target = -1 },
+                                      { .target = INFINITY },
+                                      { .target = 0.1 }, /* below what the residuals alone have */
+                                      { .target = 2, .depth = -1 },
+                                      { .target = 2, .depth = 129 },
+                                      { .target = 2, .width = 10, .heads = 3 },
+                                      { .target = 2, .heads = INT64_MAX },
+                                      { .target = 2, .mlp = INT64_MIN },
+                                      { .target = 2, .vocab = -1 },
+                                      { .target = 2, .units = "l2" },
+                                      { .target = 2, .units = "ell" },
+                                      { .target = 2, .attention = "inv" },
+                                      { .target = 2, .activation = "step" },
+                                      { .target = 2, .out = NAN },
+                                      { .target = 2, .factor = -1 },
+                                      { .target = 2, .alpha = 2 },
+                                      { .target = 2, .embed = NAN },
+                                      { .target = 2, .position = INFINITY },
+                                      { .target = 2, .qk = -1 },
+                                      { .target = 2, .head = 1e30 },
+                                      { .target = 2, .logit = NAN } };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        taut_plan_options o = bad[i];
+        char what[32];
+        o.size = sizeof o;
+        snprintf(what, sizeof what, "plan %zu", i);
+        refused(taut_plan_caps(&json, &o), what);
+    }
+    refused(taut_plan_caps(&json, NULL), "no target"), refused(taut_plan_caps(NULL, NULL), "json");
+    refused(taut_plan_caps(&json, &(taut_plan_options){ .size = 4, .target = 2 }), "size 4");
+    refused(taut_plan_table(NULL), "json");
+}
+
+static void bad_texts(taut_net *net)
+{
+    char *text = NULL, *json = NULL;
+    size_t len = 0;
+    refused(taut_net_continue(NULL, &text, &len, &json, NULL), "net");
+    refused(taut_net_continue(net, &text, NULL, &json, NULL), "bytes without a length");
+    refused(taut_net_continue(net, &text, &len, &json, &(taut_continue_options){ .size = 1 }), "size 1");
+    const taut_continue_options bad[] = { { .length = -1 },         { .length = INT64_MAX }, { .temperature = NAN },
+                                          { .temperature = -1 },    { .temperature = 1e9 },  { .top_k = -1 },
+                                          { .prompt = "\xff\xfe" }, { .prompt = "" } };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        taut_continue_options o = bad[i];
+        char what[32];
+        o.size = sizeof o;
+        snprintf(what, sizeof what, "text %zu", i);
+        refused(taut_net_continue(net, &text, &len, &json, &o), what);
+        CHECK(!text && !json, what);
+    }
+    must(taut_net_continue(net, NULL, NULL, NULL, OPTIONS(taut_continue_options, .length = 1)), "nothing wanted");
+}
+
+/* Those without a status: NULL is answered, and changes nothing. */
+static void bad_words(void)
+{
+    int64_t whole = 7;
+    double real = 7;
+    char text[32];
+    const char *const list[] = { "eggs", NULL, "ham" };
+    CHECK(!taut_number_int(NULL, "1") && !taut_number_int(&whole, NULL) && !taut_number_int(&whole, "1x"), "int");
+    CHECK(!taut_number_real(NULL, "1") && !taut_number_real(&real, NULL) && !taut_number_real(&real, "nan"), "real");
+    CHECK(whole == 7 && real == 7, "left alone");
+    CHECK(!taut_number_print(NULL, 1) && !taut_number_up(NULL, 1) && !taut_number_down(NULL, 1), "nowhere to print");
+    CHECK(strlen(taut_number_print(text, NAN)) > 0 && strlen(taut_number_print(text, -INFINITY)) > 0, "no number");
+    CHECK(!taut_nearest(NULL, list, 3) && !taut_nearest("egg", NULL, 3) && !taut_nearest("egg", list, -3), "nearest");
+    CHECK(taut_nearest("hem", list, 3) == list[2], "past a hole in the list");
+}
+
 static void options(const char *run)
 {
     taut_net *net = NULL;
@@ -140,6 +307,11 @@ int main(void)
     must(taut_net_open(&net, run, NULL), "open");
     bad_models(net);
     bad_work(net);
+    bad_texts(net);
+    bad_words();
+    bad_plans();
+    answers(run);
+    bad_measurements(run);
     options(run);
     must(taut_data_open(&data, net, NULL), "data");
     refused(taut_data_get(data, TAUT_VALID, -1, &sample), "example -1");

@@ -1,5 +1,5 @@
 /* The word somebody probably meant. */
-#include "base/nearest.h"
+#include "taut.h"
 #include "harness.h"
 
 static const char *const list[] = { "train.steps", "train.batch", "train.lr", "model.width", "adamw", "muon", "sgd" };

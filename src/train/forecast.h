@@ -1,11 +1,11 @@
 /* One forecast, for whoever draws it. */
-#ifndef TAUT_CLI_FORECAST_WINDOW_H
-#define TAUT_CLI_FORECAST_WINDOW_H
+#ifndef TAUT_TRAIN_FORECAST_H
+#define TAUT_TRAIN_FORECAST_H
 #include <cjson/cJSON.h>
 
 #include "train/batch.h"
 
 /* Adds `window` and `columns` to the object: of the window in the middle of the split, for at most four columns, the rows
  * that the model read, those that came, and what it said. */
-taut_status forecast_window_add(cJSON *, taut_pass *, taut_batch *, taut_split) TAUT_MUST_USE;
+taut_status taut_forecast_add(cJSON *, taut_pass *, taut_batch *, taut_split) TAUT_MUST_USE;
 #endif

@@ -1,3 +1,5 @@
+#include "measure/sheet.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,9 +8,8 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "bound/ledger.h"
-#include "measure.h"
 
-static cJSON *begin(const measure_about *a)
+static cJSON *begin(const taut_sheet *a)
 {
     cJSON *o = cJSON_CreateObject();
     cJSON_AddStringToObject(o, "model", a->model);
@@ -17,6 +18,21 @@ static cJSON *begin(const measure_about *a)
     cJSON_AddStringToObject(o, "norm", "flat");
     if (a->ball > 0) cJSON_AddNumberToObject(o, "ball_radius", a->ball);
     return o;
+}
+
+/* Which formulas of papers there are, in their order, and on which side of the slope each is meant to be. */
+static void add_formulas(cJSON *o, const taut_layer_measure *m, int count)
+{
+    static const char *const sides[] = { "above", "below", "other layer" };
+    cJSON *list = cJSON_AddArrayToObject(o, "formulas");
+    for (int i = 0; count && m[0].head && i < TAUT_PUBLISHED; i++) {
+        const taut_published *p = &m[0].head[0].published[i];
+        if (!p->name) continue;
+        cJSON *one = cJSON_CreateObject();
+        cJSON_AddStringToObject(one, "name", p->name);
+        cJSON_AddStringToObject(one, "side", sides[p->side]);
+        cJSON_AddItemToArray(list, one);
+    }
 }
 
 static cJSON *head_json(const taut_head_measure *h)
@@ -33,7 +49,7 @@ static cJSON *head_json(const taut_head_measure *h)
     return o;
 }
 
-cJSON *measure_layers_json(const measure_about *a, const taut_layer_measure *m, int count)
+cJSON *taut_sheet_layers(const taut_sheet *a, const taut_layer_measure *m, int count)
 {
     cJSON *o = begin(a), *list = cJSON_AddArrayToObject(o, "layers");
     for (int l = 0; l < count; l++) {
@@ -62,6 +78,7 @@ cJSON *measure_layers_json(const measure_about *a, const taut_layer_measure *m, 
         for (int64_t h = 0; m[l].head && h < m[l].heads; h++) cJSON_AddItemToArray(heads, head_json(&m[l].head[h]));
         cJSON_AddItemToArray(list, row);
     }
+    add_formulas(o, m, count);
     return o;
 }
 
@@ -108,14 +125,14 @@ static bool add_text(table *t, const char *text)
 }
 
 /* ,map,"text" and what papers print, if anything (NULL: an empty cell each) */
-static bool add_end(table *t, const measure_about *a, taut_map map, const taut_head_measure *h, bool papers)
+static bool add_end(table *t, const taut_sheet *a, taut_map map, const taut_head_measure *h, bool papers)
 {
     bool whole = add(t, ",") && add(t, taut_map_names[map]) && add_text(t, a->source);
     for (int i = 0; papers && whole && i < TAUT_PUBLISHED; i++) whole = add_number(t, h ? h->published[i].value : NAN);
     return whole && add(t, "\n");
 }
 
-static bool add_layer(table *t, const measure_about *a, const taut_layer_measure *m, bool papers)
+static bool add_layer(table *t, const taut_sheet *a, const taut_layer_measure *m, bool papers)
 {
     char line[96];
     snprintf(line, sizeof line, "%d,,%lld,%.9g", m->layer, (long long)m->tokens, m->radius);
@@ -130,7 +147,7 @@ static bool add_layer(table *t, const measure_about *a, const taut_layer_measure
     return whole;
 }
 
-taut_status measure_layers_csv(const char *path, const measure_about *a, const taut_layer_measure *m, int count)
+taut_status taut_sheet_layers_csv(const char *path, const taut_sheet *a, const taut_layer_measure *m, int count)
 {
     table t = { NULL, 0, 0 };
     const bool papers = count > 0 && m[0].head;
@@ -142,7 +159,7 @@ taut_status measure_layers_csv(const char *path, const measure_about *a, const t
     return store(&t, path, whole);
 }
 
-cJSON *measure_scatter_json(const measure_about *a, const measure_scatter *s)
+cJSON *taut_sheet_lengths(const taut_sheet *a, const taut_lengths *s)
 {
     cJSON *o = begin(a), *list;
     cJSON_AddNumberToObject(o, "layer", s->layer);
@@ -163,7 +180,7 @@ cJSON *measure_scatter_json(const measure_about *a, const measure_scatter *s)
     return o;
 }
 
-taut_status measure_scatter_csv(const char *path, const measure_about *a, const measure_scatter *s)
+taut_status taut_sheet_lengths_csv(const char *path, const taut_sheet *a, const taut_lengths *s)
 {
     table t = { NULL, 0, 0 };
     char line[128];

@@ -1,10 +1,9 @@
-/* How long something took, and the quantiles of many such numbers. */
+#include "bench/timing.h"
+
 #include <stdlib.h>
 #include <time.h>
 
-#include "cli.h"
-
-double cli_now(void)
+double bench_now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -17,7 +16,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-double cli_quantile(double *x, int n, double p)
+double bench_quantile(double *x, int n, double p)
 {
     qsort(x, (size_t)n, sizeof *x, by_value);
     return x[(int)(p * (n - 1) + 0.5)];

@@ -1,4 +1,4 @@
-#include "forecast_window.h"
+#include "train/forecast.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static cJSON *numbers(const double *from, int64_t step, int64_t count)
     return list;
 }
 
-taut_status forecast_window_add(cJSON *o, taut_pass *p, taut_batch *b, taut_split split)
+taut_status taut_forecast_add(cJSON *o, taut_pass *p, taut_batch *b, taut_split split)
 {
     const taut_model_spec *m = &p->m->spec;
     const int64_t index = taut_source_count(b->source, split) / 2, len = m->ahead * m->columns,

@@ -1,0 +1,41 @@
+/* Paths, as far as arguments need them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli.h"
+
+char *cli_path(const char *folder, const char *file)
+{
+    struct stat st;
+    const bool inside = stat(folder, &st) == 0 && S_ISDIR(st.st_mode);
+    const size_t size = strlen(folder) + strlen(file) + 2;
+    char *path = malloc(size);
+    if (path) snprintf(path, size, "%s%s%s", folder, inside ? "/" : "", inside ? file : "");
+    return path;
+}
+
+bool cli_same_file(const char *model, const char *out)
+{
+    char *path = cli_path(model, "model.safetensors");
+    struct stat x, y;
+    const bool same = path && stat(path, &x) == 0 && stat(out, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    free(path);
+    return same;
+}
+
+bool cli_make_folder(const char *path)
+{
+    struct stat st;
+    char *part = strdup(path);
+    if (!part) return false;
+    for (char *slash = part; (slash = strchr(slash + 1, '/'));) {
+        *slash = '\0';
+        (void)mkdir(part, 0777); /* what could not be made shows at the end */
+        *slash = '/';
+    }
+    (void)mkdir(part, 0777);
+    free(part);
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}

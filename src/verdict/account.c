@@ -1,0 +1,157 @@
+#include "verdict/account.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "bound/ledger.h"
+#include "certify/units.h"
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double margin_of(const taut_predictions *s, int64_t i)
+{
+    return s->example[i].predicted >= 0 ? s->example[i].margin : 0; /* no answer is ahead of none */
+}
+static double radius_of(const taut_predictions *s, int64_t i) { return s->example[i].radius.v; }
+static double local_lip(const taut_predictions *s, int64_t i) { return s->local[i].lip.v; }
+static double local_radius(const taut_predictions *s, int64_t i) { return s->local[i].radius.v; }
+
+static double median_of(const taut_predictions *s, double (*number)(const taut_predictions *, int64_t))
+{
+    double *m = taut_malloc((size_t)(s->count + 1) * sizeof *m);
+    if (!m || s->count == 0) {
+        free(m);
+        return NAN;
+    }
+    for (int64_t i = 0; i < s->count; i++) m[i] = number(s, i);
+    qsort(m, (size_t)s->count, sizeof *m, by_size);
+    const double middle = m[s->count / 2];
+    free(m);
+    return middle;
+}
+
+/* What the first node that has no constant says of it; NULL: it says nothing. */
+static const char *reason_in(const cJSON *node)
+{
+    const char *why = cJSON_GetStringValue(cJSON_GetObjectItem(node, "reason"));
+    const cJSON *child;
+    cJSON_ArrayForEach(child, cJSON_GetObjectItem(node, "of")) why = why ? why : reason_in(child);
+    return why;
+}
+
+static void add_why_not(cJSON *o, const taut_certificate *c)
+{
+    const taut_model_spec *s = &c->model->spec;
+    const char *why = reason_in(cJSON_GetObjectItem(c->json, "proof"));
+    char line[512];
+    if (!taut_model_finite(c->model))
+        why = "a weight is NaN or infinite";
+    else if (s->norm_eps == 0 && (s->norm == TAUT_NORM_LAYER || s->norm == TAUT_NORM_RMS))
+        why = "model.norm_eps = 0, and such a norm layer is arbitrarily steep near a constant token";
+    if (!why && s->ahead && !isfinite(c->rows.v))
+        snprintf(line, sizeof line, "no finite constant for rows of any length; --rows R proves one for rows up to R");
+    else
+        snprintf(line, sizeof line, "no finite constant: %s", why ? why : "the layers with inf above say where");
+    cJSON_AddStringToObject(o, "no_constant", line);
+}
+
+/* The constant of a map from the series itself: the rows that the decoder knows stand twice in an input. */
+static taut_up up_series(const taut_certificate *c)
+{
+    const bool twice = c->norm == TAUT_NORM_FLAT && c->model->spec.label > 0;
+    return twice ? up_mul(c->lip, up_sqrt((taut_up){ 2 })) : c->lip;
+}
+
+static void add_accuracy(cJSON *o, const taut_certificate *c, const taut_predictions *s)
+{
+    const double room = c->room.v, radii[] = { 0, room / 64, room / 16, room / 4, room };
+    cJSON *list = cJSON_AddArrayToObject(o, "certified_accuracy");
+    for (int i = 0; s->count && i < 5; i++) {
+        cJSON *row = cJSON_CreateObject();
+        cJSON_AddNumberToObject(row, "radius", radii[i]);
+        cJSON_AddNumberToObject(row, "accuracy", taut_predictions_accuracy(s, radii[i]));
+        cJSON_AddItemToArray(list, row);
+    }
+}
+
+/* What the data say of each example that the certificate has: those with a finite margin. */
+static void add_targets(cJSON *o, const taut_predictions *s)
+{
+    cJSON *one;
+    int64_t i = 0;
+    cJSON_ArrayForEach(one, cJSON_GetObjectItem(o, "examples"))
+    {
+        while (!isfinite(s->example[i].margin)) i++;
+        cJSON_AddNumberToObject(one, "target", s->example[i++].target);
+    }
+}
+
+static void add_units(cJSON *o, const taut_certificate *c)
+{
+    taut_unit unit[TAUT_UNITS];
+    cJSON *units = cJSON_AddArrayToObject(o, "units");
+    taut_units(unit, c);
+    for (int i = 0; i < TAUT_UNITS; i++) {
+        cJSON *row = cJSON_CreateObject();
+        cJSON_AddStringToObject(row, "norm", unit[i].norm == TAUT_NORM_FLAT ? "flat" : "tokens");
+        cJSON_AddStringToObject(row, "unit", unit[i].rms ? "rms" : "l2");
+        cJSON_AddItemToObject(row, "factor", up_json(unit[i].factor));
+        cJSON_AddItemToObject(row, "lip", up_json(unit[i].lip));
+        cJSON_AddStringToObject(row, "reason", unit[i].reason);
+        cJSON_AddItemToArray(units, row);
+    }
+}
+
+/* What holds near each example. */
+static void add_local(cJSON *o, const taut_predictions *s)
+{
+    cJSON *near = cJSON_AddArrayToObject(o, "local");
+    for (int64_t i = 0; i < s->count; i++) {
+        cJSON *row = cJSON_CreateObject();
+        cJSON_AddItemToObject(row, "lip", up_json(s->local[i].lip));
+        cJSON_AddNumberToObject(row, "radius", s->local[i].radius.v);
+        cJSON_AddItemToArray(near, row);
+    }
+    cJSON_AddItemToObject(o, "median_local_lip", up_json((taut_up){ median_of(s, local_lip) }));
+    cJSON_AddNumberToObject(o, "median_local_radius", median_of(s, local_radius));
+}
+
+static void add_examples(cJSON *o, const taut_certificate *c, const taut_predictions *s)
+{
+    if (s->local) add_local(o, s);
+    if (s->silent) {
+        cJSON_AddNumberToObject(o, "abstained", (double)s->silent);
+        cJSON_AddStringToObject(o, "why", s->why);
+    }
+    cJSON_AddNumberToObject(o, "n_ex", (double)s->count);
+    cJSON_AddNumberToObject(o, "pair_ratio", s->pair);
+    cJSON_AddNumberToObject(o, "median_margin", median_of(s, margin_of));
+    cJSON_AddNumberToObject(o, "median_radius", median_of(s, radius_of));
+    cJSON_AddItemToObject(o, "longest_input", up_json(taut_model_reach(c->model)));
+}
+
+cJSON *taut_account(const taut_certificate *c, const taut_predictions *s)
+{
+    char text[TAUT_ABOUT_ROOM];
+    const taut_about about = taut_certificate_about(c);
+    cJSON *o = cJSON_Duplicate(c->json, true);
+    add_accuracy(o, c, s);
+    cJSON_AddItemToObject(o, "lip_rms", up_json(up_model_rms(c->model, c->norm, c->lip)));
+    if (c->model->spec.ahead) cJSON_AddItemToObject(o, "lip_series", up_json(up_series(c)));
+    add_targets(o, s);
+    add_units(o, c);
+    cJSON_AddStringToObject(o, "maps",
+                            c->model->embed.rows   ? "embeddings to logits"
+                            : c->model->spec.ahead ? "rows to forecasts"
+                                                   : "pixels to logits");
+    cJSON_AddStringToObject(o, "about", taut_about_text(text, &about));
+    if (!isfinite(c->lip.v)) add_why_not(o, c);
+    if (s->count) add_examples(o, c, s);
+    return o;
+}
