@@ -244,6 +244,7 @@ static taut_module *softmax_build(const taut_attention_choice *c, const taut_sit
 const taut_attention_kind taut_kind_softmax = {
     .name = "softmax",
     .page = "attention",
-    .can = TAUT_CAN_CAUSAL | TAUT_CAN_CROSS | TAUT_CAN_ROPE | TAUT_CAN_ALIBI | TAUT_CAN_SCALE | TAUT_CAN_PENALTY,
+    .can = TAUT_CAN_CAUSAL | TAUT_CAN_CROSS | TAUT_CAN_ROPE | TAUT_CAN_ALIBI | TAUT_CAN_SCALE | TAUT_CAN_PENALTY |
+           TAUT_CAN_JASMIN,
     .build = softmax_build,
 };

@@ -71,7 +71,7 @@ static taut_module *attlip_build(const taut_attention_choice *c, const taut_site
 const taut_attention_kind taut_kind_attlip = {
     .name = "attlip",
     .page = "attlip",
-    .can = TAUT_CAN_ROPE | TAUT_CAN_PENALTY | TAUT_IS_RESIDUAL | TAUT_OWN_WIDTH,
+    .can = TAUT_CAN_ROPE | TAUT_IS_RESIDUAL | TAUT_OWN_WIDTH,
     .not_causal = "its gradient at a token sums over all that attend to it, the future too",
     .not_placed = "model.attlip_near in the place of alibi",
     .keys = attlip_keys,

@@ -43,10 +43,11 @@ enum {
     TAUT_CAN_ROPE = 4,
     TAUT_CAN_ALIBI = 8,
     TAUT_CAN_SCALE = 16,    /* logits and outputs take the recipe's factors */
-    TAUT_CAN_PENALTY = 32,  /* train.penalty has something to work on */
+    TAUT_CAN_PENALTY = 32,  /* train.penalty = specformer finds W_Q and W_V */
     TAUT_IS_RESIDUAL = 64,  /* y = x + something by itself: no residual around it, no norm before it */
     TAUT_IS_FORECAST = 128, /* for forecasters only */
-    TAUT_OWN_WIDTH = 256    /* its heads have a width of their own */
+    TAUT_OWN_WIDTH = 256,   /* its heads have a width of their own */
+    TAUT_CAN_JASMIN = 512   /* train.penalty = jasmin finds rows of softmax */
 };
 
 typedef struct taut_attention_kind taut_attention_kind;

@@ -94,11 +94,14 @@ static taut_status check_target(const taut_recipe *r)
 static taut_status check_penalty(const taut_recipe *r)
 {
     const taut_model_spec *m = &r->model;
-    const bool other = !(m->attention.can & TAUT_CAN_PENALTY);
+    const bool jasmin = r->penalty.kind == TAUT_JASMIN;
     const bool without = m->arch != TAUT_ARCH_FORECASTER && m->attention_blocks == 0; /* an MLP has none either */
-    if (!r->penalty.kind || (!other && !without)) return TAUT_OK;
-    return taut_fail(TAUT_BAD_CONFIG, "train.penalty is about softmax attention, and this model has %s",
-                     without ? "none" : "another kind");
+    if (!r->penalty.kind) return TAUT_OK;
+    if (without) return taut_fail(TAUT_BAD_CONFIG, "train.penalty is about softmax attention, and this model has none");
+    if (m->attention.can & (jasmin ? TAUT_CAN_JASMIN : TAUT_CAN_PENALTY)) return TAUT_OK;
+    return taut_fail(TAUT_BAD_CONFIG, "train.penalty = %s does nothing with model.attention = %s: it is about %s",
+                     jasmin ? "jasmin" : "specformer", m->attention.kind->name,
+                     jasmin ? "rows of softmax attention" : "W_Q and W_V of softmax attention");
 }
 
 taut_status taut_recipe_read(taut_recipe *r, taut_config *cfg)

@@ -126,6 +126,43 @@ static void refused(void)
     }
 }
 
+/* With every kind of attention that reads images, a penalty changes the objective or is refused with a line that names both. */
+static void never_idle(void)
+{
+    static const char *const kinds[] = { "softmax",   "cosine", "position", "plash",
+                                         "clustered", "l2",     "l2_free",  "attlip" };
+    static const char *const penalties[] = { "penalty = jasmin\n", "penalty = jasmin_exact\n",
+                                             "penalty = specformer\n" };
+    int taken = 0;
+    for (int i = 0; i < 8 * 3; i++) {
+        const char *kind = kinds[i / 3], *penalty = penalties[i % 3];
+        char text[1024];
+        double with[2];
+        for (int on = 0; on < 2; on++) {
+            snprintf(text, sizeof text, "%s%s[model]\nnorm = none\nattention = %s\n", VIT, on ? penalty : "", kind);
+            taut_trainer t = { 0 };
+            taut_recipe r;
+            taut_config *cfg = config_of(text);
+            const taut_status s = taut_recipe_read(&r, cfg);
+            taut_config_free(cfg);
+            with[on] = NAN;
+            if (s) {
+                CHECK(on == 1 && s == TAUT_BAD_CONFIG &&
+                          strstr(taut_last_error(), "does nothing with model.attention = ") &&
+                          strstr(taut_last_error(), kind),
+                      text);
+                break;
+            }
+            cfg = trainer_of(&t, text, "ref");
+            with[on] = objective(&t);
+            trainer_end(&t, cfg);
+        }
+        taken += !isnan(with[1]);
+        CHECK(isnan(with[1]) || fabs(with[1] - with[0]) > 1e-9, text);
+    }
+    CHECK(taken == 5, "three of softmax, Specformer of both distances");
+}
+
 int main(void)
 {
     test_begin();
@@ -140,5 +177,6 @@ int main(void)
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) derivative(VIT, kinds[i]), derivative(GPT, kinds[i]);
     effect();
     refused();
+    never_idle();
     return test_end("penalty", "jasmin, exact, specformer");
 }
