@@ -74,7 +74,7 @@ static taut_status read_images(paper_net *p)
 taut_status paper_net_open(paper_net *p, const char *run, int64_t n)
 {
     *p = (paper_net){ .n = n };
-    taut_status s = taut_net_open_on(&p->m, run, taut_kernels_find("cpu"), 0);
+    taut_status s = taut_net_open(&p->m, run, NULL);
     if (!s) s = taut_network_open(&p->target, p->m->model);
     if (!s) s = taut_net_source(&p->data, p->m, NULL);
     return s ? s : read_images(p);

@@ -110,7 +110,7 @@ cJSON *paper_castin_fig1(const paper_options *o)
         const column *c = &columns[i];
         taut_net *m = NULL;
         if (!c->model) s = train(run, o);
-        if (!s) s = taut_net_open_on(&m, c->model ? c->model : run, taut_kernels_find("cpu"), 1);
+        if (!s) s = taut_net_open(&m, c->model ? c->model : run, NULL);
         if (s) break;
         s = measure(rows, c, m, o);
         taut_net_free(m);

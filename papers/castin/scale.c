@@ -57,7 +57,7 @@ static taut_status scale_rows(cJSON *table, const char *name, const paper_option
     taut_net *m = NULL;
     taut_text *text = NULL;
     taut_capture *c = NULL;
-    if (taut_net_open_on(&m, name, taut_kernels_find("cpu"), 1)) return TAUT_BAD_FILE;
+    if (taut_net_open(&m, name, NULL)) return TAUT_BAD_FILE;
     taut_status s = taut_text_open(&text, paper_source(o, alice, o->tiny ? "brackets" : alice), "bytes", 0, m->vocab,
                                    o->tiny ? 4000 : 0, 1);
     if (!s && text->len < EXTRACTS * TOKENS)

@@ -95,7 +95,7 @@ static taut_status activations(double *entry, double *rms, const char *run)
     taut_net *m = NULL;
     taut_source *data = NULL;
     taut_capture *c = NULL;
-    taut_status s = taut_net_open_on(&m, run, taut_kernels_find("cpu"), 0);
+    taut_status s = taut_net_open(&m, run, NULL);
     if (!s) s = taut_net_source(&data, m, NULL);
     if (!s) s = taut_capture_create(&c, m->model, 1, m->model->in.t);
     const size_t t = s ? 0 : (size_t)m->model->in.t, d = s ? 0 : (size_t)m->model->in.d;

@@ -18,8 +18,7 @@ struct taut_net {
 
 /* A run's folder stands for its model.safetensors; the caller frees.  NULL: out of memory. */
 char *taut_model_path(const char *model);
-/* With the kernels at hand; and the data of its kind, by name or what it was trained on. */
-taut_status taut_net_open_on(taut_net **out, const char *model, const taut_kernels *, uint64_t seed) TAUT_MUST_USE;
+/* The data of its kind, by name or what it was trained on. */
 taut_status taut_net_source(taut_source **out, const taut_net *, const char *name) TAUT_MUST_USE;
 cJSON *taut_tensors_json(const taut_model *); /* [{ name, rows, cols }] */
 /* train.c: `count` times "section.key=value". */

@@ -178,12 +178,6 @@ taut_status taut_net_open(taut_net **out, const char *model, const taut_open_opt
     return s ? s : open_model(out, model, k, &o);
 }
 
-taut_status taut_net_open_on(taut_net **out, const char *model, const taut_kernels *k, uint64_t seed)
-{
-    *out = NULL;
-    return open_model(out, model, k, &(taut_open_options){ .seed = seed });
-}
-
 taut_status taut_net_source(taut_source **out, const taut_net *net, const char *name)
 {
     taut_data_spec d = net->data;

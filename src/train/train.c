@@ -1,6 +1,7 @@
 /* The run folder around the trainer: checkpoints, log, summary. */
 #include "train/train.h"
 
+#include <cjson/cJSON.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -202,7 +203,8 @@ static double recent_loss(const taut_clock *c)
     return count ? sum / (double)count : NAN;
 }
 
-cJSON *taut_train_summary_json(const taut_train_summary *s)
+/* As in summary.json; NULL or incomplete when memory is out. */
+static cJSON *summary_json(const taut_train_summary *s)
 {
     cJSON *o = cJSON_CreateObject();
     cJSON_AddStringToObject(o, "taut", TAUT_VERSION);
@@ -281,7 +283,7 @@ static taut_status finish(run *r, taut_train_summary *out)
                                  .stopped = c->step < t->recipe.train.steps && !taut_best_over(t) };
     s = tell_bound(out, r);
     if (s) return s;
-    cJSON *o = taut_train_summary_json(out);
+    cJSON *o = summary_json(out);
     char *text = taut_json_text(o, true);
     cJSON_Delete(o);
     s = text ? taut_file_write(in_run(r, path, "summary.json"), text, strlen(text)) : taut_no_memory("the summary");

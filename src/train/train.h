@@ -2,8 +2,6 @@
  * summary.json}.  Interrupted anywhere and resumed, it ends with the same bits. */
 #ifndef TAUT_TRAIN_TRAIN_H
 #define TAUT_TRAIN_TRAIN_H
-#include <cjson/cJSON.h>
-
 #include "train/recipe.h"
 
 typedef struct {
@@ -32,9 +30,6 @@ typedef struct {
     bool flat, l2;                       /* these */
     char about[TAUT_ABOUT_ROOM];         /* the inputs it holds for: as they are, not moved */
 } taut_train_summary;
-
-/* As in summary.json; NULL or incomplete when memory is out. */
-cJSON *taut_train_summary_json(const taut_train_summary *);
 
 taut_status taut_train(taut_train_summary *, taut_config *, const taut_kernels *, const taut_training *) TAUT_MUST_USE;
 #endif

@@ -87,7 +87,7 @@ taut_status taut_slopes_find(taut_slopes *s, const taut_model *m, const char *pa
 
 void taut_slopes_free(taut_slopes *s) { free(s->slope); }
 
-bool taut_slopes_beat(const taut_slopes *s)
+static bool beaten(const taut_slopes *s)
 {
     return s->at[TAUT_QUANTILES - 1] > 1.001 * s->lip.v; /* the float kernels' rounding is far below */
 }
@@ -103,7 +103,7 @@ cJSON *taut_slopes_json(const taut_slopes *s)
     cJSON_AddStringToObject(o, "about", s->about);
     cJSON *list = cJSON_AddArrayToObject(o, "slopes");
     for (int64_t e = 0; e < s->n && e < MOST; e++) cJSON_AddItemToArray(list, cJSON_CreateNumber(s->slope[e].value));
-    cJSON_AddBoolToObject(o, "contradiction", taut_slopes_beat(s));
+    cJSON_AddBoolToObject(o, "contradiction", beaten(s));
     return o;
 }
 

@@ -22,7 +22,7 @@ typedef struct {
 taut_status taut_slopes_find(taut_slopes *, const taut_model *, const char *path, const taut_source *, int64_t count,
                              const taut_slope_options *, taut_told, void *arg) TAUT_MUST_USE;
 void taut_slopes_free(taut_slopes *);
-bool taut_slopes_beat(const taut_slopes *); /* a slope above the proved constant: one of the two is wrong */
+/* `contradiction`: a slope above the proved constant, one of the two is wrong. */
 cJSON *taut_slopes_json(const taut_slopes *);
 taut_status taut_slopes_csv(const taut_slopes *, const char *path) TAUT_MUST_USE;
 #endif
