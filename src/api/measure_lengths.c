@@ -23,8 +23,9 @@ static taut_status find(taut_scatter_point *points, taut_lengths *r, const taut_
 /* Adversarial clusters need three tokens: one or two are not fitted. */
 static taut_status fit(taut_lengths *r)
 {
-    double *n = taut_calloc((size_t)(2 * r->count) + 1, sizeof *n), *y = n + r->count;
+    double *n = taut_calloc((size_t)(2 * r->count) + 1, sizeof *n);
     if (!n) return taut_no_memory("points");
+    double *y = n + r->count;
     for (int64_t i = 0; i < r->count; i++) {
         n[i] = r->adversarial && r->point[i].n < 3 ? 0 : (double)r->point[i].n;
         y[i] = r->point[i].value;

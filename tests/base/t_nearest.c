@@ -1,6 +1,6 @@
 /* The word somebody probably meant. */
-#include "taut.h"
 #include "harness.h"
+#include "taut.h"
 
 static const char *const list[] = { "train.steps", "train.batch", "train.lr", "model.width", "adamw", "muon", "sgd" };
 
