@@ -35,7 +35,7 @@ endif
 # FLINT 3 has Arb inside; before, Arb was a library of its own.
 DEP_CFLAGS := $(shell $(PKG) --cflags openblas libcjson inih 2>/dev/null)
 ARB        := $(shell printf '\043include <flint/arb.h>\n' | $(CC) -E - >/dev/null 2>&1 && echo -lflint || echo -lflint-arb -lflint)
-LIBS       := $(shell $(PKG) --libs openblas libcjson inih 2>/dev/null || echo -lopenblas -lcjson -linih) -lkissfft-float $(ARB) -lunistring -lz -lm -ldl
+LIBS       := $(shell $(PKG) --libs openblas libcjson inih 2>/dev/null || echo -lopenblas -lcjson -linih) -lkissfft-float $(ARB) -lunistring -lpng -lturbojpeg -lz -lm -ldl
 
 # The cpu kernels are built once for each instruction set worth having; the best is chosen at run time.
 CPU_base   := -ffp-contract=fast

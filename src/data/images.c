@@ -1,10 +1,12 @@
 /* Sets of images by name. */
 #include "data/images.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -19,7 +21,7 @@ static const taut_known_images known[] = {
       "0.5 0.5 0.5",
       "0.29 0.29 0.29",
       6000,
-      "disc square triangle plus ring stripes" },
+      "disc,square,triangle,plus,ring,stripes" },
     { "mnist", { 28, 28, 1 }, 10, "0.1307", "0.3081", 0, NULL },
     { "fashion-mnist",
       { 28, 28, 1 },
@@ -27,14 +29,14 @@ static const taut_known_images known[] = {
       "0.2860",
       "0.3530",
       0,
-      "t-shirt trouser pullover dress coat sandal shirt sneaker bag boot" },
+      "t-shirt,trouser,pullover,dress,coat,sandal,shirt,sneaker,bag,boot" },
     { "cifar10",
       { 32, 32, 3 },
       10,
       "0.4914 0.4822 0.4465",
       "0.2470 0.2435 0.2616",
       0,
-      "plane car bird cat deer dog frog horse ship truck" },
+      "plane,car,bird,cat,deer,dog,frog,horse,ship,truck" },
 };
 
 const taut_known_images *taut_images_known(const char *source)
@@ -70,13 +72,14 @@ void taut_images_free(taut_images *s)
         free(s->pixels[i]);
         free(s->label[i]);
     }
+    free(s->names);
     free(s);
 }
 
-static taut_status open_shapes(taut_images **out, int64_t length, double val_fraction, uint64_t seed)
+static taut_status open_shapes(taut_images **out, const taut_images_spec *spec)
 {
     const taut_known_images *k = &known[0];
-    const int64_t train = (int64_t)((1 - val_fraction) * (double)length);
+    const int64_t length = spec->length, train = (int64_t)((1 - spec->val_fraction) * (double)length);
     if (train < 1 || train == length)
         return taut_fail(TAUT_BAD_DATA, "shapes: %lld images leave one of the two splits empty", (long long)length);
     const taut_status status = taut_images_create(out, k->frame, k->classes, train, length - train);
@@ -85,7 +88,8 @@ static taut_status open_shapes(taut_images **out, int64_t length, double val_fra
     for (int64_t i = 0; i < length; i++) {
         const int split = i < train ? TAUT_TRAIN : TAUT_VALID;
         const int64_t at = i < train ? i : i - train;
-        s->label[split][at] = (uint8_t)taut_shapes_draw(s->pixels[split] + at * taut_frame_len(k->frame), seed, i);
+        s->label[split][at] = (uint8_t)taut_shapes_draw(s->pixels[split] + at * taut_frame_len(k->frame), spec->seed,
+                                                        i);
     }
     return TAUT_OK;
 }
@@ -98,6 +102,22 @@ static int64_t classes_in(const taut_images *s)
     return most + 1;
 }
 
+void taut_images_moments(const taut_images *s, double mean[TAUT_CHANNELS], double std[TAUT_CHANNELS])
+{
+    const int64_t channels = s->frame.channels, all = s->count[TAUT_TRAIN] * taut_frame_len(s->frame);
+    for (int64_t c = 0; c < channels; c++) {
+        double sum = 0, square = 0;
+        for (int64_t i = c; i < all; i += channels) {
+            const double v = s->pixels[TAUT_TRAIN][i] / 255.0;
+            sum += v;
+            square += v * v;
+        }
+        const double count = (double)(all / channels);
+        mean[c] = sum / count;
+        std[c] = sqrt(fmax(0, square / count - mean[c] * mean[c]));
+    }
+}
+
 static bool holds(const char *folder, const char *file)
 {
     char path[4096];
@@ -107,21 +127,30 @@ static bool holds(const char *folder, const char *file)
     return taut_file_exists(path);
 }
 
-taut_status taut_images_open(taut_images **out, const char *source, int64_t length, double val_fraction, uint64_t seed)
+static bool is_folder(const char *path)
 {
-    if (strcmp(source, "shapes") == 0) return open_shapes(out, length, val_fraction, seed);
-    const taut_known_images *k = taut_images_known(source);
-    char *folder;
-    taut_status s = taut_data_find(&folder, source);
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+}
+
+static taut_status open_found(taut_images **out, const char *path, const taut_images_spec *spec)
+{
+    const taut_known_images *k = taut_images_known(spec->source);
+    if (holds(path, "train-images-idx3-ubyte")) return taut_idx_open(out, path, k ? k->classes : 256);
+    if (holds(path, "data_batch_1.bin")) return taut_cifar_open(out, path);
+    if (!is_folder(path) || holds(path, "x.npy") || holds(path, "x_train.npy"))
+        return taut_image_arrays_open(out, path, spec);
+    return taut_image_folder_open(out, path, spec);
+}
+
+taut_status taut_images_open(taut_images **out, const taut_images_spec *spec)
+{
+    if (strcmp(spec->source, "shapes") == 0) return open_shapes(out, spec);
+    char *path;
+    taut_status s = taut_data_find(&path, spec->source);
     if (s) return s;
-    if (holds(folder, "train-images-idx3-ubyte"))
-        s = taut_idx_open(out, folder, k ? k->classes : 256);
-    else if (holds(folder, "data_batch_1.bin"))
-        s = taut_cifar_open(out, folder);
-    else
-        s = taut_fail(TAUT_BAD_DATA, "%s: no images: neither train-images-idx3-ubyte nor data_batch_1.bin is in it",
-                      folder);
-    free(folder);
-    if (!s && !k) (*out)->classes = classes_in(*out);
+    s = open_found(out, path, spec);
+    free(path);
+    if (!s && !taut_images_known(spec->source) && !(*out)->names) (*out)->classes = classes_in(*out);
     return s;
 }

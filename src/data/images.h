@@ -17,6 +17,7 @@ typedef struct {
     int64_t classes;
     int64_t count[2]; /* of each split */
     uint8_t *pixels[2], *label[2];
+    char *names; /* of the classes, with commas between them; NULL: they have none */
 } taut_images;
 
 /* A set that taut knows by name, and what a recipe that names it need not say. */
@@ -26,19 +27,29 @@ typedef struct {
     int64_t classes;
     const char *mean, *std; /* of each channel of its training images */
     int64_t length;         /* images, of a built-in set; 0: what its files hold */
-    const char *names;      /* of its classes, with spaces between them; NULL: numbers */
+    const char *names;      /* of its classes, with commas between them; NULL: numbers */
 } taut_known_images;
 const taut_known_images *taut_images_known(const char *source); /* or NULL */
 
-/* source: "shapes" is built in (`length` images from seed, the last val_fraction of them for validation); anything else is
- * a folder found as data, with IDX files or CIFAR-10's, whose test images validate. */
-taut_status taut_images_open(taut_images **out, const char *source, int64_t length, double val_fraction,
-                             uint64_t seed) TAUT_MUST_USE;
+/* "shapes" is built in: `length` images from the seed, the last val_fraction of them for validation.  Anything else is found as
+ * data: a folder with IDX files or CIFAR-10's, whose test images validate (idx.c, cifar.c), a folder of class folders with
+ * pictures (image_folder.c), NumPy's arrays in an .npz or a folder (image_arrays.c). */
+typedef struct {
+    const char *source;
+    int64_t length;
+    double val_fraction;
+    uint64_t seed;
+    int64_t side; /* pictures are made side x side; 0: they stay as they are */
+} taut_images_spec;
+taut_status taut_images_open(taut_images **out, const taut_images_spec *) TAUT_MUST_USE;
 void taut_images_free(taut_images *);
 
 /* Room for images of this frame; the caller fills it. */
 taut_status taut_images_create(taut_images **out, taut_frame, int64_t classes, int64_t train,
                                int64_t valid) TAUT_MUST_USE;
+
+/* The mean and the standard deviation of each channel of the training images, in [0, 1]. */
+void taut_images_moments(const taut_images *, double mean[TAUT_CHANNELS], double std[TAUT_CHANNELS]);
 
 /* Training images made different every time (augment.c). */
 typedef struct {

@@ -1,4 +1,5 @@
 /* Which source a model trains on: what its architecture reads decides. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -40,25 +41,82 @@ static taut_status series_defaults(taut_config *cfg)
     return s;
 }
 
-/* A known set of images describes itself, so that the resolved recipe, and with it the model's file, holds all that is
- * needed to read it again. */
+static taut_images_spec images_spec(const taut_data_spec *d)
+{
+    return (taut_images_spec){ d->source, d->length, d->val_fraction, d->seed, d->side };
+}
+
+static taut_status describe_images(taut_config *cfg, taut_frame f, int64_t classes, const char *mean, const char *std,
+                                   const char *names)
+{
+    const struct {
+        const char *key;
+        int64_t value;
+    } number[] = { { "model.image_height", f.height },
+                   { "model.image_width", f.width },
+                   { "model.image_channels", f.channels },
+                   { "model.classes", classes } };
+    const char *const text[][2] = { { "model.pixel_mean", mean },
+                                    { "model.pixel_std", std },
+                                    { "data.class_names", names } };
+    char line[16384];
+    taut_status s = TAUT_OK;
+    for (int i = 0; !s && i < 4; i++) {
+        snprintf(line, sizeof line, "%s=%lld", number[i].key, (long long)number[i].value);
+        s = give(cfg, line);
+    }
+    for (int i = 0; !s && i < 3; i++) {
+        if (!text[i][1] || strlen(text[i][1]) > sizeof line - 64) continue; /* names without end: then they have none */
+        snprintf(line, sizeof line, "%s=%s", text[i][0], text[i][1]);
+        s = give(cfg, line);
+    }
+    return s;
+}
+
+/* Images that taut does not know by name are looked at, unless the recipe says everything itself. */
+static taut_status look_at_images(taut_config *cfg)
+{
+    static const char *const keys[] = { "image_height", "image_width", "image_channels",
+                                        "classes",      "pixel_mean",  "pixel_std" };
+    taut_data_spec d;
+    taut_images *images = NULL;
+    double moment[2][TAUT_CHANNELS];
+    char key[64], text[2][128] = { "", "" };
+    bool said = true;
+    for (int i = 0; i < 6 && said; i++) {
+        snprintf(key, sizeof key, "model.%s", keys[i]);
+        said = taut_config_has(cfg, key);
+    }
+    if (said) return TAUT_OK;
+    taut_data_spec_read(&d, cfg);
+    const taut_images_spec spec = images_spec(&d);
+    taut_status s = taut_images_open(&images, &spec);
+    if (s) return s;
+    taut_images_moments(images, moment[0], moment[1]);
+    for (int64_t c = 0; c < images->frame.channels; c++)
+        for (int i = 0; i < 2; i++) {
+            const double shown = i ? fmax(moment[i][c], 1e-3) : moment[i][c]; /* a channel without contrast */
+            snprintf(text[i] + strlen(text[i]), 24, "%s%.4f", c ? " " : "", shown);
+        }
+    s = describe_images(cfg, images->frame, images->classes, text[0], text[1], images->names);
+    taut_images_free(images);
+    return s;
+}
+
+/* A set of images describes itself, so that the resolved recipe, and with it the model's file, holds all that is needed to read
+ * it again. */
 taut_status taut_recipe_defaults(taut_config *cfg)
 {
     const int what = taut_config_choice(cfg, "model.arch", taut_arch_names, TAUT_ARCH_GPT);
     if (what == TAUT_ARCH_FORECASTER) return series_defaults(cfg);
-    const taut_known_images *k = taut_images_known(taut_config_text(cfg, "data.source", "brackets"));
-    if (!k || !taut_arch_reads_images((taut_arch)what)) return TAUT_OK;
-    char line[7][96];
-    snprintf(line[0], sizeof line[0], "model.image_height=%d", (int)k->frame.height);
-    snprintf(line[1], sizeof line[1], "model.image_width=%d", (int)k->frame.width);
-    snprintf(line[2], sizeof line[2], "model.image_channels=%d", (int)k->frame.channels);
-    snprintf(line[3], sizeof line[3], "model.classes=%d", (int)k->classes);
-    snprintf(line[4], sizeof line[4], "model.pixel_mean=%s", k->mean);
-    snprintf(line[5], sizeof line[5], "model.pixel_std=%s", k->std);
-    snprintf(line[6], sizeof line[6], "data.length=%d", (int)k->length);
-    taut_status s = TAUT_OK;
-    for (int i = 0; !s && i < (k->length ? 7 : 6); i++) s = give(cfg, line[i]);
-    return s;
+    if (!taut_arch_reads_images((taut_arch)what)) return TAUT_OK;
+    const char *source = taut_config_text(cfg, "data.source", "brackets");
+    const taut_known_images *k = taut_images_known(source);
+    if (!k) return taut_config_has(cfg, "data.source") ? look_at_images(cfg) : TAUT_OK;
+    char length[64];
+    snprintf(length, sizeof length, "data.length=%lld", (long long)k->length);
+    const taut_status s = k->length ? give(cfg, length) : TAUT_OK;
+    return s ? s : describe_images(cfg, k->frame, k->classes, k->mean, k->std, NULL);
 }
 
 static taut_status open_text(taut_source **out, const taut_data_spec *d, const taut_model_spec *m,
@@ -80,7 +138,8 @@ static taut_status open_images(taut_source **out, const taut_data_spec *d, const
     (void)given;
     taut_images *images = NULL;
     const taut_pixels_spec *i = &m->image;
-    const taut_status s = taut_images_open(&images, d->source, d->length, d->val_fraction, d->seed);
+    const taut_images_spec spec = images_spec(d);
+    const taut_status s = taut_images_open(&images, &spec);
     if (s) return s;
     const taut_frame f = images->frame;
     const int64_t classes = images->classes;

@@ -24,6 +24,10 @@ void taut_data_spec_read(taut_data_spec *s, taut_config *cfg)
     s->length = taut_config_int(cfg, "data.length", 1000000, 100, 1000000000);
     s->seed = (uint64_t)taut_config_int(cfg, "data.seed", 1, 0, INT64_MAX);
     read_augment(&s->augment, cfg);
+    if (taut_config_has(cfg, "data.resize")) s->side = taut_config_int(cfg, "data.resize", 32, 1, 1 << 12);
+    const taut_known_images *known = taut_images_known(s->source);
+    s->class_names = known ? known->names : NULL;
+    if (taut_config_has(cfg, "data.class_names")) s->class_names = taut_config_text(cfg, "data.class_names", "");
     if (taut_config_has(cfg, "data.target")) s->target = taut_config_text(cfg, "data.target", "");
     if (taut_config_has(cfg, "data.protocol"))
         s->full = taut_config_choice(cfg, "data.protocol", "informer2020|full", 0);

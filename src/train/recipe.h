@@ -37,8 +37,10 @@ typedef struct {
     uint64_t seed;    /* of a built-in set */
     double mask_rate; /* of an encoder's questions */
     taut_augment augment;
-    bool full;          /* how a series is cut: data.protocol */
-    const char *target; /* the one column of a series that is read and forecast; NULL: all */
+    bool full;               /* how a series is cut: data.protocol */
+    int64_t side;            /* pictures are made side x side: data.resize; 0: they stay as they are */
+    const char *class_names; /* with commas between them; NULL: classes are numbers */
+    const char *target;      /* the one column of a series that is read and forecast; NULL: all */
 } taut_data_spec;
 
 typedef struct {

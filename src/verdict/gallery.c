@@ -44,15 +44,14 @@ static int answer(taut_siege *s, const double *x)
     return best;
 }
 
-/* Its name where the data set has names, else its number. */
+/* Its name where the model's classes have names, else its number. */
 static cJSON *class_json(const taut_siege *s, int class)
 {
-    const taut_known_images *known = taut_images_known(s->data);
-    const char *name = known && class >= 0 && class < known->classes ? known->names : NULL;
-    for (int i = 0; name && i < class; i++) name = strchr(name, ' ') ? strchr(name, ' ') + 1 : NULL;
-    char word[32];
+    const char *name = class >= 0 ? s->names : NULL;
+    for (int i = 0; name && i < class; i++) name = strchr(name, ',') ? strchr(name, ',') + 1 : NULL;
+    char word[256];
     if (!name) return cJSON_CreateNumber(class);
-    snprintf(word, sizeof word, "%.*s", (int)strcspn(name, " "), name);
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(name, ","), name);
     return cJSON_CreateString(word);
 }
 

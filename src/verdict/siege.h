@@ -12,6 +12,7 @@
 typedef struct {
     char *path, sha[65]; /* of the model's file */
     const char *data;    /* the name of the examples' data, or NULL; not its own */
+    const char *names;   /* of the classes, with commas between them; NULL: numbers; not its own */
     char about[256];     /* model, data and kernels in words: a saved state belongs to one of them */
     taut_model *model;   /* not its own */
     taut_target target;

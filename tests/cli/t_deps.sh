@@ -21,7 +21,7 @@ someone() { # COMMAND...: not as root
 person() { someone env -i PATH="$bin" CC="$bin/cc" TMPDIR=/tmp sh -s "$@" <tools/deps; }
 if ! someone test -x "$bin/cc"; then echo "skipped: no other user, or none who can read $tmp"; exit 77; fi
 
-libraries="libopenblas-dev libcjson-dev libinih-dev libkissfft-dev libunistring-dev zlib1g-dev"
+libraries="libopenblas-dev libcjson-dev libinih-dev libkissfft-dev libunistring-dev libpng-dev libturbojpeg0-dev zlib1g-dev"
 refuse "without apt-get" "^taut needs: $libraries flint\. Please install these" person
 # apt-get without sudo: the command that root may type, in names that it knows
 printf '#!/bin/sh\necho called >>"%s/called"\n' "$tmp" >"$bin/apt-get"

@@ -31,7 +31,9 @@ static void source(void)
     enum { ALL = 70, TRAIN = 63 };
     taut_images *images = NULL;
     taut_source *s = NULL;
-    CHECK(taut_images_open(&images, "shapes", ALL, 0.1, seed) == TAUT_OK && images->count[1] == ALL - TRAIN, "opened");
+    CHECK(taut_images_open(&images, &(taut_images_spec){ "shapes", ALL, 0.1, seed, 0 }) == TAUT_OK &&
+              images->count[1] == ALL - TRAIN,
+          "opened");
     const taut_images keep = *images;
     CHECK(taut_source_images(&s, images, &(taut_augment){ 0 }) == TAUT_OK, taut_last_error());
     CHECK(s->task.tokens == 0 && s->task.t == 1 && s->task.d == LEN && s->task.asked == 1, "its task");
@@ -53,8 +55,10 @@ static void source(void)
     s->ops->get(s, (taut_slot){ .reals = x, .target = &label }, TAUT_VALID, 2);
     CHECK(label == keep.label[1][2] && x[7] == keep.pixels[1][2 * LEN + 7] / 255.0, "bytes become numbers in [0, 1]");
     taut_source_free(s);
-    CHECK(taut_images_open(&images, "shapes", 1, 0.1, 1) == TAUT_BAD_DATA, "a split without images");
-    CHECK(taut_images_open(&images, "brackets", 10, 0.1, 1) == TAUT_BAD_DATA, "no images of that name");
+    CHECK(taut_images_open(&images, &(taut_images_spec){ "shapes", 1, 0.1, 1, 0 }) == TAUT_BAD_DATA,
+          "a split without images");
+    CHECK(taut_images_open(&images, &(taut_images_spec){ "brackets", 10, 0.1, 1, 0 }) == TAUT_BAD_DATA,
+          "no images of that name");
 }
 
 /* Flips and moves against a loop of our own over the four ways a flip and a move can be told apart. */
@@ -115,7 +119,7 @@ static void shared(void)
     static double x[LEN], y[LEN];
     double q[TAUT_SHAPES_CLASSES], r[TAUT_SHAPES_CLASSES];
     int32_t a, b;
-    CHECK(!taut_images_open(&images, "shapes", 60, 0.1, seed) &&
+    CHECK(!taut_images_open(&images, &(taut_images_spec){ "shapes", 60, 0.1, seed, 0 }) &&
               !taut_source_images(&s, images, &(taut_augment){ .flip = true, .mixup = 1, .cutmix = 1 }),
           taut_last_error());
     CHECK(s->task.shared, "shares are drawn");

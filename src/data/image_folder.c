@@ -1,0 +1,268 @@
+/* A folder of class folders: FOLDER/CLASS/any.png, of which val_fraction validate, drawn by the seed; or
+ * FOLDER/train/CLASS/any.png and FOLDER/test (or val, valid, validation).  Classes are numbered in the order of their names, by
+ * bytes.  Files that end otherwise than in .png, .jpg or .jpeg are left out, as are names that begin with a dot. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/rng.h"
+#include "data/image_files.h"
+#include "data/picture.h"
+
+enum { CLASSES = 256 };
+
+typedef struct {
+    char *path;
+    uint8_t class;
+    uint8_t split;
+} entry;
+typedef struct {
+    entry *of;
+    size_t count, room;
+    char *name[CLASSES];
+    int classes, empty; /* empty: class folders without a picture */
+} list;
+
+static char *join(const char *folder, const char *name)
+{
+    const size_t size = strlen(folder) + strlen(name) + 2;
+    char *path = taut_malloc(size);
+    if (path) snprintf(path, size, "%s/%s", folder, name);
+    return path;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+}
+
+static int visible(const struct dirent *d) { return d->d_name[0] != '.'; }
+static int by_bytes(const struct dirent **a, const struct dirent **b) { return strcmp((*a)->d_name, (*b)->d_name); }
+static bool ends(const char *name, const char *with)
+{
+    const size_t n = strlen(name), w = strlen(with);
+    return n > w && strcasecmp(name + n - w, with) == 0;
+}
+static bool is_picture(const char *name) { return ends(name, ".png") || ends(name, ".jpg") || ends(name, ".jpeg"); }
+
+/* Calls `each` with every name of a folder, in the order of its bytes, until one fails. */
+static taut_status names_of(const char *folder, taut_status (*each)(const char *folder, const char *name, void *arg),
+                            void *arg)
+{
+    struct dirent **d;
+    taut_status s = TAUT_OK;
+    const int n = scandir(folder, &d, visible, by_bytes);
+    if (n < 0) return taut_fail(TAUT_BAD_DATA, "%s: cannot be read", folder);
+    for (int i = 0; i < n; i++) {
+        if (!s) s = each(folder, d[i]->d_name, arg);
+        free(d[i]);
+    }
+    free(d);
+    return s;
+}
+
+typedef struct {
+    list *l;
+    uint8_t class, split;
+    size_t found;
+} where;
+
+static taut_status add_picture(const char *folder, const char *name, void *arg)
+{
+    where *w = arg;
+    list *l = w->l;
+    if (!is_picture(name)) return TAUT_OK;
+    if (l->count == l->room) {
+        entry *more = taut_realloc(l->of, (l->room = 2 * l->room + 1024) * sizeof *more);
+        if (!more) return taut_no_memory(folder);
+        l->of = more;
+    }
+    char *path = join(folder, name);
+    if (!path) return taut_no_memory(folder);
+    l->of[l->count++] = (entry){ path, w->class, w->split };
+    w->found++;
+    return TAUT_OK;
+}
+
+/* The first split names the classes; the others may have fewer, but no new ones. */
+static taut_status class_of(where *w, const char *folder, const char *name)
+{
+    list *l = w->l;
+    for (int i = 0; i < l->classes; i++)
+        if (strcmp(l->name[i], name) == 0) {
+            w->class = (uint8_t)i;
+            return TAUT_OK;
+        }
+    if (w->split == TAUT_VALID)
+        return taut_fail(TAUT_BAD_DATA, "%s/%s: a class that no training image has", folder, name);
+    if (l->classes == CLASSES) return taut_fail(TAUT_BAD_DATA, "%s: more than %d classes", folder, CLASSES);
+    if (strchr(name, ',')) return taut_fail(TAUT_BAD_DATA, "%s/%s: a class's name has no comma", folder, name);
+    w->class = (uint8_t)l->classes;
+    if (!(l->name[l->classes] = taut_strdup(name))) return taut_no_memory(name);
+    l->classes++;
+    return TAUT_OK;
+}
+
+static taut_status add_class(const char *folder, const char *name, void *arg)
+{
+    where *w = arg;
+    char *path = join(folder, name);
+    if (!path) return taut_no_memory(name);
+    taut_status s = TAUT_OK;
+    if (is_folder(path)) {
+        s = class_of(w, folder, name);
+        w->found = 0;
+        if (!s) s = names_of(path, add_picture, w);
+        if (!s && !w->found) w->l->empty++;
+    }
+    free(path);
+    return s;
+}
+
+/* FOLDER/train and the first of its siblings that is there; false: there are no such two. */
+static bool two_splits(char *path[2], const char *folder)
+{
+    static const char *const second[] = { "test", "val", "valid", "validation" };
+    path[0] = join(folder, "train");
+    path[1] = NULL;
+    for (int i = 0; i < 4 && !path[1]; i++) {
+        path[1] = join(folder, second[i]);
+        if (path[1] && is_folder(path[1])) break;
+        free(path[1]);
+        path[1] = NULL;
+    }
+    if (path[0] && path[1] && is_folder(path[0])) return true;
+    free(path[0]);
+    free(path[1]);
+    return false;
+}
+
+/* In one folder, each picture's number decides by itself: a permutation of the numbers, of which the last ones validate. */
+static void cut(list *l, double val_fraction, uint64_t seed)
+{
+    const uint64_t key = taut_rng_key(seed, TAUT_RNG_DATA, 0);
+    const uint64_t train = (uint64_t)((1 - val_fraction) * (double)l->count);
+    for (size_t i = 0; i < l->count; i++)
+        l->of[i].split = taut_rng_place(key, i, l->count) < train ? TAUT_TRAIN : TAUT_VALID;
+}
+
+static taut_status gather(list *l, const char *folder, const taut_images_spec *spec)
+{
+    char *split[2];
+    taut_status s = TAUT_OK;
+    if (two_splits(split, folder)) {
+        for (uint8_t i = 0; i < 2; i++) {
+            if (!s) s = names_of(split[i], add_class, &(where){ .l = l, .split = i });
+            free(split[i]);
+        }
+    } else {
+        s = names_of(folder, add_class, &(where){ .l = l, .split = TAUT_TRAIN });
+        if (!s) cut(l, spec->val_fraction, spec->seed);
+    }
+    if (!s && !l->count)
+        s = taut_fail(
+            TAUT_BAD_DATA,
+            "%s: no images: no train-images-idx3-ubyte, data_batch_1.bin, x.npy, nor class folders with .png or "
+            ".jpg are in it",
+            folder);
+    if (!s && (l->classes < 2 || l->empty))
+        s = taut_fail(TAUT_BAD_DATA, "%s: %d class folders, %d of them without a .png or .jpg; at least 2 are wanted",
+                      folder, l->classes, l->empty);
+    return s;
+}
+
+/* Colour if any picture has it; the size of all, or the one that is asked for. */
+static taut_status common_frame(taut_frame *out, const list *l, int64_t side)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        char *bytes;
+        size_t len;
+        taut_frame f;
+        taut_status s = taut_file_read(&bytes, &len, l->of[i].path);
+        if (s) return s;
+        s = taut_picture_frame(&f, (const uint8_t *)bytes, len, l->of[i].path);
+        free(bytes);
+        if (s) return s;
+        if (side) f.height = f.width = side;
+        if (i == 0) *out = f;
+        if (f.height != out->height || f.width != out->width)
+            return taut_fail(TAUT_BAD_DATA,
+                             "%s: %lld x %lld pixels, where %s has %lld x %lld (data.resize = 32 makes all 32 x 32)",
+                             l->of[i].path, (long long)f.height, (long long)f.width, l->of[0].path,
+                             (long long)out->height, (long long)out->width);
+        if (f.channels > out->channels) out->channels = f.channels;
+    }
+    return TAUT_OK;
+}
+
+static taut_status decode(uint8_t *pixels, taut_frame frame, const char *path)
+{
+    char *bytes;
+    size_t len;
+    taut_frame own;
+    taut_status s = taut_file_read(&bytes, &len, path);
+    if (s) return s;
+    s = taut_picture_frame(&own, (const uint8_t *)bytes, len, path);
+    own.channels = frame.channels;
+    uint8_t *whole = s ? NULL : taut_malloc((size_t)taut_frame_len(own));
+    if (!s && !whole) s = taut_no_memory(path);
+    if (!s) s = taut_picture_decode(whole, own, (const uint8_t *)bytes, len, path);
+    if (!s) taut_picture_resize(pixels, frame, whole, own);
+    free(whole);
+    free(bytes);
+    return s;
+}
+
+static taut_status fill(taut_images *images, const list *l)
+{
+    int64_t at[2] = { 0, 0 };
+    taut_status s = TAUT_OK;
+    for (size_t i = 0; !s && i < l->count; i++) {
+        const entry *e = &l->of[i];
+        const int64_t place = at[e->split]++;
+        images->label[e->split][place] = e->class;
+        s = decode(images->pixels[e->split] + place * taut_frame_len(images->frame), images->frame, e->path);
+    }
+    return s;
+}
+
+static taut_status name_classes(taut_images *images, const list *l)
+{
+    size_t size = 1;
+    for (int i = 0; i < l->classes; i++) size += strlen(l->name[i]) + 1;
+    char *to = images->names = taut_malloc(size);
+    if (!to) return taut_no_memory("names of classes");
+    *to = 0;
+    for (int i = 0; i < l->classes; i++) to += sprintf(to, "%s%s", i ? "," : "", l->name[i]);
+    return TAUT_OK;
+}
+
+taut_status taut_image_folder_open(taut_images **out, const char *folder, const taut_images_spec *spec)
+{
+    list l = { 0 };
+    taut_frame frame = { 0, 0, 0 };
+    int64_t count[2] = { 0, 0 };
+    taut_status s = gather(&l, folder, spec);
+    if (!s) s = common_frame(&frame, &l, spec->side);
+    for (size_t i = 0; !s && i < l.count; i++) count[l.of[i].split]++;
+    if (!s && (!count[0] || !count[1]))
+        s = taut_fail(TAUT_BAD_DATA, "%s: %zu pictures leave one of the two splits empty", folder, l.count);
+    if (!s && (int64_t)l.count > ((int64_t)1 << 34) / taut_frame_len(frame))
+        s = taut_fail(TAUT_BAD_DATA, "%s: more than 16 GiB of pixels (data.resize = 32 makes all 32 x 32)", folder);
+    if (!s) s = taut_images_create(out, frame, l.classes, count[0], count[1]);
+    if (!s) {
+        s = fill(*out, &l);
+        if (!s) s = name_classes(*out, &l);
+        if (s) taut_images_free(*out);
+    }
+    for (size_t i = 0; i < l.count; i++) free(l.of[i].path);
+    for (int i = 0; i < l.classes; i++) free(l.name[i]);
+    free(l.of);
+    return s;
+}
