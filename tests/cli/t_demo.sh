@@ -1,6 +1,7 @@
 #!/bin/sh
 # The three demos in their shortest form: every step runs, the page is there, the summary has its numbers.
 . tests/cli/lib.sh
+long
 . tests/cli/browser.sh
 export DEMO_OUT="$tmp/demo" DEMO_STEPS=3
 demo() { # KIND PAGE [FILE]

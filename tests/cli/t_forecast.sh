@@ -2,6 +2,7 @@
 # A forecaster from one recipe on built-in waves: trains, evaluates, draws; and what is wrong with a series is said in one line.
 # Predicting the mean has a squared error of about 1.
 . tests/cli/lib.sh
+long
 run=$tmp/run
 waves="recipes/forecast-waves.ini --set train.steps=60 --set model.width=16 --set model.mlp=32 --set train.eval_every=0 --set data.length=1500"
 

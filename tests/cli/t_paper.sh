@@ -2,6 +2,7 @@
 # taut paper: the list, what it refuses, and every figure at the tiny scale (seconds, built-in data): a table, published, ours and
 # why in words, as text and as one JSON object; runs are kept only where their settings are the very same.
 . tests/cli/lib.sh
+long
 unset TAUT_DATA # what the tiny scale reads is built in
 "$TAUT" paper --list >"$tmp/list"
 ids=$(awk '/^[a-z]+-[a-z0-9]+ / { print $1 }' "$tmp/list")

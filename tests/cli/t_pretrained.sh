@@ -3,6 +3,7 @@
 # are looked for among the data; without them this test is skipped.  All 10,000 images give 73.72 % (taut eval without
 # --windows); here 200 of them, of which PyTorch in float64 has 143 right, one more or less where a float rounds.
 . tests/cli/lib.sh
+long
 data=${TAUT_DATA:-}
 vit=$data/pretrained/vit_cifar10/vit_cifar10.safetensors
 if [ ! -e "$vit" ] || [ ! -e "$data/cifar10" ]; then

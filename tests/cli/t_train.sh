@@ -4,6 +4,7 @@
 # at ln 40 = 3.69; knowing how often each character occurs gives 3.40, how often each pair does 1.96.  The limit
 # is three deviations above the mean: other processors round differently, a broken optimiser is far outside.
 . tests/cli/lib.sh
+long
 limit=1.40
 run=$tmp/run
 
