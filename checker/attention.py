@@ -1,0 +1,172 @@
+"""The constants of attention, of five kinds: docs/certificate.md has the formulas, docs/modules/ the proofs."""
+import numpy as np
+
+from interval import Interval, exp, interval, least, length, most, sqrt, stack
+from reader import UNKNOWN, need
+
+def by_head(m, name):
+    """A tensor by heads: rows, of the output matrix columns; a bias that is not there is 0."""
+    tensor = m.get(name).T if name == "o.weight" else m.get(name)
+    tensor = np.broadcast_to(tensor, m.d) if tensor.ndim == 1 else tensor
+    blocks = tensor.reshape(m.c["heads"], m.d // m.c["heads"], *tensor.shape[1:])
+    return blocks.swapaxes(1, 2) if name == "o.weight" else blocks
+
+def alibi_slopes(m):
+    return 2.0 ** (-8.0 * np.arange(1, m.c["heads"] + 1) / m.c["heads"]) * Interval(1 - 2.0 ** -48, 1 + 2.0 ** -48)
+
+def read_parts(m, claim, some=False):
+    """The heads that are stated, their numbers, and the families."""
+    heads = [claim.part(node, "head") for node in claim.of if node.get("rule") != "family"]
+    families = [claim.part(node, "family") for node in claim.of[len(heads):]]
+    live = list(range(len(heads))) if m.rule == "l2attention" else [head.number("index") for head in heads]
+    need(all(h in range(m.c["heads"]) for h in live) and sorted(set(live)) == live, f"{claim.title}: the heads are not in order")
+    need(some or len(live) == m.c["heads"] and not families, f"{claim.title}: it must have its heads as parts and nothing else")
+    return [int(h) for h in live], heads, families
+
+def live_heads(m, claim, plain):
+    """The same; heads that are left out give nothing.  And what becomes of values, F_h."""
+    live, heads, families = read_parts(m, claim, some=True)
+    out, value = by_head(m, "o.weight"), by_head(m, "v.weight")
+    for h in set(range(m.c["heads"])) - set(live):
+        some = np.abs(out[h]) @ np.abs(value[h]) if plain else out[h]
+        need(m.finite and not some.any(), f"{claim.title}: head {h} is missing")
+    weights = [Interval(family.numbers("weights", len(live), lambda t: t > 0)) for family in families]
+    return live, heads, list(zip(families, weights)), interval(out[live]) @ value[live] if plain else interval(out[live])
+
+def norms(heads, key, matrices):
+    return Interval([float(head.norm(key, matrices[i]).lo) for i, head in enumerate(heads)])
+
+def lengths(heads, key, vectors):
+    return Interval([float(head.at_least(key, length(vectors[i])).lo) for i, head in enumerate(heads)])
+
+def below(by, matrices):
+    """Scaled matrices, one below the other."""
+    return (by[:, None, None] * matrices).each(lambda end: end.reshape(-1, end.shape[-1]))
+
+def beside(by, matrices):
+    return below(by, matrices.T).T
+
+def smallest(rows, count, live):
+    """The least of every term over the families; without heads there is nothing to bound."""
+    return [least(*column) for column in zip(*rows)] if rows else [Interval(np.inf if live else 0.0)] * count
+
+def most_collected(m, live, spread):
+    """The most that one key gets from all queries, the logits of each head being within its spread of each other."""
+    asked, keys = m.c["asked"], m.t - (m.c.get("queries") or 0)
+    rivals = np.broadcast_to(np.arange(float(asked)) if m.c["causal"] else keys - 1.0, (len(live), asked))
+    if m.c["alibi"]:
+        sums = np.cumsum(exp(-alibi_slopes(m)[live][:, None] * np.arange(1.0, m.t + 1)).lo, 1) * (1 - (m.t + 4) * 2.0 ** -52)
+        rivals = np.take_along_axis(np.pad(sums, ((0, 0), (1, 0))), rivals.astype(int), 1)
+    others = (exp(-spread)[:, None] * rivals).lo.min(0, initial=np.inf)
+    return (1 / (1 + interval(np.maximum(others, 0)))).sum()
+
+def biases(m, claim):
+    value = 0.0 if m.c.get("values") else length(interval(m.get("o.weight")) @ np.broadcast_to(m.get("v.bias"), m.d))
+    return claim.at_least("value_bias", value), claim.at_least("bias", length(m.get("o.bias")))
+
+def attention(m, claim, x, where):
+    live, heads, families, value = live_heads(m, claim, plain=True)
+    s, c, turned, one = abs(interval(m.c["scale"])), abs(interval(m.c["out"])), m.c["rope"] != 0, Interval(np.ones(len(live)))
+    q, k, bq, bk = (interval(by_head(m, name)[live]) for name in ("q.weight", "k.weight", "q.bias", "k.bias"))
+    ask, ask_bias = (q, bq) if turned else (k.T @ q, (k.T @ bq[:, :, None])[:, :, 0])
+    query, query_bias = norms(heads, "query", ask), lengths(heads, "query_bias", ask_bias)
+    key, key_bias = (norms(heads, "key", k), lengths(heads, "key_bias", bk)) if turned else (one, 0 * one)
+    count = claim.at_least("count", most_collected(m, live, 2 * s * (key * x + key_bias) * (query * x + query_bias)))
+    rows = []
+    for family, t in families:
+        out = family.norm("out_norm", beside(t, value))
+        inside = s * x * (x * family.norm("logit_norm", below(key / t, ask)) + length(key * query_bias / t))
+        query_norm, sigma = family.norm("query_norm", below((key * x + key_bias) / t, ask)), length(1 / t)
+        joint = Interval(np.inf) if turned else out * sqrt(sigma * sigma + inside * inside)
+        rows.append((out * sigma, joint, out * inside, out * s * x * query_norm))
+    mean, joint, apart, queries = smallest(rows, 4, live)
+    keys, (value_bias, bias) = least(joint, mean + apart), biases(m, claim)
+    lip = sqrt(count * keys * keys + queries * queries) if where.flat and m.c["queries"] else (sqrt(count) if where.flat else 1) * keys + queries
+    return c * lip, c * (mean * x + value_bias) + bias
+
+def cosattention(m, claim, x, where):
+    values, eps, flat = m.c["values"], interval(m.c["eps"]), where.flat
+    live, heads, families, value = live_heads(m, claim, plain=not values)
+    s, c, steep, far = abs(interval(m.c["scale"])), abs(interval(m.c["out"])), 1 / sqrt(eps), Interval(1.0) if values else x
+    w, norm, near = {}, {}, {}
+    for name, word in [("q", "query"), ("k", "key")] + [("v", "value")] * values:
+        w[name] = interval(by_head(m, name + ".weight")[live])
+        norm[name] = norms(heads, word, w[name])
+        z = norm[name] * x + lengths(heads, word + "_bias", by_head(m, name + ".bias")[live])
+        ratio = z / sqrt(z * z + eps)
+        near[name] = Interval(np.minimum(ratio.lo, 1), np.minimum(ratio.hi, 1))
+    count = claim.at_least("count", most_collected(m, live, 2 * s * near["q"] * near["k"]))
+    root, rows = sqrt(count) if flat else Interval(1.0), []
+    for family, t in families:
+        r, u = 1 / t, near["v"] / t if values else 1 / t
+        out, query = family.norm("out_norm", beside(t, value)), family.norm("query_norm", below(u * near["k"], w["q"]))
+        key, key_near = family.norm("key_norm", below(u, w["k"])), family.norm("key_norm_near", below(u * near["q"], w["k"]))
+        middle = length(r)
+        if values:
+            value_norm = family.norm("value_norm", below(r, w["v"]))
+            middle = steep * (value_norm if flat else length(r * norm["v"]))
+        if flat:
+            bends = least(sqrt(count * key * key + query * query), root * key_near + query)
+        else:
+            a, larger = length(u * norm["k"]), Interval(np.maximum(norm["k"].hi, norm["q"].hi))
+            bends = least(length(u * larger), sqrt(a * a + query * query), length(u * near["q"] * norm["k"]) + query)
+        rows.append((out * middle, out * s * steep * far * bends, out * length(u) * far))
+    (mean, logits, grown), (value_bias, bias) = smallest(rows, 3, live), biases(m, claim)
+    return c * (root * mean + logits), c * (grown + value_bias) + bias
+
+def l2attention(m, claim, x, where):
+    if not m.c["tied"]:
+        return Interval(np.inf), Interval(np.inf)
+    _, heads, _ = read_parts(m, claim)
+    query, value = norms(heads, "query", by_head(m, "q.weight")), norms(heads, "value", by_head(m, "v.weight"))
+    c, t = Interval(claim.number("lambert")), float(m.t)
+    need(t == 1 or (c * exp(c + 1)).lo >= t - 1, f"{claim.title}: lambert is stated as {float(c.lo)!r}, which is too small")
+    both = length(query * query * value) / sqrt(float(m.d // m.c["heads"])) * claim.norm("out_norm", m.get("o.weight"))
+    return (sqrt(t) + 2 * c + 2 * sqrt(c * t * 0.27846454276107383) if where.flat else 1 + 4 * c) * both, both * x
+
+def scales_of(m):
+    """sll's T."""
+    weight, logs = interval(m.get("weight")), interval(m.get("log_q"))
+    return 2.0 ** -40 + (abs(weight @ weight.T) * exp(logs - logs[:, None])).sum()
+
+def eta_of(m):
+    return interval(m.get("root")[0]) * m.get("root")[0] if m.c["eta"] == 0 else interval(m.c["eta"])
+
+def attlip(m, claim, x, where):
+    eta = claim.at_least("eta", eta_of(m) if eta_of(m).lo > 0 else np.inf)
+    defect = claim.at_least("defect", np.inf if m.c["steps"] > 0 else 2.0 * (1 + m.c["reflected"]) * eta * m.c["tol"])
+    root = sqrt(float(m.t))
+    return Interval(np.inf) if defect.hi == np.inf else Interval(1.0) if where.flat else root, root * x + defect
+
+def softmax(logits):
+    weights = exp(logits - logits.hi.max(-1, keepdims=True))
+    return weights / weights.sum()[:, None]
+
+def gains(m):
+    """What posattention multiplies each head by."""
+    starts = [min(2.0 ** h if m.c["far"] and h else h, m.c["context"] - 1.0) for h in range(m.c["heads"])]
+    return [1.0 if m.c["row"] else float(np.float32(1 / np.sqrt(1 + start))) for start in starts]
+
+def shares(m, h, n):
+    """What n queries of head h take from n keys."""
+    at, row = np.arange(n), m.c["row"]
+    shift = at[:, None] - at
+    if row:
+        shift = (at[:, None] // row - at // row) % (n // row) * row + shift % row
+    table = m.get("distance.weight")[h][shift if m.c["causal"] or row else shift + m.c["context"] - 1]
+    return softmax(Interval(np.where(shift < 0, -1e300, table) if m.c["causal"] else table))
+
+def heaviest_column(m, h):
+    need(m.t <= 512 or m.c["causal"], f"{m.path}: too many tokens for this checker", UNKNOWN)
+    lengths_ = [] if m.c["row"] else [m.t] if m.c["causal"] else range(1, m.t + 1)
+    return max((float(shares(m, h, n).sum(0).hi.max()) for n in lengths_), default=1.0)
+
+def posattention(m, claim, x, where):
+    live, heads, _ = read_parts(m, claim)
+    value, gain = interval(by_head(m, "v.weight")), Interval(gains(m))
+    out, bias = claim.norm("out_norm", m.get("o.weight")), claim.at_least("bias", length(m.get("o.bias")))
+    mean = out * length(gain * norms(heads, "norm", value))
+    if not where.flat:
+        return mean, mean * x + bias
+    column = Interval([float(head.at_least("column", heaviest_column(m, h)).lo) for h, head in zip(live, heads)])
+    return out * claim.norm("joint", below(gain * sqrt(column), value)), mean * x + bias

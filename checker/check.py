@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Confirms or refutes a certificate of taut: python3 checker/check.py CERT MODEL
+
+It shares nothing with `taut check` but docs/certificate.md.  Exit code 0: confirmed; 1: a file cannot be read; 2: it does not check;
+3: neither, because an example is left open, a module is not known or something is too large.
+"""
+import os
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+
+from claim import Claim
+from forward import forward
+from interval import Interval, interval, length, sqrt
+from reader import UNKNOWN, UNREADABLE, Verdict, Weights, need, need_keys, parse_json, read_bytes, whole
+from rules import confirm
+from tree import read_tree
+
+REGIONS = {"text": ("room", "reach"), "image": ("box", "room"), "series": ("rows", "room", "reach")}
+
+def read_region(table, kind, root, weights):
+    """Room, and the size of what enters."""
+    need_keys(table, REGIONS[kind], "region")
+    region = Claim({**table, "rule": ""}, "", "region")
+    room = Interval(region.number("room"))
+    if kind == "image":
+        need(table.get("box") == [0.0, 1.0], "region: box is not [0, 1]")
+        return room, sqrt(float(root.d)) + room
+    longest = region.number("rows") if kind == "series" else length(weights.get("embed.weight")).hi.max()
+    return room, region.at_least("reach", Interval(longest) + room)
+
+def read_input(values, what, where):
+    root = where.root
+    need(where.kind != "series" and isinstance(values, list) and len(values) == (root.d if where.kind == "image" else root.t), f"{what} is no input")
+    if where.kind == "image":
+        need(all(isinstance(value, float) and 0 <= value <= 1 for value in values), f"{what} has numbers outside [0, 1]")
+        return np.array([values])
+    table = where.weights.get("embed.weight")
+    need(all(whole(value) < len(table) for value in values), f"{what} has ids outside the vocabulary")
+    return table[np.array(values, int)]
+
+def check_example(node, title, where):
+    """Whether all that an example says is proved, or some of it left open; what is false refutes."""
+    root, inputs = where.root, "pixels" if where.kind == "image" else "ids"
+    need_keys(node, (inputs, "predicted", "margin", "radius", "verdict"), title)
+    claim, p = Claim({**node, "rule": ""}, "", title), whole(node.get("predicted", 0.0))
+    x, radius, margin = read_input(node.get(inputs), f"{title}: {inputs}", where), claim.number("radius"), claim.number("margin")
+    need(node.get("verdict") == ("certified" if radius > 0 else "unknown"), f"{title}: verdict and radius do not fit")
+    need(p < root.d_out and radius <= where.room.lo, f"{title}: predicted is no class, or radius is above room")
+    head, scale = root.parts[1], root.parts[2].c["factor"] if len(root.parts) > 2 else 1.0
+    z, w, b = forward(where.body, interval(x))[-1], interval(head.get("weight")), interval(head.get("bias") + np.zeros(root.d_out))
+    others = np.arange(root.d_out) != p
+    ahead, apart = ((w[p] - w) @ z + (b[p] - b))[others], length(w[p] - w)[others]
+    slack = 1e-8 * (abs(b[p]) + abs(b) + (abs(w[p]) + abs(w)) @ abs(z))[others] + apart * where.defect / 2.0
+    limits = {"margin": (margin, scale * (ahead + slack))}
+    if radius > 0:
+        reach = (ahead / (scale * apart) * scale - where.defect / 2.0) / where.lip
+        limits["radius"] = radius, Interval(np.where((apart.hi == 0) & (ahead.lo > 0), np.inf, reach.lo), reach.hi)
+    for key, (stated, limit) in limits.items():
+        highest = float(limit.hi.min(initial=np.inf))
+        need(stated <= highest, f"{title}: {key} is stated as {stated!r}, proved is {highest!r}")
+    return all(stated <= limit.lo.min(initial=np.inf) for stated, limit in limits.values())
+
+def check(cert_path, model_path):
+    cert = parse_json(read_bytes(cert_path), cert_path)
+    need(isinstance(cert, dict) and cert.get("format") == "taut-certificate", f"{cert_path} is no certificate", UNREADABLE)
+    weights = Weights(read_bytes(os.path.join(model_path, "model.safetensors") if os.path.isdir(model_path) else model_path))
+    need(whole(cert.get("version"), 2) == 3, "it is of another version", UNKNOWN)
+    need_keys(cert, ("format", "version", "tool", "model", "norm", "tokens", "region", "lip", "defect", "proof", "examples"), "the certificate")
+    need_keys(cert.get("model"), ("bytes", "sha256"), "model")
+    need(cert["model"].get("bytes") == weights.size and cert["model"].get("sha256") == weights.hash, "it is about another model file")
+    need(cert.get("norm") in ("tokens", "flat") and isinstance(cert.get("tool", ""), str), "norm or tool is no word that can stand there")
+    weights.open()
+    root, kind = read_tree(weights)
+    need(cert.get("tokens") == root.t and isinstance(cert.get("examples", []), list), "tokens or examples are not as they must be")
+    room, x = read_region(cert.get("region"), kind, root, weights)
+    first = root
+    while first.rule == "sequence":
+        first = first.parts[0]
+    where = SimpleNamespace(flat=cert["norm"] == "flat", first=first if kind == "image" else None, body=root.parts[0], room=room, root=root,
+                            kind=kind, weights=weights)
+    lip, _, defect = confirm(root, cert.get("proof"), x, where)
+    claim = Claim({**cert, "rule": ""}, "", "the certificate")
+    lip = claim.at_least("lip", lip if all(np.isfinite(weights.get(name)).all() for name in weights.table) else np.inf)
+    if lip.hi < np.inf:
+        claim.at_least("defect", defect)
+    proved = [check_example(node, f"example {i}", where) for i, node in enumerate(cert.get("examples", []))]
+    need(all(proved), f"{proved.count(False)} of {len(proved)} examples are left open", UNKNOWN)
+    return f"confirmed: lip {float(lip.hi)!r} in norm {cert['norm']}, and {len(proved)} examples"
+
+def main(arguments):
+    try:
+        need(len(arguments) == 2, "usage: python3 checker/check.py CERT MODEL", UNREADABLE)
+        print(check(*arguments))
+        return 0
+    except Verdict as verdict:
+        code, why = verdict.args
+    except MemoryError:
+        code, why = UNKNOWN, "it is too large for this checker"
+    print(f"check.py: {why}", file=sys.stderr)
+    return code
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

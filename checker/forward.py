@@ -1,0 +1,125 @@
+"""The network itself, at one input, in intervals: what comes out holds the value of f in real arithmetic."""
+import math
+
+import numpy as np
+
+from attention import alibi_slopes, by_head, eta_of, gains, scales_of, shares, softmax
+from interval import Interval, erf, exp, expm1, interval, length, log, sqrt, stack, tanh, wave
+from reader import UNKNOWN, need
+
+CUBIC, PI = interval(44715.0) / 1e6, Interval(math.pi, np.nextafter(math.pi, 4))
+CURVES = {
+    "gelu": lambda x: x * (1 + erf(x / sqrt(2.0))) / 2.0, "silu": lambda x: x / (1 + exp(-x)), "tanh": tanh, "abs": abs,
+    "gelu_tanh": lambda x: x * (1 + tanh(sqrt(2 / PI) * (x + CUBIC * x * x * x))) / 2.0, "relu": lambda x: (x + abs(x)) / 2.0,
+    "elu": lambda x: Interval(np.where(x.lo > 0, x.lo, expm1(x).lo), np.where(x.lo > 0, x.lo, expm1(x).hi)),
+}
+
+def activate(m, x):
+    """factor f(x): f at the middle, and no slope is steeper than 2."""
+    middle, radius = x.ball()
+    return (m.c.get("factor", 1.0)) * (CURVES[m.c["curve"]](interval(middle)) + Interval(-2, 2) * radius)
+
+def rotate(m, v, sign=1.0):
+    """RoPE: the features i and i + half of token t turned by t base^(-2i/width)."""
+    if m.c["rope"] == 0:
+        return v
+    width, half = v.shape[-1], v.shape[-1] // 2
+    angle = np.arange(float(m.t))[:, None] * exp(np.arange(half) * -2.0 / interval(float(width)) * log(m.c["rope"]))
+    a, b, cos, sin = v[:, :half], v[:, half:2 * half], wave(np.cos, angle), wave(np.sin, angle) * sign
+    return stack([a * cos - b * sin, a * sin + b * cos, v[:, 2 * half:]], 1)
+
+def softmax_attention(m, x):
+    at, heads = np.arange(float(m.t)), []
+    for h in range(m.c["heads"]):
+        q, k, v = (x @ by_head(m, name + ".weight")[h].T + by_head(m, name + ".bias")[h] for name in "qkv")
+        unit = (lambda z: z / sqrt((z * z).sum()[:, None] + m.c["eps"])) if m.rule == "cosattention" else lambda z: z
+        logits = unit(rotate(m, q)) @ unit(rotate(m, k)).T * m.c["scale"]
+        if m.c["alibi"]:
+            logits = logits - alibi_slopes(m)[h] * np.abs(at[:, None] - at)
+        if m.c["causal"]:
+            logits = logits.each(lambda end: np.where(at > at[:, None], -1e300, end))
+        heads.append(softmax(logits) @ (unit(v) if m.c.get("values") else v))
+    return m.c["out"] * (stack(heads, 1) @ m.get("o.weight").T) + m.get("o.bias")
+
+def l2attention(m, x):
+    width, heads = float(m.d // m.c["heads"]), []
+    for to, value in zip(by_head(m, "q.weight"), by_head(m, "v.weight")):
+        q = x @ to.T
+        square = (q * q).sum()
+        share = softmax((q @ q.T * 2.0 - square - square[:, None]) * (np.float32(2 / np.sqrt(width)) / 2.0))
+        heads.append(share @ (q @ to @ value.T / sqrt(width) if m.c["tied"] else x @ value.T))
+    return stack(heads, 1) @ m.get("o.weight").T
+
+def posattention(m, x):
+    heads = [shares(m, h, m.t) @ (x @ value.T) * gains(m)[h] for h, value in enumerate(by_head(m, "v.weight"))]
+    return stack(heads, 1) @ m.get("o.weight").T + m.get("o.bias")
+
+def potential_slope(m, y, s):
+    """The gradient of attlip's potential."""
+    total, at = 0.0 * y, np.arange(float(m.t))
+    for h, to in enumerate(np.split(m.get("weight"), m.c["heads"])):
+        v = rotate(m, y @ to.T)
+        square, near = (v * v).sum(), exp(interval(-h / 2.0) * log(2.0)) * m.c["near"]
+        share = softmax((v @ v.T * 2.0 + square + square[:, None]) * s - near * np.abs(at[:, None] - at))
+        bend = (share + share.T) @ v + v * (1 + share.sum(0))[:, None]
+        total = total + rotate(m, bend * s, -1.0) @ to
+    return total
+
+def attlip(m, x):
+    """A point near the solution by steps of Barzilai and Borwein; its residual times eta says how near it is."""
+    weight, eta = m.get("weight"), eta_of(m)
+    need(m.c["steps"] <= 0 and eta.lo > 0, f"{m.path}: what its solver finds is not known", UNKNOWN)
+    s, step, middle = float(np.float32(1 / np.sqrt(len(weight) / m.c["heads"]))), float(eta.hi), x.ball()[0]
+    metric = np.eye(m.d) / step + 4 * s * weight.T @ weight
+    best, y, go = (np.inf, middle), middle, -middle + middle / step @ np.linalg.inv(metric)
+    for _ in range(2000):
+        y = y + go
+        slope = potential_slope(m, interval(y), s).ball()[0] + (y - middle) / step
+        bend, before, size = np.sum(go * (slope - before)) if best[0] < np.inf else 0.0, slope, np.linalg.norm(slope)
+        best = (size, y) if size < best[0] else best
+        if not 1e-14 * (1 + np.linalg.norm(middle)) < size < np.inf:
+            break
+        go = -(np.sum(go @ metric * go) / bend if bend > 0 else 1.0) * slope @ np.linalg.inv(metric)
+    y = interval(best[1])
+    off = (eta * length((potential_slope(m, y, s) + (y - x) / eta).each(np.ravel))).hi
+    return 2.0 * (y + Interval(-off, off)) - x if m.c["reflected"] else y + Interval(-off, off)
+
+def centre(m, x):
+    return x - (x.sum() / float(m.d))[:, None]
+
+def layernorm(m, x):
+    z = centre(m, x) if m.c["centred"] else x
+    z = z / sqrt((z * z).sum() / float(m.d) + m.c["eps"])[:, None] * m.get("weight")
+    return z + m.get("bias") if m.c["centred"] else z
+
+def residual(m, x):
+    weight = m.get("weight")
+    scales = interval(m.get("scale")) if m.rule == "potential" else scales_of(m)
+    return x - 2.0 * (activate(m, x @ weight.T + m.get("bias")) / scales) @ weight
+
+def pixels(m, x):
+    c = m.c
+    image = x.each(lambda end: end.reshape(c["height"], c["width"], -1)) * c["scale"] + c["shift"]
+    cut = (c["height"] // c["patch_height"], c["patch_height"], c["width"] // c["patch_width"], c["patch_width"], -1)
+    return image.each(lambda end: end.reshape(cut).transpose(0, 2, 1, 3, 4).reshape(m.t_out, m.d_out))
+
+FORWARD = {
+    "linear": lambda m, x: x @ m.get("weight").T + m.get("bias"), "pixels": pixels, "layernorm": layernorm,
+    "maxmin": lambda m, x: x.each(lambda end: -np.sort(-end.reshape(m.t, -1, m.c["group"])).reshape(m.t, m.d)),
+    "prefix": lambda m, x: stack([m.get("weight")[None], x]), "position": lambda m, x: x + m.get("weight")[:m.t],
+    "pool": lambda m, x: x.sum(0)[None] / float(m.t) if m.c["mean"] else x[:1], "concat": lambda m, x: x.each(lambda end: end.reshape(1, -1)),
+    "scale": lambda m, x: m.c["factor"] * x, "channel": lambda m, x: x * m.get("weight"), "pointwise": activate,
+    "centernorm": lambda m, x: m.c["factor"] * centre(m, x) * m.get("weight") + m.get("bias"),
+    "mlp": lambda m, x: activate(m, x @ m.get("in.weight").T + m.get("in.bias")) @ m.get("out.weight").T + m.get("out.bias"),
+    "potential": residual, "sll": residual, "attention": softmax_attention, "cosattention": softmax_attention,
+    "l2attention": l2attention, "posattention": posattention, "attlip": attlip,
+}
+
+def forward(m, x):
+    y = x
+    for part in m.parts:
+        y = forward(part, y)
+    if m.rule in ("sequence", "mix"):
+        return y if m.rule == "sequence" else m.c["keep"] * x + m.c["mix"] * y
+    need(m.rule in FORWARD and not m.c.get("queries") and m.t <= 2 ** 13, f"{m.path}: no examples through {m.rule}", UNKNOWN)
+    return FORWARD[m.rule](m, x)

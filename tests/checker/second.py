@@ -1,0 +1,158 @@
+"""The second checker against taut and taut check: python3 tests/checker/second.py FOLDER TAUT EFFORT
+
+FOLDER has a run for each architecture.  Its weights are replaced by random ones, certified in both norms and checked by both checkers; then
+numbers of the certificate are bent in its favour, and bits of the model flipped, and both must refuse.
+"""
+import copy
+import io
+import json
+import os
+import random
+import struct
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+
+sys.path.insert(0, "checker")
+import check  # noqa: E402  the second checker
+
+FOLDER, TAUT, EFFORT = sys.argv[1], sys.argv[2], float(sys.argv[3])
+CHOICES = {"weights", "units", "room", "rows", "ids", "pixels", "tool", "sha256", "verdict", "box"}  # any of them may be as true
+RAISED = {"radius", "margin"}
+fails, counts = [], dict.fromkeys(("confirmed", "certified", "bent", "flipped", "fuzzed"), 0)
+
+
+def second(cert, model):
+    """Exit code and line of the second checker; it must never fail otherwise."""
+    said = io.StringIO()
+    with redirect_stdout(said), redirect_stderr(said):
+        code = check.main([cert, model])
+    return code, said.getvalue().strip()
+
+
+def first(cert, model):
+    run = subprocess.run([TAUT, "check", cert, model], capture_output=True, text=True, check=False)
+    return run.returncode, (run.stdout + run.stderr).strip()
+
+
+def expect(what, want, cert, model, checkers=(first, second)):
+    for checker in checkers:
+        code, line = checker(cert, model)
+        if code not in want:
+            fails.append(what)
+            print(f"FAIL {what}: the {checker.__name__} checker ends with {code}: {line}")
+
+
+def put(path, cert):
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(cert, file)
+
+
+def randomise(path, size):
+    """Random float32 in the place of every weight; an odd one stays: the scale of a potential layer must be large."""
+    with open(path, "rb") as file:
+        data = bytearray(file.read())
+    start = 8 + struct.unpack("<Q", data[:8])[0]
+    for name, tensor in json.loads(data[8:start]).items():
+        if name != "__metadata__":
+            for at in range(start + tensor["data_offsets"][0], start + tensor["data_offsets"][1], 4):
+                data[at:at + 4] = struct.pack("<f", 3.0 if name.endswith("mlp.scale") else size * random.uniform(-1, 1))
+    with open(path, "wb") as file:
+        file.write(data)
+
+
+def numbers(value, key=""):
+    """Every number of a certificate that claims something: its holder, its place there, its key."""
+    for place, part in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        name = place if isinstance(place, str) else key
+        if isinstance(part, (int, float)) and part != 0 and name not in CHOICES:
+            yield value, place, name
+        yield from numbers(part, name)
+
+
+def bend(cert, path, model, most):
+    """One number after the other by a thousandth or a half, down, or up where more is claimed by more."""
+    places = list(numbers(cert))
+    for holder, place, key in random.sample(places, min(most, len(places))):
+        true = holder[place]
+        up = key in RAISED
+        holder[place] = random.choice([1.5 * true + 1e-3, 3 * true + 1] if up else [true * (1 - 1e-3), true / 2])
+        put(path, cert)
+        expect(f"{model}: {key} bent from {true} to {holder[place]}", (2,), path, model)
+        counts["bent"] += 1
+        holder[place] = true
+    rules = [part for part in nodes(cert["proof"]) if part["rule"] != "family"]
+    node = random.choice(rules)
+    node["rule"], word = "linear" if node["rule"] == "scale" else "scale", node["rule"]
+    put(path, cert)
+    expect(f"{model}: {word} called {node['rule']}", (2,), path, model)
+    node["rule"] = word
+
+
+def nodes(node):
+    yield node
+    for part in node.get("of", []):
+        yield from nodes(part)
+
+
+def flip(path, model, file):
+    with open(file, "rb") as original:
+        data = bytearray(original.read())
+    at, bit = random.randrange(len(data)), 1 << random.randrange(8)
+    data[at] ^= bit
+    bad = os.path.join(model, "flipped.safetensors")
+    with open(bad, "wb") as out:
+        out.write(data)
+    expect(f"{model}: bit {bit} of byte {at} flipped", (2,), path, bad)
+    counts["flipped"] += 1
+
+
+def fuzz(text, header, model, file, path):
+    """Scribbles on both files: any exit code but a failure; of the model with the hash set right, so that its header is read."""
+    data = bytearray(text.encode())
+    for _ in range(random.randint(1, 3)):
+        data[random.randrange(len(data))] = random.choice(b'0123456789-+.eE"{}[],: \\nul\x00\xff')
+    with open(path, "wb") as out:
+        out.write(data)
+    expect(f"{model}: scribbled", (0, 1, 2, 3), path, model, (second,))
+    with open(file, "rb") as original:
+        weights = bytearray(original.read())
+    for _ in range(random.randint(1, 3)):
+        weights[random.randrange(8 if random.random() < 0.2 else header)] = random.randrange(256)
+    bad = os.path.join(model, "scribbled.safetensors")
+    with open(bad, "wb") as out:
+        out.write(weights)
+    cert = json.loads(text)
+    cert["model"] = {"bytes": len(weights), "sha256": check.Weights(bytes(weights)).hash}
+    put(path, cert)
+    expect(f"{model}: a scribbled model", (0, 1, 2, 3), path, bad, (second,))
+    counts["fuzzed"] += 2
+
+
+def judge(name):
+    model = os.path.join(FOLDER, name)
+    file, path = os.path.join(model, "model.safetensors"), os.path.join(model, "bent.json")
+    randomise(file, 0.5)
+    with open(file, "rb") as weights:
+        header = 8 + struct.unpack("<Q", weights.read(8))[0]
+    for norm in ("tokens", "flat"):
+        cert_path = os.path.join(model, norm + ".json")
+        examples = [] if name.startswith(("encoder", "series")) else ["--n-ex", "2"]
+        subprocess.run([TAUT, "certify", model, "--norm", norm, "--radius", "0.25", "--out", cert_path] + examples, check=True,
+                       stdout=subprocess.DEVNULL)
+        with open(cert_path, encoding="utf-8") as text:
+            cert = json.load(text)
+        expect(f"{name}, {norm}: true", (0,), cert_path, model)
+        counts["confirmed"] += 1
+        counts["certified"] += sum(example["radius"] > 0 for example in cert.get("examples", []))
+        bend(copy.deepcopy(cert), path, model, max(1, round(4 * EFFORT)))
+        for _ in range(max(1, round(EFFORT))):
+            flip(cert_path, model, file)
+            fuzz(json.dumps(cert), header, model, file, path)
+
+
+random.seed(1)
+for run in sorted(os.listdir(FOLDER)):
+    judge(run)
+print("second: " + ", ".join(f"{count} {word}" for word, count in counts.items()), "" if not fails else f"{len(fails)} FAILED", " ok" * (not fails))
+sys.exit(bool(fails))
