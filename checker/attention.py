@@ -33,21 +33,14 @@ def live_heads(m, claim, plain):
     weights = [Interval(family.numbers("weights", len(live), lambda t: t > 0)) for family in families]
     return live, heads, list(zip(families, weights)), interval(out[live]) @ value[live] if plain else interval(out[live])
 
-def norms(heads, key, matrices):
-    return Interval([float(head.norm(key, matrices[i]).lo) for i, head in enumerate(heads)])
-
-def lengths(heads, key, vectors):
-    return Interval([float(head.at_least(key, length(vectors[i])).lo) for i, head in enumerate(heads)])
-
-def below(by, matrices):
-    """Scaled matrices, one below the other."""
-    return (by[:, None, None] * matrices).each(lambda end: end.reshape(-1, end.shape[-1]))
-
-def beside(by, matrices):
-    return below(by, matrices.T).T
+# What every head states, as a vector; scaled matrices below or beside each other; the least of each term over the families.
+def norms(heads, key, matrices): return Interval([float(head.norm(key, matrices[i]).lo) for i, head in enumerate(heads)])
+def lengths(heads, key, vectors): return Interval([float(h.at_least(key, length(vectors[i])).lo) for i, h in enumerate(heads)])
+def below(by, matrices): return (by[:, None, None] * matrices).each(lambda end: end.reshape(-1, end.shape[-1]))
+def beside(by, matrices): return below(by, matrices.T).T
 
 def smallest(rows, count, live):
-    """The least of every term over the families; without heads there is nothing to bound."""
+    """Without heads there is nothing to bound."""
     return [least(*column) for column in zip(*rows)] if rows else [Interval(np.inf if live else 0.0)] * count
 
 def most_collected(m, live, spread):
@@ -81,7 +74,9 @@ def attention(m, claim, x, where):
         rows.append((out * sigma, joint, out * inside, out * s * x * query_norm))
     mean, joint, apart, queries = smallest(rows, 4, live)
     keys, (value_bias, bias) = least(joint, mean + apart), biases(m, claim)
-    lip = sqrt(count * keys * keys + queries * queries) if where.flat and m.c["queries"] else (sqrt(count) if where.flat else 1) * keys + queries
+    lip = (sqrt(count) if where.flat else 1) * keys + queries
+    if where.flat and m.c["queries"]:
+        lip = sqrt(count * keys * keys + queries * queries)
     return c * lip, c * (mean * x + value_bias) + bias
 
 def cosattention(m, claim, x, where):
@@ -123,11 +118,6 @@ def l2attention(m, claim, x, where):
     need(t == 1 or (c * exp(c + 1)).lo >= t - 1, f"{claim.title}: lambert is stated as {float(c.lo)!r}, which is too small")
     both = length(query * query * value) / sqrt(float(m.d // m.c["heads"])) * claim.norm("out_norm", m.get("o.weight"))
     return (sqrt(t) + 2 * c + 2 * sqrt(c * t * 0.27846454276107383) if where.flat else 1 + 4 * c) * both, both * x
-
-def scales_of(m):
-    """sll's T."""
-    weight, logs = interval(m.get("weight")), interval(m.get("log_q"))
-    return 2.0 ** -40 + (abs(weight @ weight.T) * exp(logs - logs[:, None])).sum()
 
 def eta_of(m):
     return interval(m.get("root")[0]) * m.get("root")[0] if m.c["eta"] == 0 else interval(m.c["eta"])

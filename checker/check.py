@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Confirms or refutes a certificate of taut: python3 checker/check.py CERT MODEL
 
-It shares nothing with `taut check` but docs/certificate.md.  Exit code 0: confirmed; 1: a file cannot be read; 2: it does not check;
-3: neither, because an example is left open, a module is not known or something is too large.
+It shares nothing with `taut check` but docs/certificate.md.  Exit code 0: confirmed; 1: a file cannot be read; 2: it does not
+check; 3: neither, because an example is left open, a module is not known or something is too large.
 """
 import os
 import sys
@@ -17,6 +17,7 @@ from reader import UNKNOWN, UNREADABLE, Verdict, Weights, need, need_keys, parse
 from rules import confirm
 from tree import read_tree
 
+FIELDS = ("format", "version", "tool", "model", "norm", "tokens", "region", "lip", "defect", "proof", "examples")
 REGIONS = {"text": ("room", "reach"), "image": ("box", "room"), "series": ("rows", "room", "reach")}
 
 def read_region(table, kind, root, weights):
@@ -31,13 +32,13 @@ def read_region(table, kind, root, weights):
     return room, region.at_least("reach", Interval(longest) + room)
 
 def read_input(values, what, where):
-    root = where.root
-    need(where.kind != "series" and isinstance(values, list) and len(values) == (root.d if where.kind == "image" else root.t), f"{what} is no input")
+    count = {"image": where.root.d, "text": where.root.t, "series": -1}[where.kind]
+    need(isinstance(values, list) and len(values) == count, f"{what} are no input")
     if where.kind == "image":
-        need(all(isinstance(value, float) and 0 <= value <= 1 for value in values), f"{what} has numbers outside [0, 1]")
+        need(all(isinstance(value, float) and 0 <= value <= 1 for value in values), f"{what} are not in [0, 1]")
         return np.array([values])
     table = where.weights.get("embed.weight")
-    need(all(whole(value) < len(table) for value in values), f"{what} has ids outside the vocabulary")
+    need(all(whole(value) < len(table) for value in values), f"{what} are not in the vocabulary")
     return table[np.array(values, int)]
 
 def check_example(node, title, where):
@@ -49,7 +50,8 @@ def check_example(node, title, where):
     need(node.get("verdict") == ("certified" if radius > 0 else "unknown"), f"{title}: verdict and radius do not fit")
     need(p < root.d_out and radius <= where.room.lo, f"{title}: predicted is no class, or radius is above room")
     head, scale = root.parts[1], root.parts[2].c["factor"] if len(root.parts) > 2 else 1.0
-    z, w, b = forward(where.body, interval(x))[-1], interval(head.get("weight")), interval(head.get("bias") + np.zeros(root.d_out))
+    z, w = forward(where.body, interval(x))[-1], interval(head.get("weight"))
+    b = interval(head.get("bias") + np.zeros(root.d_out))
     others = np.arange(root.d_out) != p
     ahead, apart = ((w[p] - w) @ z + (b[p] - b))[others], length(w[p] - w)[others]
     slack = 1e-8 * (abs(b[p]) + abs(b) + (abs(w[p]) + abs(w)) @ abs(z))[others] + apart * where.defect / 2.0
@@ -65,21 +67,22 @@ def check_example(node, title, where):
 def check(cert_path, model_path):
     cert = parse_json(read_bytes(cert_path), cert_path)
     need(isinstance(cert, dict) and cert.get("format") == "taut-certificate", f"{cert_path} is no certificate", UNREADABLE)
-    weights = Weights(read_bytes(os.path.join(model_path, "model.safetensors") if os.path.isdir(model_path) else model_path))
+    model_path = os.path.join(model_path, "model.safetensors") if os.path.isdir(model_path) else model_path
+    weights = Weights(read_bytes(model_path))
     need(whole(cert.get("version"), 2) == 3, "it is of another version", UNKNOWN)
-    need_keys(cert, ("format", "version", "tool", "model", "norm", "tokens", "region", "lip", "defect", "proof", "examples"), "the certificate")
-    need_keys(cert.get("model"), ("bytes", "sha256"), "model")
-    need(cert["model"].get("bytes") == weights.size and cert["model"].get("sha256") == weights.hash, "it is about another model file")
-    need(cert.get("norm") in ("tokens", "flat") and isinstance(cert.get("tool", ""), str), "norm or tool is no word that can stand there")
+    need_keys(cert, FIELDS, "the certificate")
+    need(cert.get("model") == {"bytes": weights.size, "sha256": weights.hash}, "it is about another model file")
+    need(cert.get("norm") in ("tokens", "flat") and isinstance(cert.get("tool", ""), str), "norm or tool is no such word")
     weights.open()
     root, kind = read_tree(weights)
-    need(cert.get("tokens") == root.t and isinstance(cert.get("examples", []), list), "tokens or examples are not as they must be")
+    need(cert.get("tokens") == root.t, "tokens are not the model's")
+    need(isinstance(cert.get("examples", []), list), "examples are no list")
     room, x = read_region(cert.get("region"), kind, root, weights)
     first = root
     while first.rule == "sequence":
         first = first.parts[0]
-    where = SimpleNamespace(flat=cert["norm"] == "flat", first=first if kind == "image" else None, body=root.parts[0], room=room, root=root,
-                            kind=kind, weights=weights)
+    where = SimpleNamespace(root=root, body=root.parts[0], first=first if kind == "image" else None, kind=kind, weights=weights,
+                            flat=cert["norm"] == "flat", room=room)
     lip, _, defect = confirm(root, cert.get("proof"), x, where)
     claim = Claim({**cert, "rule": ""}, "", "the certificate")
     lip = claim.at_least("lip", lip if all(np.isfinite(weights.get(name)).all() for name in weights.table) else np.inf)

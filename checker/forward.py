@@ -3,9 +3,10 @@ import math
 
 import numpy as np
 
-from attention import alibi_slopes, by_head, eta_of, gains, scales_of, shares, softmax
+from attention import alibi_slopes, by_head, eta_of, gains, shares, softmax
 from interval import Interval, erf, exp, expm1, interval, length, log, sqrt, stack, tanh, wave
 from reader import UNKNOWN, need
+from rules import scales_of
 
 CUBIC, PI = interval(44715.0) / 1e6, Interval(math.pi, np.nextafter(math.pi, 4))
 CURVES = {
@@ -93,9 +94,7 @@ def layernorm(m, x):
     return z + m.get("bias") if m.c["centred"] else z
 
 def residual(m, x):
-    weight = m.get("weight")
-    scales = interval(m.get("scale")) if m.rule == "potential" else scales_of(m)
-    return x - 2.0 * (activate(m, x @ weight.T + m.get("bias")) / scales) @ weight
+    return x - 2.0 * (activate(m, x @ m.get("weight").T + m.get("bias")) / scales_of(m)) @ m.get("weight")
 
 def pixels(m, x):
     c = m.c
@@ -107,7 +106,8 @@ FORWARD = {
     "linear": lambda m, x: x @ m.get("weight").T + m.get("bias"), "pixels": pixels, "layernorm": layernorm,
     "maxmin": lambda m, x: x.each(lambda end: -np.sort(-end.reshape(m.t, -1, m.c["group"])).reshape(m.t, m.d)),
     "prefix": lambda m, x: stack([m.get("weight")[None], x]), "position": lambda m, x: x + m.get("weight")[:m.t],
-    "pool": lambda m, x: x.sum(0)[None] / float(m.t) if m.c["mean"] else x[:1], "concat": lambda m, x: x.each(lambda end: end.reshape(1, -1)),
+    "pool": lambda m, x: x.sum(0)[None] / float(m.t) if m.c["mean"] else x[:1],
+    "concat": lambda m, x: x.each(lambda end: end.reshape(1, -1)),
     "scale": lambda m, x: m.c["factor"] * x, "channel": lambda m, x: x * m.get("weight"), "pointwise": activate,
     "centernorm": lambda m, x: m.c["factor"] * centre(m, x) * m.get("weight") + m.get("bias"),
     "mlp": lambda m, x: activate(m, x @ m.get("in.weight").T + m.get("in.bias")) @ m.get("out.weight").T + m.get("out.bias"),

@@ -1,8 +1,7 @@
 """Intervals of doubles that hold the truth: every operation is rounded outward, and what is not a number may be anything.
 
-Assumed: IEEE double, to nearest; an entry of NumPy's matrix product is k products and sums of doubles in any order, fused or not; exp,
-expm1, tanh, erf, sin and cos are within 2^-48 of the truth, relatively (sin and cos absolutely).
-"""
+Assumed: IEEE double, to nearest; an entry of NumPy's matrix product is k products and sums of doubles in any order, fused or not;
+exp, expm1, log, tanh, erf, sin and cos are within 2^-48 of the truth, relatively (sin and cos absolutely)."""
 import math
 
 import numpy as np
@@ -16,9 +15,7 @@ def add_toward(a, b, end):
     part = s - a
     return np.where((a - (s - part)) + (b - part) == 0, s, np.nextafter(s, end))
 
-def hull(ends, exact):
-    """What lies between four numbers, rounded or exact."""
-    lo, hi = np.min(np.broadcast_arrays(*ends), 0), np.max(np.broadcast_arrays(*ends), 0)
+def widen(lo, hi, exact=False):
     return Interval(np.where(exact, lo, np.nextafter(lo, -np.inf)), np.where(exact, hi, np.nextafter(hi, np.inf)))
 
 class Interval:
@@ -42,26 +39,25 @@ class Interval:
 
     def __mul__(self, other):
         other = interval(other)
-        return hull([a * b for a in (self.lo, self.hi) for b in (other.lo, other.hi)], self.simple() | other.simple())
+        ends = np.broadcast_arrays(*(a * b for a in (self.lo, self.hi) for b in (other.lo, other.hi)))
+        return widen(np.min(ends, 0), np.max(ends, 0), self.simple() | other.simple())
 
     def __truediv__(self, other):
         other = interval(other)
-        ratio = hull([a / b for a in (self.lo, self.hi) for b in (other.lo, other.hi)], other.simple())
-        safe = (other.lo > 0) | (other.hi < 0)
-        return Interval(np.where(safe, ratio.lo, -np.inf), np.where(safe, ratio.hi, np.inf))
+        ends = np.broadcast_arrays(*(a / b for a in (self.lo, self.hi) for b in (other.lo, other.hi)))
+        ends = np.where((other.lo > 0) | (other.hi < 0), ends, np.nan)
+        return widen(np.min(ends, 0), np.max(ends, 0), other.simple())
 
     def __matmul__(self, other):
         (a, da), (b, db) = self.ball(), interval(other).ball()
-        if self.lo.size // a.shape[-1] * (b.shape[-1] if b.ndim > 1 else 1) > 2 ** 27:
+        if a.size // a.shape[-1] * (b.shape[-1] if b.ndim > 1 else 1) > 2 ** 27:
             raise MemoryError
         error, middle = (a.shape[-1] + 2) * UNIT * (np.abs(a) @ np.abs(b)), a @ b
         if da.any() or db.any():
             error = error + np.abs(a) @ db + da @ (np.abs(b) + db)
-        smallest = [min(np.abs(z)[z != 0].min(initial=np.inf) for z in pair) for pair in ((a, da), (b, db))]
-        error = error * LOOSE + (0.0 if smallest[0] * smallest[1] > 2.0 ** -900 else a.shape[-1] * 2.0 ** -1072)  # of underflow
-        exact = error == 0
-        return Interval(np.where(exact, middle, np.nextafter(middle - error, -np.inf)),
-                        np.where(exact, middle, np.nextafter(middle + error, np.inf)))
+        tiny = [min(np.abs(z)[z != 0].min(initial=np.inf) for z in pair) for pair in ((a, da), (b, db))]
+        error = error * LOOSE + (0.0 if tiny[0] * tiny[1] > 2.0 ** -900 else a.shape[-1] * 2.0 ** -1072)  # of underflow
+        return widen(middle - error, middle + error, error == 0)
 
     def ball(self):
         """Middle and radius."""
@@ -70,16 +66,14 @@ class Interval:
 
     def sum(self, axis=-1):
         lost = self.shape[axis] * UNIT * LOOSE * np.maximum(np.abs(self.lo), np.abs(self.hi)).sum(axis)
-        return Interval(np.nextafter(self.lo.sum(axis) - lost, -np.inf), np.nextafter(self.hi.sum(axis) + lost, np.inf))
+        return widen(self.lo.sum(axis) - lost, self.hi.sum(axis) + lost)
 
     def each(self, change):
         """A rearrangement of the entries."""
         return Interval(change(self.lo), change(self.hi))
 
-    def __abs__(self):
-        return Interval(np.maximum(np.maximum(self.lo, -self.hi), 0), np.maximum(-self.lo, self.hi))
-
     __radd__, __rmul__ = __add__, __mul__
+    __abs__ = lambda self: Interval(np.maximum(np.maximum(self.lo, -self.hi), 0), np.maximum(-self.lo, self.hi))
     __neg__ = lambda self: Interval(-self.hi, -self.lo)
     __sub__ = lambda self, other: self + -interval(other)
     __rsub__ = lambda self, other: interval(other) + -self
@@ -88,14 +82,10 @@ class Interval:
     __getitem__ = lambda self, where: self.each(lambda end: end[where])
     T = property(lambda self: self.each(lambda end: np.swapaxes(end, -1, -2)))
 
-def interval(value):
-    return value if isinstance(value, Interval) else Interval(value)
-
-def least(*values):
-    return Interval(min(float(interval(v).lo) for v in values), min(float(interval(v).hi) for v in values))
-
-def most(*values):
-    return -least(*(-interval(v) for v in values))
+def interval(value): return value if isinstance(value, Interval) else Interval(value)
+def least(*values): return Interval(min(float(interval(v).lo) for v in values), min(float(interval(v).hi) for v in values))
+def most(*values): return -least(*(-interval(v) for v in values))
+def size(value): return abs(interval(value))
 
 def stack(parts, axis=0):
     return Interval(*(np.concatenate([getattr(interval(part), end) for part in parts], axis) for end in ("lo", "hi")))
@@ -104,8 +94,8 @@ def rising(function, floor=-np.inf):
     """A function that rises: each end is moved outward by its error, never below the floor."""
     def apply(x):
         lo, hi = function(interval(x).lo), function(interval(x).hi)
-        lo, hi = lo - np.abs(lo) * 2.0 ** -48, hi + np.abs(hi) * 2.0 ** -48
-        return Interval(np.maximum(np.nextafter(lo, -np.inf), floor), np.nextafter(hi, np.inf))
+        y = widen(lo - np.abs(lo) * 2.0 ** -48, hi + np.abs(hi) * 2.0 ** -48)
+        return Interval(np.maximum(y.lo, floor), y.hi)
     return apply
 
 exp, expm1, tanh, log = rising(np.exp, 0.0), rising(np.expm1), rising(np.tanh), rising(np.log)
@@ -113,8 +103,8 @@ erf = rising(np.vectorize(math.erf, otypes=[np.float64]))
 
 def sqrt(x):
     x = interval(x)
-    lo, hi, exact = np.sqrt(np.maximum(x.lo, 0)), np.sqrt(np.maximum(x.hi, 0)), x.simple()
-    return Interval(np.where(exact, lo, np.maximum(np.nextafter(lo, -np.inf), 0)), np.where(exact, hi, np.nextafter(hi, np.inf)))
+    y = widen(np.sqrt(np.maximum(x.lo, 0)), np.sqrt(np.maximum(x.hi, 0)), x.simple())
+    return Interval(np.maximum(y.lo, 0), y.hi)
 
 def wave(function, x):
     """sin or cos."""
@@ -123,11 +113,11 @@ def wave(function, x):
 
 def length(x):
     """The l2 norm along the last axis."""
-    size = abs(interval(x))
-    top, off = float(size.hi.max(initial=0)), (size.shape[-1] + 8) * 2 * UNIT
+    x = size(x)
+    top, off = float(x.hi.max(initial=0)), (x.shape[-1] + 8) * 2 * UNIT
     if not 0 < top < np.inf:
-        return Interval(np.zeros(size.shape[:-1]), np.full(size.shape[:-1], top))
-    by = math.frexp(top)[1]
-    lo, hi = (np.sqrt((np.ldexp(end, -by) ** 2).sum(-1)) for end in (size.lo, size.hi))
-    lo, hi = np.ldexp(lo * (1 - off) - 2.0 ** -500, by), np.ldexp(hi * (1 + off) + 2.0 ** -500, by)
-    return Interval(np.maximum(np.nextafter(lo, -np.inf), 0), np.nextafter(hi, np.inf) * (size.hi.max(-1) > 0))
+        return Interval(np.zeros(x.shape[:-1]), np.full(x.shape[:-1], top))
+    by = math.frexp(top)[1]  # so that squares neither overflow nor vanish
+    lo, hi = (np.sqrt((np.ldexp(end, -by) ** 2).sum(-1)) for end in (x.lo, x.hi))
+    y = widen(np.ldexp(lo * (1 - off) - 2.0 ** -500, by), np.ldexp(hi * (1 + off) + 2.0 ** -500, by))
+    return Interval(np.maximum(y.lo, 0), y.hi * (x.hi.max(-1) > 0))

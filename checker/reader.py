@@ -1,6 +1,7 @@
 """Files, read so strictly that nobody can read them in two ways: JSON by RFC 8259, safetensors, SHA-256."""
 import hashlib
 import json
+import math
 import os
 import re
 import struct
@@ -10,11 +11,21 @@ import numpy as np
 UNREADABLE, REFUTED, UNKNOWN = 1, 2, 3
 
 class Verdict(Exception):
-    """Why the certificate is not confirmed, with the exit code."""
+    """Why a certificate is not confirmed, after the exit code."""
 
 def need(condition, why, code=REFUTED):
     if not condition:
         raise Verdict(code, why)
+
+def need_keys(table, known, what):
+    need(isinstance(table, dict), f"{what} is no object")
+    for key in table:
+        need(key in known, f"{what} has the unknown key {key!a}")
+
+def whole(value, least=0):
+    """That number as an integer, if it is one."""
+    need(isinstance(value, float) and value.is_integer() and least <= value < 2 ** 53, f"{value!a} is no whole number")
+    return int(value)
 
 def read_bytes(path):
     """A whole file, if it is a plain one: pipes and devices may have no end."""
@@ -26,16 +37,13 @@ def read_bytes(path):
         raise Verdict(UNREADABLE, f"{path}: {error}") from None
 
 def parse_number(text):
-    need(abs(float(text)) != float("inf"), f"{text[:40]} is too large a number")
+    need(text[-1] not in "Ny", f"{text} is no JSON", UNREADABLE)  # NaN and Infinity
+    need(math.isfinite(float(text)), f"{text[:40]} is too large a number")
     return float(text)
 
 def parse_object(pairs):
-    keys = [key for key, _ in pairs]
-    need(len(set(keys)) == len(keys), f"the key {keys and max(keys, key=keys.count)!a} is there twice")
+    need(len(dict(pairs)) == len(pairs), "a key is there twice")
     return dict(pairs)
-
-def refuse_constant(word):
-    raise ValueError(f"{word} is no number")
 
 def parse_json(data, what):
     """The value of a JSON text, every number a float."""
@@ -45,24 +53,14 @@ def parse_json(data, what):
         deepest = max(deepest, depth)
     need(deepest <= 100, f"{what}: more than 100 objects and lists inside each other", UNREADABLE)
     try:
-        value = json.loads(data.decode(), parse_int=parse_number, parse_float=parse_number,
-                           parse_constant=refuse_constant, object_pairs_hook=parse_object)
+        value = json.loads(data.decode(), parse_int=parse_number, parse_float=parse_number, parse_constant=parse_number,
+                           object_pairs_hook=parse_object)
         written = json.dumps(value, ensure_ascii=False)
         written.encode()  # fails for half a surrogate pair
     except (ValueError, RecursionError) as error:
         raise Verdict(UNREADABLE, f"{what}: {error}") from None
     need("\\u0000" not in written.replace("\\\\", ""), f"{what}: a string with \\u0000", UNREADABLE)
     return value
-
-def whole(value, least=0):
-    """That number as an integer, if it is one."""
-    need(isinstance(value, float) and value.is_integer() and least <= value < 2 ** 53, f"{value!a} is no whole number")
-    return int(value)
-
-def need_keys(table, known, what):
-    need(isinstance(table, dict), f"{what} is no object")
-    for key in table:
-        need(key in known, f"{what} has the unknown key {key!a}")
 
 class Weights:
     """The tensors and the words of a model file; `used` are the names that the tree has asked for."""
@@ -71,8 +69,7 @@ class Weights:
         self.data, self.size, self.hash, self.used = data, len(data), hashlib.sha256(data).hexdigest(), set()
 
     def open(self):
-        need(self.size >= 8, "the model file is too short", UNREADABLE)
-        self.start = 8 + struct.unpack("<Q", self.data[:8])[0]
+        self.start = 8 + struct.unpack("<Q", self.data[:8].ljust(8))[0]
         need(self.start <= self.size, "the model file is cut short", UNREADABLE)
         header = parse_json(self.data[8:self.start], "the model's header")
         need(isinstance(header, dict), "the model's header is no object")
@@ -82,22 +79,17 @@ class Weights:
         for name, entry in header.items():
             need_keys(entry, ("dtype", "shape", "data_offsets"), f"tensor {name!a}")
             shape, ends = entry.get("shape"), entry.get("data_offsets")
-            need(entry.get("dtype") == "F32", f"tensor {name!a} is not F32")
-            need(isinstance(shape, list) and isinstance(ends, list) and len(ends) == 2, f"tensor {name!a} is malformed")
+            lists = isinstance(shape, list) and isinstance(ends, list) and len(ends) == 2
+            need(entry.get("dtype") == "F32" and lists, f"{name!a} is no tensor of float32")
             self.table[name] = whole(ends[0]), whole(ends[1]), tuple(whole(n, 1) for n in shape)
         for first, last, shape in sorted(self.table.values()):
-            count = 1
-            for n in shape:
-                count *= n
-            need(first == at and last == at + 4 * count, "the tensors leave holes, overlap or have other sizes")
+            need(first == at and last == at + 4 * math.prod(shape), "the tensors leave holes, overlap or have other sizes")
             at = last
         need(self.start + at == self.size, "the tensors do not fill the file")
 
-    def shape(self, name):
-        return self.table[name][2] if name in self.table else None
+    def shape(self, name): return self.table[name][2] if name in self.table else None
 
     def get(self, name):
         """A tensor in double, exactly; the file's float32 may be infinite or NaN."""
         first, last, shape = self.table[name]
-        raw = np.frombuffer(self.data, "<f4", (last - first) // 4, self.start + first)
-        return raw.astype(np.float64).reshape(shape)
+        return np.frombuffer(self.data, "<f4", (last - first) // 4, self.start + first).astype(np.float64).reshape(shape)

@@ -1,36 +1,46 @@
 """The constant and the size of every module, from numbers that are proved first: docs/certificate.md, "The rules"."""
 import numpy as np
 
-from attention import attention, attlip, cosattention, l2attention, posattention, scales_of
+from attention import attention, attlip, cosattention, l2attention, posattention
 from claim import Claim
-from interval import Interval, interval, least, length, most, sqrt
-from reader import need
+from interval import Interval, exp, interval, least, length, most, size, sqrt
 
 # Of each curve: middle and half width of its slopes.  Those of f(z)/z are 1/2 and 1/2, of abs 0 and 1.
 SLOPES = {"gelu": (0.5, 0.628904145185155), "gelu_tanh": (0.5, 0.628993068658772), "silu": (0.5, 0.599839320128867),
           "relu": (0.5, 0.5), "tanh": (0.5, 0.5), "elu": (0.5, 0.5), "abs": (0.0, 1.0)}
 SECANTS = {curve: (middle, 1 - middle) for curve, (middle, _) in SLOPES.items()}
-ONE, NONE = Interval(1.0), Interval(np.inf)
+ONE, NONE, NOTHING = Interval(1.0), Interval(np.inf), Interval(0.0)
 
-def size(number):
-    return abs(interval(number))
+def affine(norm, x, bias=0.0): return norm, norm * x + bias
+def bias_of(m, claim): return claim.at_least("bias", length(m.get("bias")))
+def linear(m, claim, x, where): return affine(claim.norm("norm", m.get("weight")), x, bias_of(m, claim))
+def channel(m, claim, x, where): return affine(claim.at_least("norm", np.abs(m.get("weight")).max()), x)
+def prefix(m, claim, x, where): return ONE, most(x, claim.at_least("longest", length(m.get("weight"))))
+def position(m, claim, x, where): return ONE, x + claim.at_least("longest", length(m.get("weight")).hi.max())
+def pool(m, claim, x, where): return 1 / sqrt(float(m.t)) if where.flat and m.c["mean"] else ONE, x
+def concat(m, claim, x, where): return ONE if where.flat else sqrt(float(m.t)), sqrt(float(m.t)) * x
+def unchanged(m, claim, x, where): return ONE, x
+def neighbours(m, claim, x, where): return affine(sqrt(3.0), x)
+def sinusoid(m, claim, x, where): return ONE, x + sqrt(float((m.d + 1) // 2))
+def scale(m, claim, x, where): return affine(size(m.c["factor"]), x)
+def steepest(curve): return interval(SLOPES[curve][0]) + SLOPES[curve][1]
+def pointwise(m, claim, x, where): return size(m.c["factor"]) * steepest(m.c["curve"]), size(m.c["factor"]) * x
 
-def linear(m, claim, x, where):
-    norm = claim.norm("norm", m.get("weight"))
-    return norm, norm * x + claim.at_least("bias", length(m.get("bias")))
+def halve(m, claim, x, where):
+    grown = sqrt(float(min(3, m.t)))
+    return sqrt(2.0 if m.t > 2 else 1.0) if where.flat else grown, grown * x
 
 def pixels(m, claim, x, where):
-    scale, shift, copies = m.c["scale"], interval(m.c["shift"]), m.d_out // len(m.c["scale"])
-    norm = claim.at_least("norm", np.abs(scale).max())
+    by, shift, copies = m.c["scale"], interval(m.c["shift"]), m.d_out // len(m.c["scale"])
+    norm = claim.at_least("norm", np.abs(by).max())
     if where.first is not m:
-        return norm, norm * x + claim.at_least("shift", length(np.tile(m.c["shift"], copies)))
-    corner = np.maximum(abs(shift).hi, abs(shift + scale).hi)
-    return norm, claim.at_least("corner", length(np.tile(corner, copies))) + norm * where.room
+        return affine(norm, x, claim.at_least("shift", length(np.tile(m.c["shift"], copies))))
+    corner = np.maximum(abs(shift).hi, abs(shift + by).hi)
+    return affine(norm, where.room, claim.at_least("corner", length(np.tile(corner, copies))))
 
 def centred(m):
     """diag(g) (I - 11^T/d)"""
-    gains = m.get("weight")
-    return -(interval(gains[:, None]) @ (1 / interval(np.full((1, m.d), float(m.d))))) + np.diag(gains)
+    return -(interval(m.get("weight")[:, None]) @ (1 / interval(np.full((1, m.d), float(m.d))))) + np.diag(m.get("weight"))
 
 def layernorm(m, claim, x, where):
     eps, d, bias = interval(m.c["eps"]), float(m.d), length(m.get("bias")) if m.c["centred"] else 0.0
@@ -39,89 +49,78 @@ def layernorm(m, claim, x, where):
     return norm if norm.hi == 0 else norm / sqrt(eps), norm * grown + bias
 
 def centernorm(m, claim, x, where):
-    norm = size(m.c["factor"]) * claim.norm("norm", centred(m))
-    return norm, norm * x + claim.at_least("bias", length(m.get("bias")))
+    return affine(size(m.c["factor"]) * claim.norm("norm", centred(m)), x, bias_of(m, claim))
 
 def mlp(m, claim, x, where, keep=0.0, mix=1.0):
     to, back, by, hidden = interval(m.get("in.weight")), interval(m.get("out.weight")), interval(m.c["factor"]) * mix, m.c["h"]
-    units = claim.numbers("units", hidden, lambda e: e == int(e) and abs(e) < 999) if "units" in claim.node else np.zeros(hidden)
-    scale, product = np.ldexp(1.0, units.astype(int)), back @ to
+    units = claim.numbers("units", hidden, lambda e: e.is_integer() and abs(e) < 999) if "units" in claim.node else [0.0] * hidden
+    unit, product = np.ldexp(1.0, np.array(units, int)), back @ to
     joint = lambda key, middle: claim.norm(key, by * middle * product + (keep * np.eye(m.d) if keep else 0.0))
-    both = claim.norm("scaled_in", scale[:, None] * to) * claim.norm("scaled_out", back * (1 / scale)) * abs(by)
+    both = claim.norm("scaled_in", unit[:, None] * to) * claim.norm("scaled_out", back * (1 / unit)) * abs(by)
     bias = abs(by) * claim.norm("norm_out", back) * claim.at_least("bias_in", length(m.get("in.bias")))
     bias = bias + size(mix) * claim.at_least("bias_out", length(m.get("out.bias")))
     (middle, half), (middle0, half0) = SLOPES[m.c["curve"]], SECANTS[m.c["curve"]]
-    lip = least(joint("joint", middle) + both * half, size(keep) + both * (interval(middle) + half))
+    lip = least(joint("joint", middle) + both * half, size(keep) + both * steepest(m.c["curve"]))
     return lip, x * least(joint("joint_half", middle0) + both * half0, size(keep) + both) + bias
 
-def residual(m, claim, x, where):
-    """potential and sll: x - 2 W^T T^-1 f(W x + b)"""
-    weight, sign = interval(m.get("weight")), 1.0
+def scales_of(m):
+    """T of potential and sll, x - 2 W^T T^-1 f(W x + b)."""
+    weight, logs = interval(m.get("weight")), interval(m.get("log_q"))
     if m.rule == "potential":
-        s, norm = m.get("scale")[0], claim.norm("norm", weight)
-        scales, ratio, sign = size(s), norm * norm / size(s), -1.0 if s < 0 else 1.0
-    else:
-        scales, ratio = scales_of(m), ONE
+        return interval(m.get("scale"))
+    return 2.0 ** -40 + (abs(weight @ weight.T) * exp(logs - logs[:, None])).sum()
+
+def residual(m, claim, x, where):
+    scales, sign, ratio = size(scales_of(m)), 1.0, ONE
+    if m.rule == "potential":
+        norm, sign = claim.norm("norm", m.get("weight")), -1.0 if m.get("scale")[0] < 0 else 1.0
+        ratio = norm * norm / scales[0]
     bias = claim.at_least("bias", length(m.get("bias") / sqrt(scales)))
-    spread = lambda middle, half: most(1.0, 2 * ratio * (interval(sign * middle) + half) - 1, 1 - 2 * ratio * (interval(sign * middle) - half))
+    def spread(middle, half):
+        lo, hi = interval(sign * middle) - half, interval(sign * middle) + half
+        return most(1.0, 2 * ratio * hi - 1, 1 - 2 * ratio * lo)
     return spread(*SLOPES[m.c["curve"]]), x * spread(*SECANTS[m.c["curve"]]) + 2 * sqrt(ratio) * bias
 
-def channel(m, claim, x, where):
-    norm = claim.at_least("norm", np.abs(m.get("weight")).max())
-    return norm, norm * x
-
-def halve(m, claim, x, where):
-    grown = sqrt(float(min(3, m.t)))
-    return sqrt(2.0 if m.t > 2 else 1.0) if where.flat else grown, grown * x
-
 LEAVES = {
-    "linear": linear, "pixels": pixels, "layernorm": layernorm, "centernorm": centernorm, "mlp": mlp, "potential": residual,
-    "sll": residual, "channel": channel, "halve": halve, "attention": attention, "cosattention": cosattention,
-    "l2attention": l2attention, "attlip": attlip, "posattention": posattention,
-    "prefix": lambda m, claim, x, where: (ONE, most(x, claim.at_least("longest", length(m.get("weight"))))),
-    "position": lambda m, claim, x, where: (ONE, x + claim.at_least("longest", length(m.get("weight")).hi.max())),
-    "pool": lambda m, claim, x, where: (1 / sqrt(float(m.t)) if where.flat and m.c["mean"] else ONE, x),
-    "concat": lambda m, claim, x, where: (ONE if where.flat else sqrt(float(m.t)), sqrt(float(m.t)) * x),
-    "tokens": lambda m, claim, x, where: (ONE, x), "maxmin": lambda m, claim, x, where: (ONE, x),
-    "neighbours": lambda m, claim, x, where: (sqrt(3.0), sqrt(3.0) * x),
-    "sinusoid": lambda m, claim, x, where: (ONE, x + sqrt(float((m.d + 1) // 2))),
-    "scale": lambda m, claim, x, where: (size(m.c["factor"]), size(m.c["factor"]) * x),
-    "pointwise": lambda m, claim, x, where: (size(m.c["factor"]) * (interval(SLOPES[m.c["curve"]][0]) + SLOPES[m.c["curve"]][1]), size(m.c["factor"]) * x),
+    "linear": linear, "channel": channel, "prefix": prefix, "position": position, "pool": pool, "concat": concat,
+    "tokens": unchanged, "maxmin": unchanged, "neighbours": neighbours, "sinusoid": sinusoid, "scale": scale, "pointwise": pointwise, "halve": halve,
+    "pixels": pixels, "layernorm": layernorm, "centernorm": centernorm, "mlp": mlp, "potential": residual, "sll": residual,
+    "attention": attention, "cosattention": cosattention, "l2attention": l2attention, "posattention": posattention,
+    "attlip": attlip,
 }
 
 def confirm_leaf(m, claim, x, where, scope):
-    if claim.says_nothing:
-        return NONE, NONE, NONE if m.rule == "attlip" else Interval(0.0)
     claim.seen |= {"scope"} if scope else set()
-    lip, out = LEAVES[m.rule](m, claim, x, where, *scope)
-    return *((lip, out) if m.finite else (NONE, NONE)), Interval(claim.number("defect") if m.rule == "attlip" else 0.0)
+    lip, out = (NONE, NONE) if claim.says_nothing else LEAVES[m.rule](m, claim, x, where, *scope)
+    defect = NOTHING if m.rule != "attlip" else NONE if claim.says_nothing else Interval(claim.number("defect"))
+    return *((lip, out) if m.finite else (NONE, NONE)), defect
 
 def confirm_parts(m, claim, x, where):
-    need(len(claim.of) == len(m.parts), f"{claim.title}: it must have {len(m.parts)} parts")
+    claim.need(len(claim.of) == len(m.parts), f"it must have {len(m.parts)} parts")
     joint = m.rule == "mix" and [part.rule for part in m.parts] == ["mlp"] and claim.of[0].get("scope") == "mix"
-    lip, out, defect = ONE, x, Interval(0.0)
+    lip, out, defect, apart = ONE, x, NOTHING, []
     for part, node in zip(m.parts, claim.of):
-        enters = x if m.rule == "parts" else out
-        own_lip, own_out, own_defect = confirm(part, node, enters, where, (m.c["keep"], m.c["mix"]) if joint else ())
-        if m.rule == "parts":
-            first = part is m.parts[0]
-            lip, out = (own_lip, own_out) if first else (most(lip, own_lip), most(out, own_out))
-            defect = sqrt(defect * defect + own_defect * own_defect)
-        else:
-            lip, out, defect = lip * own_lip, own_out, own_lip * defect + own_defect
-        if part is where.body:
-            where.lip, where.defect = lip, defect
+        own = confirm(part, node, x if m.rule == "parts" else out, where, (m.c["keep"], m.c["mix"]) if joint else ())
+        lip, out, defect = lip * own[0], own[1], own[0] * defect + own[2]
+        apart.append(own)
+    if m.rule == "parts":
+        (lip, out, a), (other_lip, other_out, b) = apart
+        return most(lip, other_lip), most(out, other_out), sqrt(a * a + b * b)
     if m.rule == "ask":
         return 1 + lip, x + out, defect
     if m.rule == "mix" and not joint:
-        return size(m.c["keep"]) + size(m.c["mix"]) * lip, size(m.c["keep"]) * x + size(m.c["mix"]) * out, size(m.c["mix"]) * defect
+        keep, mix = size(m.c["keep"]), size(m.c["mix"])
+        return keep + mix * lip, keep * x + mix * out, mix * defect
     return lip, out, defect
 
 def confirm(m, node, x, where, scope=()):
     """The stated constant and size of a module, and the defect that it adds, once all of them are proved."""
-    claim = Claim(node, m.rule, m.path or "the model")
-    need(node.get("name", "") == m.name, f"{claim.title}: its name must be {m.name!a}")
+    has_parts = bool(m.parts) or m.rule.endswith("attention")
+    claim = Claim(node, m.rule, m.path or "the model", ("rule", "name", "lip", "out") + ("of",) * has_parts)
+    claim.need(node.get("name", "") == m.name, f"its name must be {m.name!a}")
     lip, out, defect = confirm_parts(m, claim, x, where) if m.parts else confirm_leaf(m, claim, x, where, scope)
     lip, out = claim.at_least("lip", lip), claim.at_least("out", out)
     claim.end()
+    if m is where.body:
+        where.lip, where.defect = lip, defect
     return lip, out, defect
