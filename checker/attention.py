@@ -89,7 +89,7 @@ def cosattention(m, claim, x, where):
         norm[name] = norms(heads, word, w[name])
         z = norm[name] * x + lengths(heads, word + "_bias", by_head(m, name + ".bias")[live])
         ratio = z / sqrt(z * z + eps)
-        near[name] = Interval(np.minimum(ratio.lo, 1), np.minimum(ratio.hi, 1))
+        near[name] = Interval(np.clip(ratio.lo, 0, 1), np.minimum(ratio.hi, 1))
     count = claim.at_least("count", most_collected(m, live, 2 * s * near["q"] * near["k"]))
     root, rows = sqrt(count) if flat else Interval(1.0), []
     for family, t in families:
@@ -134,7 +134,7 @@ def softmax(logits):
 
 def gains(m):
     """What posattention multiplies each head by."""
-    starts = [min(2.0 ** h if m.c["far"] and h else h, m.c["context"] - 1.0) for h in range(m.c["heads"])]
+    starts = [min(2.0 ** min(h, 60) if m.c["far"] and h else h, m.c["context"] - 1.0) for h in range(m.c["heads"])]
     return [1.0 if m.c["row"] else float(np.float32(1 / np.sqrt(1 + start))) for start in starts]
 
 def shares(m, h, n):

@@ -57,8 +57,10 @@ def check_example(node, title, where):
     slack = 1e-8 * (abs(b[p]) + abs(b) + (abs(w[p]) + abs(w)) @ abs(z))[others] + apart * where.defect / 2.0
     limits = {"margin": (margin, scale * (ahead + slack))}
     if radius > 0:
-        reach = (ahead / (scale * apart) * scale - where.defect / 2.0) / where.lip
-        limits["radius"] = radius, Interval(np.where((apart.hi == 0) & (ahead.lo > 0), np.inf, reach.lo), reach.hi)
+        reach, same = (ahead / apart - where.defect / 2.0) / where.lip, apart.hi == 0  # equal rows stay as far apart as they are
+        reach = Interval(np.where(same, np.where(ahead.lo > 0, np.inf, -np.inf), reach.lo),
+                         np.where(same, np.where(ahead.hi > 0, np.inf, -np.inf), reach.hi))
+        limits["radius"] = radius, reach
     for key, (stated, limit) in limits.items():
         highest = float(limit.hi.min(initial=np.inf))
         need(stated <= highest, f"{title}: {key} is stated as {stated!r}, proved is {highest!r}")
@@ -101,6 +103,8 @@ def main(arguments):
         code, why = verdict.args
     except MemoryError:
         code, why = UNKNOWN, "it is too large for this checker"
+    except Exception as error:  # no file should come here
+        code, why = UNKNOWN, f"this checker failed: {error!a}"
     print(f"check.py: {why}", file=sys.stderr)
     return code
 

@@ -72,7 +72,8 @@ def attlip(m, x):
     need(m.c["steps"] <= 0 and eta.lo > 0, f"{m.path}: what its solver finds is not known", UNKNOWN)
     s, step, middle = float(np.float32(1 / np.sqrt(len(weight) / m.c["heads"]))), float(eta.hi), x.ball()[0]
     metric = np.eye(m.d) / step + 4 * s * weight.T @ weight
-    best, y, go = (np.inf, middle), middle, -middle + middle / step @ np.linalg.inv(metric)
+    inverse = np.linalg.inv(metric)
+    best, y, go = (np.inf, middle), middle, middle / step @ inverse - middle
     for _ in range(2000):
         y = y + go
         slope = potential_slope(m, interval(y), s).ball()[0] + (y - middle) / step
@@ -80,7 +81,7 @@ def attlip(m, x):
         best = (size, y) if size < best[0] else best
         if not 1e-14 * (1 + np.linalg.norm(middle)) < size < np.inf:
             break
-        go = -(np.sum(go @ metric * go) / bend if bend > 0 else 1.0) * slope @ np.linalg.inv(metric)
+        go = -(np.sum(go @ metric * go) / bend if bend > 0 else 1.0) * slope @ inverse
     y = interval(best[1])
     off = (eta * length((potential_slope(m, y, s) + (y - x) / eta).each(np.ravel))).hi
     return 2.0 * (y + Interval(-off, off)) - x if m.c["reflected"] else y + Interval(-off, off)

@@ -83,8 +83,9 @@ def residual(m, claim, x, where):
 
 LEAVES = {
     "linear": linear, "channel": channel, "prefix": prefix, "position": position, "pool": pool, "concat": concat,
-    "tokens": unchanged, "maxmin": unchanged, "neighbours": neighbours, "sinusoid": sinusoid, "scale": scale, "pointwise": pointwise, "halve": halve,
-    "pixels": pixels, "layernorm": layernorm, "centernorm": centernorm, "mlp": mlp, "potential": residual, "sll": residual,
+    "tokens": unchanged, "maxmin": unchanged, "neighbours": neighbours, "sinusoid": sinusoid, "scale": scale,
+    "pointwise": pointwise, "halve": halve, "pixels": pixels, "layernorm": layernorm, "centernorm": centernorm,
+    "mlp": mlp, "potential": residual, "sll": residual,
     "attention": attention, "cosattention": cosattention, "l2attention": l2attention, "posattention": posattention,
     "attlip": attlip,
 }
@@ -101,7 +102,7 @@ def confirm_parts(m, claim, x, where):
     lip, out, defect, apart = ONE, x, NOTHING, []
     for part, node in zip(m.parts, claim.of):
         own = confirm(part, node, x if m.rule == "parts" else out, where, (m.c["keep"], m.c["mix"]) if joint else ())
-        lip, out, defect = lip * own[0], own[1], own[0] * defect + own[2]
+        lip, out, defect = lip * own[0], own[1], own[0] * defect + own[2] if defect.hi > 0 else own[2]
         apart.append(own)
     if m.rule == "parts":
         (lip, out, a), (other_lip, other_out, b) = apart

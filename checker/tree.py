@@ -12,8 +12,8 @@ RULES = {
     "pixels": "height:w width:w patch_height:w patch_width:w scale:l shift:l | | patches patch",
     "prefix": "| weight:d | t+1 d", "pool": "mean:b | | 1 d", "concat": "| | 1 t*d", "position": "| weight:p,d",
     "tokens": "first:n? count:n? | | count d", "neighbours": "cols:n | | t near", "halve": "| | half d", "sinusoid": "",
-    "scale": "factor:f", "pointwise": "curve:c factor:f", "channel": "| weight:d", "maxmin": "group:w", "layernorm": "eps:f centred:b | weight:d bias:d?",
-    "centernorm": "factor:f | weight:d bias:d?",
+    "scale": "factor:f", "pointwise": "curve:c factor:f", "channel": "| weight:d", "maxmin": "group:w",
+    "layernorm": "eps:f centred:b | weight:d bias:d?", "centernorm": "factor:f | weight:d bias:d?",
     "mlp": "curve:c factor:f | in.weight:h,d in.bias:h? out.weight:e,h out.bias:e? | t e",
     "potential": "curve:c | weight:h,d bias:h? scale:1", "sll": "curve:c | weight:h,d bias:h? log_q:h",
     "attention": f"heads:w scale:f out:f causal:b alibi:b rope:a queries:n? | {FOUR} | asked d",
@@ -114,7 +114,7 @@ class Module:
             self.need((t_out, d_out) == (c["first"], d) and c["first"] <= t, "its part has another shape")
             t_out = t
         self.need(t_out > 0 and d_out > 0, "nothing comes out")
-        self.need(t_out * d_out <= 2 ** 28, "too large for this checker", UNKNOWN)
+        self.need(t_out * d_out <= 2 ** 26, "too large for this checker", UNKNOWN)
         self.t_out, self.d_out = t_out, d_out
         return t_out, d_out
 
@@ -124,7 +124,7 @@ def read_tree(weights):
     need_keys(tree, ("version", "tokens", "width", "unit", "root"), "taut.tree")
     need(tree.get("version") in (2.0, 3.0), "taut.tree is of another version", UNKNOWN)
     t, d, table = whole(tree.get("tokens"), 1), whole(tree.get("width"), 1), weights.shape("embed.weight")
-    need(t * d <= 2 ** 28, "inputs are too large for this checker", UNKNOWN)
+    need(t <= 2 ** 20 and t * d <= 2 ** 26, "inputs are too large for this checker", UNKNOWN)
     need(tree.get("unit") in ((0.0, 1.0) if table is None else (0.0,)), "unit cannot be that")
     need((table or (0, d))[1:] == (d,), "embed.weight does not fit")
     weights.used.add("embed.weight")

@@ -38,7 +38,7 @@ def first(cert, model):
 def expect(what, want, cert, model, checkers=(first, second)):
     for checker in checkers:
         code, line = checker(cert, model)
-        if code not in want:
+        if code not in want or "failed" in line:
             fails.append(what)
             print(f"FAIL {what}: the {checker.__name__} checker ends with {code}: {line}")
 
@@ -154,5 +154,5 @@ def judge(name):
 random.seed(1)
 for run in sorted(os.listdir(FOLDER)):
     judge(run)
-print("second: " + ", ".join(f"{count} {word}" for word, count in counts.items()), "" if not fails else f"{len(fails)} FAILED", " ok" * (not fails))
+print(f"{len(os.listdir(FOLDER))} architectures: " + ", ".join(f"{count} {word}" for word, count in counts.items()))
 sys.exit(bool(fails))

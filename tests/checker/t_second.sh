@@ -1,0 +1,61 @@
+#!/bin/sh
+# The second checker (checker/, in Python) against taut certify and taut check: one model of every architecture, in both norms.  True
+# certificates are confirmed by both, bent numbers and flipped bits refused by both, scribbled files never more than refused.
+. tests/cli/lib.sh
+python3 -c 'import numpy' 2>"$tmp/err" || { echo "skipped: no python3 with numpy"; exit 77; }
+runs=$tmp/runs
+mkdir "$runs"
+brief="--set train.steps=2 --set train.batch=4 --set train.warmup=1"
+text="recipes/tiny.ini $brief --set data.length=2000 --set train.mask_rate=0.6 --set model.width=8 --set model.heads=2
+ --set model.context=5 --set model.mlp=6"
+images="recipes/vit-shapes-small.ini $brief --set data.length=200 --set model.width=8 --set model.depth=1 --set model.heads=2
+ --set model.mlp=12"
+series="recipes/forecast-waves.ini $brief --set data.length=300 --set model.width=8 --set model.heads=2 --set model.mlp=6
+ --set model.seq=5 --set model.ahead=2"
+make() { # NAME RECIPE KEY=VALUE...: of [model]
+    name=$1 recipe=$2; shift 2
+    for pair; do recipe="$recipe --set model.$pair"; done
+    # shellcheck disable=SC2086
+    check "train $name" "$TAUT" train $recipe --out "$runs/$name"
+}
+make text-layernorm "$text" norm=layernorm
+make text-rope "$text" norm=rmsnorm norm_place=post positions=rope activation=silu tied=false
+make text-alibi "$text" norm=none activation=abs residual=convex positions=alibi logit_scale=0.5
+make encoder-cosine "$text" arch=encoder norm=centernorm activation=maxmin attention=cosine cosine_eps=0.1
+make text-cosine "$text" norm=none attention=cosine cosine_values=true cosine_eps=0.1 residual=channel droppath=0.1
+make text-potential "$text" norm=none activation=relu mlp_block=potential
+make text-sll "$text" norm=none activation=tanh mlp_block=sll
+make text-position "$text" norm=none attention=position activation=gelu_tanh
+make encoder-l2 "$text" arch=encoder norm=centernorm norm_place=post attention=l2
+make encoder-attlip "$text" arch=encoder norm=none attention=attlip attlip_head_width=3 attlip_learned=true positions=rope attlip_near=0.5
+make image-class "$images" norm=none pool=class
+make image-l2 "$images" norm=none attention=l2 residual=convex
+make image-attlip "$images" norm=none attention=attlip attlip_reflected=true attlip_turn=true attlip_eta=0.25 mlp_block=sll \
+    activation=relu pool=mean
+make image-layernorm "$images" norm=layernorm pool=mean positions=none
+make image-torus "$images" norm=none residual=convex attention=position torus=true pool=concat activation=relu head_hidden=5
+# shellcheck disable=SC2086
+make image-mlp "recipes/mlp-shapes-small.ini $brief --set data.length=200" hidden=6 activation=relu
+make series-softmax "$series" label=2 depth=1 norm_eps=0.1
+make series-l2 "$series" label=2 depth=3 attention=l2 distil=true bias=false norm_eps=0.1
+make series-position "$series" label=5 depth=1 decoder_depth=2 norm=none attention=position activation=abs residual=convex
+make series-attlip "$series" label=1 depth=2 norm=none attention=attlip attlip_head_width=3 logit_scale=0.5
+make series-cosine "$series" label=0 depth=1 attention=cosine cosine_eps=0.1 norm=rmsnorm norm_eps=0.1 activation=maxmin
+check "21 models" [ "$(ls "$runs" | wc -l)" = 21 ]
+python3 tests/checker/second.py "$runs" "$TAUT" "${TAUT_EFFORT:-1}" || fails=$((fails + 1))
+# what it does not know, and what is no file
+make plash "$text" arch=encoder attention=plash plash_groups=2
+check "certify plash" "$TAUT" certify "$runs/plash" --out "$tmp/plash.json"
+python3 checker/check.py "$tmp/plash.json" "$runs/plash" >"$tmp/out" 2>"$tmp/err"; rc=$?
+check "plash is left open: exit code 3, not $rc" [ $rc = 3 ]
+check "it is named" grep -q "does not know the rule 'plash'" "$tmp/err"
+refuse "no file" "no such file" python3 checker/check.py "$tmp/none.json" "$runs/plash"
+refuse "no JSON" "check.py" python3 checker/check.py tests/checker/t_second.sh "$runs/plash"
+refuse "no arguments" "usage" python3 checker/check.py
+for machine in x86_64 aarch64; do
+    for model in text position image forecast; do
+        check "$model of $machine" python3 checker/check.py tests/golden/certificates/$machine/$model.json \
+            tests/golden/certificates/$machine/$model.safetensors
+    done
+done
+finish "second checker"
