@@ -39,6 +39,10 @@ def lengths(heads, key, vectors): return Interval([float(h.at_least(key, length(
 def below(by, matrices): return (by[:, None, None] * matrices).each(lambda end: end.reshape(-1, end.shape[-1]))
 def beside(by, matrices): return below(by, matrices.T).T
 
+def reached(norm, x):
+    """norm x, and 0 where the norm is 0 even if x has no bound."""
+    return Interval(np.where(norm.hi == 0, 0, (norm * x).hi))
+
 def smallest(rows, count, live):
     """Without heads there is nothing to bound."""
     return [least(*column) for column in zip(*rows)] if rows else [Interval(np.inf if live else 0.0)] * count
@@ -51,7 +55,7 @@ def most_collected(m, live, spread):
         sums = np.cumsum(exp(-alibi_slopes(m)[live][:, None] * np.arange(1.0, m.t + 1)).lo, 1) * (1 - (m.t + 4) * 2.0 ** -52)
         rivals = np.take_along_axis(np.pad(sums, ((0, 0), (1, 0))), rivals.astype(int), 1)
     others = (exp(-spread)[:, None] * rivals).lo.min(0, initial=np.inf)
-    return (1 / (1 + interval(np.maximum(others, 0)))).sum()
+    return (1 / (1 + interval(np.maximum(others, 0)))).sum() if live else 0.0
 
 def biases(m, claim):
     value = 0.0 if m.c.get("values") else length(interval(m.get("o.weight")) @ np.broadcast_to(m.get("v.bias"), m.d))
@@ -64,14 +68,16 @@ def attention(m, claim, x, where):
     ask, ask_bias = (q, bq) if turned else (k.T @ q, (k.T @ bq[:, :, None])[:, :, 0])
     query, query_bias = norms(heads, "query", ask), lengths(heads, "query_bias", ask_bias)
     key, key_bias = (norms(heads, "key", k), lengths(heads, "key_bias", bk)) if turned else (one, 0 * one)
-    count = claim.at_least("count", most_collected(m, live, 2 * s * (key * x + key_bias) * (query * x + query_bias)))
+    keys, queries = reached(key, x) + key_bias, reached(query, x) + query_bias
+    count = claim.at_least("count", most_collected(m, live, 2 * s * reached(queries, keys)))
+    keys = Interval(np.where(query.hi == 0, 0, keys.hi))
     rows = []
     for family, t in families:
         out = family.norm("out_norm", beside(t, value))
-        inside = s * x * (x * family.norm("logit_norm", below(key / t, ask)) + length(key * query_bias / t))
-        query_norm, sigma = family.norm("query_norm", below((key * x + key_bias) / t, ask)), length(1 / t)
+        inside = reached(reached(family.norm("logit_norm", below(key / t, ask)), x) + length(key * query_bias / t), s * x)
+        query_norm, sigma = family.norm("query_norm", below(keys / t, ask)), length(1 / t)
         joint = Interval(np.inf) if turned else out * sqrt(sigma * sigma + inside * inside)
-        rows.append((out * sigma, joint, out * inside, out * s * x * query_norm))
+        rows.append((out * sigma, joint, out * inside, reached(out * s * query_norm, x)))
     mean, joint, apart, queries = smallest(rows, 4, live)
     keys, (value_bias, bias) = least(joint, mean + apart), biases(m, claim)
     lip = (sqrt(count) if where.flat else 1) * keys + queries
@@ -87,9 +93,9 @@ def cosattention(m, claim, x, where):
     for name, word in [("q", "query"), ("k", "key")] + [("v", "value")] * values:
         w[name] = interval(by_head(m, name + ".weight")[live])
         norm[name] = norms(heads, word, w[name])
-        z = norm[name] * x + lengths(heads, word + "_bias", by_head(m, name + ".bias")[live])
+        z = reached(norm[name], x) + lengths(heads, word + "_bias", by_head(m, name + ".bias")[live])
         ratio = z / sqrt(z * z + eps)
-        near[name] = Interval(np.clip(ratio.lo, 0, 1), np.minimum(ratio.hi, 1))
+        near[name] = Interval(np.minimum(ratio.hi, 1))
     count = claim.at_least("count", most_collected(m, live, 2 * s * near["q"] * near["k"]))
     root, rows = sqrt(count) if flat else Interval(1.0), []
     for family, t in families:

@@ -55,11 +55,12 @@ def check_example(node, title, where):
     others = np.arange(root.d_out) != p
     ahead, apart = ((w[p] - w) @ z + (b[p] - b))[others], length(w[p] - w)[others]
     slack = 1e-8 * (abs(b[p]) + abs(b) + (abs(w[p]) + abs(w)) @ abs(z))[others] + apart * where.defect / 2.0
-    limits = {"margin": (margin, scale * (ahead + slack))}
+    limits = {"margin": (margin, scale * (ahead + slack))} if where.finite else {}
     if radius > 0:
-        reach, same = (ahead / apart - where.defect / 2.0) / where.lip, apart.hi == 0  # equal rows stay as far apart as they are
-        reach = Interval(np.where(same, np.where(ahead.lo > 0, np.inf, -np.inf), reach.lo),
-                         np.where(same, np.where(ahead.hi > 0, np.inf, -np.inf), reach.hi))
+        gain, moves = ahead - apart * where.defect / 2.0, apart * where.lip
+        reach, still = gain / moves, moves.hi == 0
+        reach = Interval(np.where(still, np.where(gain.lo > 0, np.inf, -np.inf), reach.lo),
+                         np.where(still, np.where(gain.hi > 0, np.inf, -np.inf), reach.hi))
         limits["radius"] = radius, reach
     for key, (stated, limit) in limits.items():
         highest = float(limit.hi.min(initial=np.inf))
@@ -87,7 +88,8 @@ def check(cert_path, model_path):
                             flat=cert["norm"] == "flat", room=room)
     lip, _, defect = confirm(root, cert.get("proof"), x, where)
     claim = Claim({**cert, "rule": ""}, "", "the certificate")
-    lip = claim.at_least("lip", lip if all(np.isfinite(weights.get(name)).all() for name in weights.table) else np.inf)
+    where.finite = all(np.isfinite(weights.get(name)).all() for name in weights.table)
+    lip = claim.at_least("lip", lip if where.finite else np.inf)
     if lip.hi < np.inf:
         claim.at_least("defect", defect)
     proved = [check_example(node, f"example {i}", where) for i, node in enumerate(cert.get("examples", []))]

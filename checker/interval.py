@@ -46,7 +46,7 @@ class Interval:
         other = interval(other)
         ends = np.broadcast_arrays(*(a / b for a in (self.lo, self.hi) for b in (other.lo, other.hi)))
         ends = np.where((other.lo > 0) | (other.hi < 0), ends, np.nan)
-        return widen(np.min(ends, 0), np.max(ends, 0), other.simple())
+        return widen(np.min(ends, 0), np.max(ends, 0), other.simple() | (self.lo == 0) & (self.hi == 0))
 
     def __matmul__(self, other):
         (a, da), (b, db) = self.ball(), interval(other).ball()
