@@ -1,5 +1,6 @@
 """Arrays on their way into the library: checked, and copied only where type or layout ask for it."""
 import ctypes
+import math
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ def batch(x: Any, shape: "tuple[int, ...]", text: bool, t: int) -> Batch:
     a = reals(a, "the input")
     if text and a.ndim in (2, 3) and a.size and a.shape[-1] == shape[-1]:
         return Batch(a, 1 if a.ndim == 2 else a.shape[0], a.shape[-2], a.ndim == 2)
-    flat = int(np.prod(shape))
+    flat = math.prod(shape)
     for one in (shape, shape[:-1] if shape[-1] == 1 else shape, (flat,)):
         if not text and a.size and a.shape == one:
             return Batch(a, 1, t, True)

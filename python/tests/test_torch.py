@@ -206,6 +206,7 @@ def test_a_model_as_a_module(image_run):
     loss.backward()
     ours, gradient = model.loss(x, y)
     assert abs(loss.item() - ours) < 1e-12
+    assert images.grad.is_contiguous(), "attacks of others take views of it"
     np.testing.assert_allclose(images.grad.movedim(1, -1).numpy(), gradient, atol=1e-14)
     assert torch.autograd.gradcheck(net, (images[:1].detach().requires_grad_(),), eps=1e-6, atol=1e-4, nondet_tol=0)
     assert net(images.float()).dtype == torch.float32 and len(repr(net)) < 200

@@ -9,11 +9,14 @@ from typing import Any, Optional, Sequence
 import torch
 
 from .._certificate import Certificate
+from . import penalty
+from ._constrain import constrain
 from ._convert import convert, to_numpy
+from ._export import export
 from ._graph import Unmapped
 from ._module import TautModule, module
 
-__all__ = ["TautModule", "Unmapped", "certify", "convert", "module", "to_numpy"]
+__all__ = ["TautModule", "Unmapped", "certify", "constrain", "convert", "export", "module", "penalty", "to_numpy"]
 
 
 def certify(module: torch.nn.Module, example: torch.Tensor, norm: str = "flat", x: Any = None, y: Any = None,

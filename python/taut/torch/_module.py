@@ -23,7 +23,7 @@ class Through(torch.autograd.Function):
         (x,) = ctx.saved_tensors
         images = ctx.model.kind == "images"
         gx = torch.from_numpy(ctx.model.grad(to_numpy(x, images), to_numpy(gy, False)))
-        gx = gx.movedim(-1, 1) if images and x.ndim == 4 else gx
+        gx = gx.movedim(-1, 1).contiguous() if images and x.ndim == 4 else gx  # others take views of it
         return gx.to(x.device, x.dtype), None
 
 
