@@ -3,7 +3,7 @@
     import taut
     run = taut.train("recipes/vit-shapes-small.ini", "runs/a", progress=True)
     model = taut.load("runs/a")
-    cert = model.certify(norm="flat", examples=100)
+    cert = model.certify(norm="flat", examples=100, radius=1)
     taut.check(cert, model)
 
 NumPy in, NumPy out.  Proved numbers hold for the bytes of the model's file under the assumptions of docs/guarantees.md; inf
@@ -15,13 +15,14 @@ from ._attack import Attack, Contradiction, replay
 from ._c import DeviceError, Error, FileError, InputError, NoMemoryError, NotFiniteError
 from ._certificate import Certificate, Layer, Verdict, check
 from ._data import Data, Score
+from ._measure import plan
 from ._model import Model, Weights, create, load
 from ._run import Run, Step, report, train
 
 __version__ = _c.lib.taut_version().decode()
 __all__ = ["Attack", "Certificate", "Contradiction", "Data", "DeviceError", "Error", "FileError", "InputError", "Layer",
            "Model", "NoMemoryError", "NotFiniteError", "Run", "Score", "Step", "Verdict", "Weights", "check", "create",
-           "load", "replay", "report", "threads", "train"]
+           "load", "plan", "replay", "report", "threads", "train"]
 
 
 def threads(count: int) -> None:

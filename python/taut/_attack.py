@@ -10,17 +10,12 @@ import numpy as np
 from . import _c, _show
 from ._arrays import Batch, at
 
-WHOLE = ("examples", "steps", "restarts", "targets", "queries", "batch", "gallery", "seed")
-FLAGS = ("fixed_start", "no_certify")
-WORDS = ("data", "folder", "state")
-
-
 class Contradiction(_c.Error):
-    """An attack turned a prediction inside its certified radius: one of the two is wrong.  `attack` has the results."""
+    """What was found (an attack, a slope, noise) beats what is proved: one of the two is wrong.  `result` has all of it."""
 
-    def __init__(self, line: str, attack: "Attack"):
+    def __init__(self, line: str, result: Any):
         super().__init__(line)
-        self.attack = attack
+        self.result = result
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -57,29 +52,12 @@ class Attack:
         return _show.table("taut attack", rows) + _show.pictures("", {"attack.json": self.json})
 
 
-def _options(options: "dict[str, Any]") -> "dict[str, Any]":
-    """The options of taut.h that have no argument of their own, as C takes them."""
-    given: "dict[str, Any]" = {}
-    for key, value in options.items():
-        if key in WHOLE:
-            given[key] = _c.whole(value, key, 2**64 if key == "seed" else 2**63)
-        elif key in FLAGS:
-            given[key] = bool(value)
-        elif key in WORDS:
-            given[key] = _c.encoded(value, key)
-        elif key == "step_size":
-            given[key] = _c.real(value, key)
-        else:
-            raise _c.InputError(f"attack has no option {key}")
-    return given
-
-
-def _radii(eps: Any) -> "bytes | None":
+def _radii(eps: Any) -> "str | None":
     """0.5, [0.25, 0.5] or "2/255,8/255" as the library reads them: with all digits."""
     if eps is None or isinstance(eps, str):
-        return _c.encoded(eps, "eps")
+        return eps
     try:
-        return ",".join(repr(float(e)) for e in np.atleast_1d(eps)).encode()
+        return ",".join(repr(float(e)) for e in np.atleast_1d(eps))
     except (TypeError, ValueError):
         raise _c.InputError(f"eps is a number or several, not {_c.shown(eps)}") from None
 
@@ -88,8 +66,8 @@ def attack(model: Path, b: Optional[Batch], labels: Optional[np.ndarray], attack
            kernels: Optional[str], options: "dict[str, Any]") -> Attack:
     bar = _show.Bar("attack")
     watch = _show.Watch(_show.teller(options.pop("progress", None), bar))
-    o = _c.AttackOptions(kernels=_c.encoded(kernels, "kernels"), attacks=_c.encoded(attacks, "attacks"),
-                         norm=_c.encoded(norm, "norm"), eps=_radii(eps), **_options(options))
+    o = _c.filled(_c.AttackOptions, {"kernels": kernels, "attacks": attacks, "norm": norm, "eps": _radii(eps), **options},
+                  "attack")
     o.progress = _c.Progress(lambda done, _: watch(done))
     if b is not None and labels is not None:
         o.inputs, o.labels = ctypes.pointer(b.inputs), at(labels)

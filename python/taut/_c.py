@@ -40,6 +40,7 @@ SPLITS = ("train", "valid", "test")  # taut_split
 METRICS = ("tokens", "flat")  # taut_metric
 VERDICTS = ("confirmed", "refuted", "cannot say")  # taut_verdict
 KINDS = ("text", "images", "series")  # taut_kind
+MEASUREMENTS = ("layers", "lengths", "network", "maps", "deviation")  # taut_measurement
 
 StepProgress = CFUNCTYPE(c_int, c_void_p, c_void_p)
 Progress = CFUNCTYPE(c_int, c_double, c_void_p)
@@ -150,6 +151,42 @@ class AttackExample(Structure):
                 ("radius", c_double)]
 
 
+class DescribeOptions(Options):
+    _fields_ = [("size", c_size_t), ("recipe", c_char_p), ("seed", c_uint64), ("bound", c_int)]
+
+
+class ContinueOptions(Options):
+    _fields_ = [("size", c_size_t), ("prompt", c_char_p), ("length", c_int64), ("temperature", c_double),
+                ("likeliest", c_int), ("top_k", c_int64), ("seed", c_uint64)]
+
+
+class EvaluateOptions(Options):
+    _fields_ = [("size", c_size_t), ("kernels", c_char_p), ("seed", c_uint64), ("data", c_char_p),
+                ("split", c_char_p), ("examples", c_int64), ("slide", c_int64), ("batch", c_int64),
+                ("noise", c_double), ("page", c_char_p)]
+
+
+class MeasureOptions(Options):
+    _fields_ = [("size", c_size_t), ("what", c_int), ("kernels", c_char_p), ("seed", c_uint64), ("data", c_char_p),
+                ("tokens", c_int64), ("from", c_int64), ("one_layer", c_int), ("layer", c_int64), ("map", c_char_p),
+                ("ball", c_double), ("exact", c_int), ("lengths", c_int64 * 3), ("samples", c_int64),
+                ("adversarial", c_int), ("head", c_int64), ("radius", c_double), ("castin", c_int),
+                ("method", c_char_p), ("steps", c_int64), ("tolerance", c_double), ("csv", c_char_p),
+                ("progress", Progress), ("arg", c_void_p)]
+
+
+class PlanOptions(Options):
+    _fields_ = [("size", c_size_t), ("target", c_double), ("depth", c_int64), ("width", c_int64), ("heads", c_int64),
+                ("mlp", c_int64), ("vocab", c_int64), ("units", c_char_p), ("attention", c_char_p),
+                ("activation", c_char_p), ("out", c_double), ("factor", c_double), ("alpha", c_double),
+                ("embed", c_double), ("position", c_double), ("qk", c_double), ("head", c_double),
+                ("logit", c_double), ("rope", c_int)]
+
+
+class PageOptions(Options):
+    _fields_ = [("size", c_size_t), ("title", c_char_p), ("svg", c_char_p), ("frontier", c_int)]
+
+
 def functions() -> "dict[str, tuple[Any, list[Any]]]":
     """Every function of taut.h: what it returns (`int` is a taut_status) and what it takes."""
     at, h, hs, text, strings = POINTER, c_void_p, POINTER(c_void_p), c_char_p, POINTER(c_void_p)
@@ -160,12 +197,18 @@ def functions() -> "dict[str, tuple[Any, list[Any]]]":
         "taut_string_free": (None, [h]),
         "taut_number_up": (text, [c_char * 32, c_double]),
         "taut_number_down": (text, [c_char * 32, c_double]),
+        "taut_number_print": (text, [c_char * 32, c_double]),
+        "taut_number_int": (c_int, [at(c_int64), text]),
+        "taut_number_real": (c_int, [at(c_double), text]),
+        "taut_nearest": (text, [text, Strings, c_int]),
+        "taut_build_json": (c_int, [strings, text]),
         "taut_net_open": (c_int, [hs, text, at(OpenOptions)]),
         "taut_net_create": (c_int, [hs, text, Strings, c_int, at(OpenOptions)]),
         "taut_net_save": (c_int, [h, text]),
         "taut_net_free": (None, [h]),
         "taut_net_look": (c_int, [h, at(NetFacts)]),
         "taut_net_json": (c_int, [h, strings]),
+        "taut_describe_file": (c_int, [strings, text, at(DescribeOptions)]),
         "taut_net_tensor": (c_int, [h, c_int, at(TensorFacts)]),
         "taut_net_read": (c_int, [h, text, Doubles, c_int64]),
         "taut_net_write": (c_int, [h, text, Doubles, c_int64]),
@@ -177,12 +220,14 @@ def functions() -> "dict[str, tuple[Any, list[Any]]]":
         "taut_net_encode": (c_int, [h, at(Ids), at(c_int64), text]),
         "taut_net_decode": (c_int, [h, strings, Ids, c_int64]),
         "taut_ids_free": (None, [Ids]),
+        "taut_net_continue": (c_int, [h, strings, at(c_size_t), strings, at(ContinueOptions)]),
         "taut_data_open": (c_int, [hs, h, text]),
         "taut_data_free": (None, [h]),
         "taut_data_look": (c_int, [h, at(DataFacts)]),
         "taut_data_get": (c_int, [h, c_int, c_int64, at(Sample)]),
         "taut_train_recipe": (c_int, [at(Result), text, text, at(TrainOptions)]),
         "taut_net_score": (c_int, [h, at(Score), h, c_int, c_int64]),
+        "taut_evaluate_file": (c_int, [strings, text, at(EvaluateOptions)]),
         "taut_certify_file": (c_int, [hs, text, at(CertifyOptions)]),
         "taut_cert_free": (None, [h]),
         "taut_cert_look": (c_int, [h, at(CertFacts)]),
@@ -190,7 +235,9 @@ def functions() -> "dict[str, tuple[Any, list[Any]]]":
         "taut_cert_layer": (c_int, [h, c_int, at(LayerFacts)]),
         "taut_cert_json": (c_int, [h, strings]),
         "taut_cert_save": (c_int, [h, text]),
+        "taut_cert_report": (c_int, [h, strings]),
         "taut_check_certificate": (c_int, [at(CheckFacts), text, text]),
+        "taut_check_json": (c_int, [strings, text, text]),
         "taut_attack_file": (c_int, [hs, text, at(AttackOptions)]),
         "taut_attacked_free": (None, [h]),
         "taut_attacked_look": (c_int, [h, at(AttackFacts)]),
@@ -198,7 +245,12 @@ def functions() -> "dict[str, tuple[Any, list[Any]]]":
         "taut_attacked_one": (c_int, [h, c_int, c_int64, at(AttackExample)]),
         "taut_attacked_json": (c_int, [h, strings]),
         "taut_attack_replay": (c_int, [strings, text, text]),
+        "taut_measure_file": (c_int, [strings, text, at(MeasureOptions)]),
+        "taut_plan_caps": (c_int, [strings, at(PlanOptions)]),
+        "taut_plan_table": (c_int, [strings]),
         "taut_report_runs": (c_int, [text, text, Strings, c_int, text]),
+        "taut_report_page": (c_int, [at(c_int), text, Strings, c_int, at(PageOptions)]),
+        "taut_run_json": (c_int, [strings, text]),
     }
 
 
@@ -247,6 +299,11 @@ def text(name: str, *args: Any, first: bool = False) -> str:
     """The text that a function hands out by its last argument (or its first)."""
     out = c_void_p()
     call(name, *((ctypes.byref(out),) + args if first else args + (ctypes.byref(out),)))
+    return taken(out)
+
+
+def taken(out: c_void_p) -> str:
+    """Text that the library handed out, which is freed."""
     try:
         return ctypes.string_at(out.value or 0).decode(errors="replace")
     finally:
@@ -314,3 +371,26 @@ def up(value: float) -> str:
 def down(value: float) -> str:
     """Six digits for people, rounded down: of what is assumed."""
     return lib.taut_number_down(ctypes.create_string_buffer(32), value).decode()
+
+
+def filled(struct: type, given: "dict[str, Any]", function: str) -> Any:
+    """The options of a function from keywords, each as the type of its field asks."""
+    kinds = {name: kind for name, kind, *_ in struct._fields_ if name not in ("size", "arg")}  # type: ignore[attr-defined]
+    values: "dict[str, Any]" = {}
+    for key, value in given.items():
+        kind = kinds.get(key)
+        if kind is None:
+            raise InputError(f"{function} has no option {key}")
+        if kind is c_char_p:
+            values[key] = encoded(value, key)
+        elif kind is c_double:
+            values[key] = real(value, key)
+        elif kind is c_int:
+            values[key] = bool(value)
+        elif kind in (c_int64, c_uint64):
+            values[key] = whole(value, key, 2**64 if kind is c_uint64 else 2**63)
+        elif isinstance(value, (list, tuple)) and len(value) == kind._length_:
+            values[key] = kind(*[whole(v, key) for v in value])
+        else:
+            raise InputError(f"{key} is {kind._length_} whole numbers, not {shown(value)}")
+    return struct(**values)

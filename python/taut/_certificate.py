@@ -47,6 +47,7 @@ class Certificate:
     local_radii: np.ndarray
     waterfall: "tuple[Layer, ...]"
     json: str              # as docs/certificate.md has it
+    report: str            # and what follows from it, also as JSON: other units and norms, accuracies, why there is none
 
     @property
     def right(self) -> np.ndarray:
@@ -73,7 +74,7 @@ class Certificate:
         if len(self.radii):
             rows += [("examples", len(self.radii)), ("right", int(self.right.sum())),
                      ("right, and proved to stay within some radius", int((self.right & (self.radii > 0)).sum()))]
-        return _show.table("taut certificate", rows) + _show.pictures("", {"certificate.json": self.json})
+        return _show.table("taut certificate", rows) + _show.pictures("", {"certificate.json": self.json, "certify.json": self.report})
 
 
 def certify(model: Path, norm: str, radius: Any, b: Optional[Batch], labels: Optional[np.ndarray], examples: Any,
@@ -107,7 +108,7 @@ def _read(handle: Any, model: Path, norm: str) -> Certificate:
         column("label", np.int32), column("predicted", np.int32), column("margin", float), column("radius", float),
         column("local_lip", float), column("local_radius", float),
         tuple(Layer(y.path.decode(), y.rule.decode(), y.lip, y.out) for y in layers),
-        _c.text("taut_cert_json", handle))
+        _c.text("taut_cert_json", handle), _c.text("taut_cert_report", handle))
 
 
 class Verdict(NamedTuple):

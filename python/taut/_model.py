@@ -15,6 +15,7 @@ from ._attack import Attack, attack
 from ._certificate import Certificate, certify
 from ._data import Data, Score
 from ._handle import Handle
+from ._measure import evaluate, measure
 
 Path_ = Union[str, "os.PathLike[str]"]
 
@@ -207,10 +208,18 @@ class Model(Handle):
         out = ctypes.c_void_p()
         with self._held() as handle:
             _c.call("taut_net_decode", handle, ctypes.byref(out), at(a), a.size)
-        try:
-            return ctypes.string_at(out.value or 0).decode(errors="replace")
-        finally:
-            _c.lib.taut_string_free(out)
+        return _c.taken(out)
+
+    def sample(self, prompt: Optional[str] = None, length: int = 200, **options: Any) -> str:
+        """Goes on with a text.  options: temperature, likeliest, top_k, seed, as in taut.h.
+
+        >>> print(model.sample("to be", length=100, temperature=0.5))
+        """
+        o = _c.filled(_c.ContinueOptions, {"prompt": prompt, "length": length, **options}, "sample")
+        with self._held() as handle:
+            out = ctypes.c_void_p()
+            _c.call("taut_net_continue", handle, None, None, ctypes.byref(out), ctypes.byref(o))
+        return json.loads(_c.taken(out))["text"]
 
     # ---- data
 
@@ -279,6 +288,22 @@ class Model(Handle):
         """
         b, labels = self._examples(x, y)
         return attack(self.file(), b, labels, attacks, norm, eps, self.kernels, options)
+
+    def measure(self, what: str = "layers", **options: Any) -> "dict[str, Any]":
+        """Slopes that are found, beside what is proved: "layers" (attention at an input), "lengths", "network", "maps",
+        "deviation".  options: tokens, layer, map, ball, samples, ..., as in taut.h; docs/measure.md says what the answer has.
+
+        >>> model.measure("layers", tokens=32, map="residual")
+        """
+        return measure(self.file(), what, {"kernels": self.kernels, **options})
+
+    def evaluate(self, **options: Any) -> "dict[str, Any]":
+        """How good it is on its data, as `taut eval --json` says it; of a forecaster also how far noise can move it.  options:
+        data, split, examples, slide, batch, noise, page, as in taut.h.
+
+        >>> model.evaluate(split="test", noise=0.1)["moves"]
+        """
+        return evaluate(self.file(), {"kernels": self.kernels, **options})
 
     def _examples(self, x: Any, y: Any) -> "tuple[Optional[Batch], Optional[np.ndarray]]":
         if (x is None) != (y is None):

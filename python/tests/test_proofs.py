@@ -83,7 +83,7 @@ def test_contradiction_is_raised(image_model, attacked, monkeypatch):
     monkeypatch.setattr(_attack, "_read", lambda *_: replace(attacked, contradictions=1))
     with pytest.raises(taut.Contradiction, match="inside a certified radius") as caught:
         image_model.attack(attacks="pgd", norm="L2", eps=0.1, examples=1, steps=1, restarts=1)
-    assert caught.value.attack.contradictions == 1
+    assert caught.value.result.contradictions == 1
 
 
 def test_attack_can_be_stopped(image_model):

@@ -200,7 +200,7 @@ def test_a_model_as_a_module(image_run):
     model = image_run.load("ref")
     net = taut.torch.module(model)
     x, y = model.data().examples("valid", 4)
-    images = torch.tensor(x).movedim(-1, 1).requires_grad_()
+    images = torch.tensor(x).movedim(-1, 1).contiguous().requires_grad_()
     labels = torch.tensor(y).long()
     loss = nn.functional.cross_entropy(net(images), labels)
     loss.backward()

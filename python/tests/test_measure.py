@@ -1,0 +1,55 @@
+"""Measurements, evaluations, plans and texts."""
+import pytest
+
+import taut
+from taut import _measure
+
+
+def test_measure(text_model):
+    seen = text_model.measure("layers", tokens=8, map="attention")
+    layers = seen["layers"]
+    assert len(layers) == 1
+    done = []
+    network = text_model.measure("network", samples=2, progress=done.append)
+    assert done and 0 <= done[0] <= 1 and network["max"] <= network["proved"] and not network["contradiction"]
+    assert text_model.measure("layers", tokens=8, layer=0, map="attention")["layers"] == layers
+    for options, match in (({"what": "nobody"}, "what is layers"), ({"tokens": -1}, "tokens is"), ({"tokns": 3}, "no option"),
+                           ({"map": "nobody"}, "nobody"), ({"lengths": (1, 2, 3, 4)}, "lengths"),
+                           ({"lengths": 3}, "lengths"), ({"layer": 99}, "layer")):
+        with pytest.raises(taut.Error, match=match):
+            text_model.measure(**options)
+
+
+def test_evaluate(image_run, image_model):
+    seen = image_model.evaluate()
+    assert seen["accuracy"] == pytest.approx(image_run.val_acc, abs=1e-12)
+    with pytest.raises(taut.Error):
+        image_model.evaluate(noise=0.1)
+
+
+def test_contradictions_are_raised(image_model, monkeypatch):
+    monkeypatch.setattr(_measure.json, "loads", lambda text: {"contradiction": True, "found": 2})
+    with pytest.raises(taut.Contradiction, match="above what is proved") as caught:
+        image_model.evaluate()
+    assert caught.value.result["found"] == 2
+
+
+def test_plan():
+    plan = taut.plan(10, depth=3, width=256, heads=4)
+    assert plan["lipschitz"] <= 10 and "[model]" in plan["recipe"]
+    for bad in ({"target": -1}, {"target": float("nan")}, {"target": 10, "depth": 2.5}, {"target": 10, "nobody": 1},
+                {"target": 10, "units": "miles"}):
+        with pytest.raises(taut.InputError):
+            taut.plan(**bad)
+
+
+def test_sample(text_model, image_model):
+    prompt = text_model.decode([1, 2, 3])
+    text = text_model.sample(prompt, length=5, seed=3)
+    assert text.startswith(prompt) and len(text_model.encode(text)) == 8
+    assert text == text_model.sample(prompt, length=5, seed=3)
+    assert text_model.sample(prompt, length=9, likeliest=True) == text_model.sample(prompt, length=9, likeliest=True, seed=9)
+    for model, options in ((image_model, {}), (text_model, {"prompt": "a\0"}), (text_model, {"length": -1}),
+                           (text_model, {"temperature": float("nan")})):
+        with pytest.raises(taut.Error):
+            model.sample(**options)
