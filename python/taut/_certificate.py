@@ -74,7 +74,8 @@ class Certificate:
         if len(self.radii):
             rows += [("examples", len(self.radii)), ("right", int(self.right.sum())),
                      ("right, and proved to stay within some radius", int((self.right & (self.radii > 0)).sum()))]
-        return _show.table("taut certificate", rows) + _show.pictures("", {"certificate.json": self.json, "certify.json": self.report})
+        files = {"certificate.json": self.json, "certify.json": self.report}
+        return _show.table("taut certificate", rows) + _show.pictures("", files)
 
 
 def certify(model: Path, norm: str, radius: Any, b: Optional[Batch], labels: Optional[np.ndarray], examples: Any,

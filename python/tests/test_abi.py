@@ -67,7 +67,8 @@ def test_functions():
                                        ("taut_measurement", _c.MEASUREMENTS)])
 def test_enum(enum, ours):
     names = re.search(rf"typedef enum {{ (.*) }} {enum};", ABI)[1].split(", ")
-    assert [n.split("TAUT_")[1].replace("READS_", "").replace("MEASURE_", "").replace("_", " ").lower() for n in names] == list(ours)
+    plain = [re.sub("TAUT_(READS_|MEASURE_)?", "", name) for name in names]
+    assert [name.replace("_", " ").lower() for name in plain] == list(ours)
 
 
 def test_statuses():
