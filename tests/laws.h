@@ -115,7 +115,7 @@ static inline void law_adjoint(law *l)
     law_vjp(l);
     const double left = dot(l->ju, l->v, l->ny), right = dot(l->u, l->jv, l->nx);
     const double nu = norm(l->u, l->nx), nv = norm(l->v, l->ny);
-    const taut_region all = { .norm = TAUT_NORM_FLAT, .tokens = l->in.t, .size = { 2 * sqrt((double)l->in.d) } };
+    const taut_ask all = { .norm = TAUT_NORM_FLAT, .tokens = l->in.t, .size = { 2 * sqrt((double)l->in.d) } };
     const double lip = taut_bound_of(l->m, all).lip.v;
     const double scale = norm(l->ju, l->ny) * nv + nu * norm(l->jv, l->nx);
     CHECK_LE(fabs(left - right), 1e-12 * scale + (isfinite(lip) ? 1e-15 * lip * nu * nv : 0), "law 1: adjoint");
@@ -230,9 +230,9 @@ static inline double slope_at(law *l, taut_norm n, int steps)
     return n == TAUT_NORM_FLAT ? slope_flat(l, steps) : slope_tokens(l, steps);
 }
 
-static inline taut_bound law_ask(const law *l, taut_norm n, double radius)
+static inline taut_answer law_ask(const law *l, taut_norm n, double radius)
 {
-    const taut_region in = { .norm = n, .tokens = l->in.t, .size = { radius } };
+    const taut_ask in = { .norm = n, .tokens = l->in.t, .size = { radius } };
     return taut_bound_of(l->m, in);
 }
 
@@ -268,11 +268,11 @@ static inline void law_bound(law *l)
 {
     const double radius = longest_token(l->x, l->in);
     for (int n = 0; n < 2; n++) {
-        const taut_bound b = law_ask(l, (taut_norm)n, radius);
+        const taut_answer b = law_ask(l, (taut_norm)n, radius);
         const double slope = law_climb(l, (taut_norm)n, radius, 6);
         CHECK_LE(slope, b.lip.v * (1 + 1e-12), n == TAUT_NORM_FLAT ? "law 4: flat bound" : "law 4: tokens bound");
-        CHECK_LE(longest_token(l->y, l->plan.out), b.out.size.v * (1 + 1e-12), "law 4: output region");
-        CHECK(b.out.tokens == l->plan.out.t, "law 4: tokens of the output");
+        CHECK_LE(longest_token(l->y, l->plan.out), b.size.v * (1 + 1e-12), "law 4: output region");
+        CHECK(b.tokens == l->plan.out.t, "law 4: tokens of the output");
         if (b.lip.v > 0 && slope / b.lip.v > law_worst) law_worst = slope / b.lip.v;
     }
 }

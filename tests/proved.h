@@ -4,9 +4,9 @@
 #include "harness.h"
 #include "train/constrain/enforce.h"
 
-static inline taut_bound proved_bound(const taut_model *m, taut_norm norm)
+static inline taut_answer proved_bound(const taut_model *m, taut_norm norm)
 {
-    taut_bound b = { .lip = UP_NONE };
+    taut_answer b = { .lip = UP_NONE };
     CHECK(taut_model_bound(&b, m, norm) == TAUT_OK, taut_last_error());
     return b;
 }

@@ -178,7 +178,7 @@ static double proved_l2(int64_t tokens)
     paper_layer l;
     double lip = NAN;
     if (layer_new(&l, "ref", taut_l2attention(&spec), tokens, 1, 1, 1))
-        lip = taut_bound_of(l.m, (taut_region){ .norm = TAUT_NORM_FLAT, .tokens = tokens, .size = { 100 } }).lip.v;
+        lip = taut_bound_of(l.m, (taut_ask){ .norm = TAUT_NORM_FLAT, .tokens = tokens, .size = { 100 } }).lip.v;
     layer_free(&l);
     return lip;
 }

@@ -39,7 +39,7 @@ static taut_status prove(taut_certificate *c)
     taut_model_proof p;
     taut_ledger *l = ledger_create();
     if (!l) return taut_no_memory("the proof");
-    taut_region in = taut_model_region(c->model, c->norm, c->room);
+    taut_ask in = taut_model_region(c->model, c->norm, c->room);
     if (c->model->spec.ahead) in.size = up_raise(up_add(c->rows, c->room));
     c->reach = in.size;
     in.ledger = l;
@@ -50,8 +50,8 @@ static taut_status prove(taut_certificate *c)
     if (s) return s;
     c->lip = p.whole.lip;
     c->body = p.body;
-    c->round = p.whole.out.round;
-    c->defect = up_raise(p.whole.out.defect);
+    c->round = p.whole.round;
+    c->defect = up_raise(p.whole.defect);
     c->json = describe(c, written);
     return TAUT_OK;
 }

@@ -15,13 +15,13 @@ static taut_status near(taut_certificate *at, const taut_certificate *c, const t
     taut_model_proof p;
     *at = *c;
     if (!isfinite(c->body.v + c->round.v)) return TAUT_OK;
-    taut_region in = taut_model_region(c->model, c->norm, (taut_up){ r });
+    taut_ask in = taut_model_region(c->model, c->norm, (taut_up){ r });
     in.radius = (taut_up){ r };
-    const taut_status s = taut_model_prove(&p, c->model, taut_region_at(in, (taut_point){ pass->x, pass->trace }));
+    const taut_status s = taut_model_prove(&p, c->model, taut_ask_at(in, (taut_point){ pass->x, pass->trace }));
     if (s) return s;
     at->lip = up_min(c->lip, p.whole.lip);
     at->body = up_min(c->body, p.body);
-    at->round = up_min(c->round, p.whole.out.round);
+    at->round = up_min(c->round, p.whole.round);
     at->room = (taut_up){ r };
     return TAUT_OK;
 }

@@ -14,10 +14,10 @@ taut_up taut_model_reach(const taut_model *m)
     return most;
 }
 
-taut_region taut_model_region(const taut_model *m, taut_norm norm, taut_up room)
+taut_ask taut_model_region(const taut_model *m, taut_norm norm, taut_up room)
 {
     const taut_up size = up_raise(up_add(taut_model_reach(m), room));
-    return (taut_region){ .norm = norm, .tokens = m->in.t, .size = size, .unit = taut_model_sees(m), .moved = room };
+    return (taut_ask){ .norm = norm, .tokens = m->in.t, .size = size, .box = { taut_model_sees(m), room } };
 }
 
 taut_up up_model_rms(const taut_model *m, taut_norm norm, taut_up lip)
@@ -52,13 +52,13 @@ typedef struct {
     taut_up body;
 } listener;
 
-static void hear_body(const taut_module *f, const taut_bound *b, void *arg)
+static void hear_body(const taut_module *f, const taut_answer *b, void *arg)
 {
     listener *l = arg;
     if (f == l->m->body) l->body = b->lip;
 }
 
-taut_status taut_model_prove(taut_model_proof *out, const taut_model *m, taut_region in)
+taut_status taut_model_prove(taut_model_proof *out, const taut_model *m, taut_ask in)
 {
     TAUT_CHECK(m->k->host && m->k->rigorous, "bounds are proved on a ref model");
     const taut_status s = taut_arithmetic_test();
@@ -74,7 +74,7 @@ taut_status taut_model_prove(taut_model_proof *out, const taut_model *m, taut_re
     return taut_alloc_lasted(failures, "the proof");
 }
 
-taut_status taut_model_bound(taut_bound *b, const taut_model *m, taut_norm norm)
+taut_status taut_model_bound(taut_answer *b, const taut_model *m, taut_norm norm)
 {
     taut_model_proof p;
     const taut_status s = taut_model_prove(&p, m, taut_model_region(m, norm, UP_ZERO));

@@ -59,7 +59,8 @@ static taut_module *layer(const taut_model_spec *s, int64_t m, uint64_t index)
     const uint64_t id = 1000 + 4 * index;
     taut_list l = { .count = 0 };
     taut_list_add(&l, "self", own(s, m, taut_tree_attention(s, true, 0, index), "attn", id));
-    taut_list_add(&l, "cross", taut_ask(m, dropped(s, taut_tree_attention(s, false, m, 500 + index), "attn", id + 1)));
+    taut_list_add(&l, "cross",
+                  taut_askers(m, dropped(s, taut_tree_attention(s, false, m, 500 + index), "attn", id + 1)));
     if (s->norm != TAUT_NORM_NONE) taut_list_add(&l, "norm", taut_parts(m, taut_tree_norm(s), taut_scale(1)));
     taut_list_add(&l, "mlp", own(s, m, taut_tree_mlp(s), "mlp", id + 2));
     return taut_list_sequence(&l);

@@ -44,17 +44,17 @@ static inline bool taut_model_sees(const taut_model *m) { return m->embed.rows =
 /* bound.c, on a ref model: the longest token of any input (an embedding; an image with pixels in [0, 1]), so that every
  * input lies in a ball of this size; and the region of all inputs moved by up to `room`. */
 taut_up taut_model_reach(const taut_model *);
-taut_region taut_model_region(const taut_model *, taut_norm, taut_up room);
+taut_ask taut_model_region(const taut_model *, taut_norm, taut_up room);
 /* What is proved of the root on a region, and the Lipschitz constant of the body alone, which is a factor of the root's.
  * TAUT_DEVICE: this program's arithmetic is not to be trusted (bound/arithmetic.h).  TAUT_NO_MEMORY: an allocation failed on
  * the way, so that +inf would not mean what it says. */
 typedef struct {
-    taut_bound whole;
+    taut_answer whole;
     taut_up body;
 } taut_model_proof;
-taut_status taut_model_prove(taut_model_proof *, const taut_model *, taut_region) TAUT_MUST_USE;
+taut_status taut_model_prove(taut_model_proof *, const taut_model *, taut_ask) TAUT_MUST_USE;
 /* Of the root, on the region of room 0. */
-taut_status taut_model_bound(taut_bound *, const taut_model *, taut_norm) TAUT_MUST_USE;
+taut_status taut_model_bound(taut_answer *, const taut_model *, taut_norm) TAUT_MUST_USE;
 /* A constant in RMS units: |y|_RMS = |y| / sqrt(n) for the n numbers of a token, or of all tokens where the norm is flat. */
 taut_up up_model_rms(const taut_model *, taut_norm, taut_up lip);
 /* What a constant is about that is proved for inputs moved by up to room, no token longer than reach, no row than rows. */

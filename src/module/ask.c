@@ -70,16 +70,16 @@ static void ask_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_te
     run->scratch = mark;
 }
 
-static taut_bound ask_bound(const taut_module *m, taut_region in)
+static taut_answer ask_bound(const taut_module *m, taut_ask in)
 {
     const ask *s = (const ask *)m;
-    taut_bound b = taut_bound_named(s->f, "", in);
-    const taut_up size = up_add(in.size, b.out.size), round = up_round_sum(in.size, b.out.size);
-    taut_region out = region_after(in, size, round);
-    out.round = up_add(out.round, b.out.round);
-    out.defect = b.out.defect;
-    out.size = up_add(out.size, b.out.round);
-    return (taut_bound){ up_add((taut_up){ 1 }, b.lip), out };
+    const taut_answer b = taut_bound_named(s->f, "", in);
+    const taut_up size = up_add(in.size, b.size), round = up_round_sum(in.size, b.size);
+    taut_answer whole = answer_of(in, up_add((taut_up){ 1 }, b.lip), size, round);
+    whole.round = up_add(whole.round, b.round);
+    whole.defect = b.defect;
+    whole.size = up_add(whole.size, b.round);
+    return whole;
 }
 
 static void ask_parts(const taut_module *m, taut_point at, taut_tour *tour)
@@ -115,7 +115,7 @@ static const taut_module_ops ask_ops = {
     .free = ask_free,
 };
 
-taut_module *taut_ask(int64_t first, taut_module *f)
+taut_module *taut_askers(int64_t first, taut_module *f)
 {
     ask *s = f ? taut_malloc(sizeof *s) : NULL;
     if (!s) {

@@ -100,7 +100,7 @@ static double *identity(const attention *s)
 }
 
 /* Around a centre: every token within the radius of its place. */
-static taut_up up_near(const taut_attention_weights *w, taut_region in)
+static taut_up up_near(const taut_attention_weights *w, taut_ask in)
 {
     const int64_t t = in.centre.x.shape.t;
     if (!in.centre.x.data || w->cross || in.centre.x.shape.n != 1) return UP_NONE;
@@ -113,12 +113,12 @@ static taut_up up_near(const taut_attention_weights *w, taut_region in)
     return in.norm == TAUT_NORM_FLAT ? b.flat : b.tokens;
 }
 
-static taut_bound attention_bound(const taut_module *m, taut_region in)
+static taut_answer attention_bound(const taut_module *m, taut_ask in)
 {
     const attention *s = (const attention *)m;
     const taut_attention_spec *a = &s->spec;
     double *one = s->qkv.bare ? identity(s) : NULL;
-    if (s->qkv.bare && !one) return (taut_bound){ UP_NONE, region_after(in, UP_NONE, UP_NONE) };
+    if (s->qkv.bare && !one) return answer_of(in, UP_NONE, UP_NONE, UP_NONE);
     const int64_t tq = a->queries ? a->queries : in.tokens;
     const taut_attention_weights w = {
         .width = a->width,
@@ -147,7 +147,7 @@ static taut_bound attention_bound(const taut_module *m, taut_region in)
     const taut_up lip = up_min(in.norm == TAUT_NORM_FLAT ? b.flat : b.tokens, up_near(&w, in));
     free(one);
     in.tokens = tq;
-    return (taut_bound){ lip, region_after(in, b.growth, round) };
+    return answer_of(in, lip, b.growth, round);
 }
 
 static void attention_params(taut_module *m, taut_visitor *v) { qkv_params(&((attention *)m)->qkv, v); }

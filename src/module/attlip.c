@@ -6,7 +6,7 @@
  * vjp    u = (I + eta H)^-1 gp, gx = u,  gW_h += -eta (G_h^T u + (H_h[u W_h^T])^T p),  geta += u.(p - x)/eta,
  *        p = prox(x), G_h the gradient in V_h = p W_h^T.  Memory does not grow with the solver's steps.
  *        With K steps, unrolled: module/attlip_steps.c.
- * Bound  1 in norm flat (firmly non-expansive), sqrt(tokens) in norm tokens; out.round carries the defect 2 eta tol of
+ * Bound  1 in norm flat (firmly non-expansive), sqrt(tokens) in norm tokens; its round carries the defect 2 eta tol of
  *        a solution that is only near; K steps: +inf.  docs/modules/attlip.md has the proofs.
  * Trace  p, what prox.h keeps, and the path of unrolled steps.
  * NaN      reaches its whole example.
@@ -319,7 +319,7 @@ static void attlip_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut
     run->scratch = mark;
 }
 
-static taut_bound attlip_bound(const taut_module *m, taut_region in)
+static taut_answer attlip_bound(const taut_module *m, taut_ask in)
 {
     const attlip *s = (const attlip *)m;
     const taut_attlip_spec *a = &s->spec;
@@ -328,11 +328,15 @@ static taut_bound attlip_bound(const taut_module *m, taut_region in)
     const bool sound = a->steps == 0 && e.v > 0 && isfinite(e.v);
     const taut_up spread = up_sqrt(up_int(in.tokens)), all = up_mul(spread, in.size);
     const taut_up twice = up_mul((taut_up){ a->reflected ? 4 : 2 }, up_mul(e, up_exact(a->tol)));
-    in.defect = up_state(in.ledger, "defect", sound ? twice : UP_NONE);
-    in.round = a->reflected ? up_add(in.defect, up_round_sum(up_mul((taut_up){ 2 }, all), all)) : in.defect;
-    in.size = sound ? up_add(all, in.round) : UP_NONE;
+    const taut_up defect = up_state(in.ledger, "defect", sound ? twice : UP_NONE);
+    const taut_up sum = up_round_sum(up_mul((taut_up){ 2 }, all), all),
+                  round = a->reflected ? up_add(defect, sum) : defect;
     const taut_up one = { 1 }, lip = in.norm == TAUT_NORM_FLAT ? one : spread;
-    return (taut_bound){ sound ? lip : UP_NONE, in };
+    return (taut_answer){ .lip = sound ? lip : UP_NONE,
+                          .size = sound ? up_add(all, round) : UP_NONE,
+                          .round = round,
+                          .defect = defect,
+                          .tokens = in.tokens };
 }
 
 static void attlip_params(taut_module *m, taut_visitor *v)

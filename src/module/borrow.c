@@ -28,7 +28,12 @@ static void borrow_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut
     taut_vjp(lent(m), run, gx, gy, at);
 }
 
-static taut_bound borrow_bound(const taut_module *m, taut_region in) { return taut_bound_of(lent(m), in); }
+static taut_answer borrow_bound(const taut_module *m, taut_ask in)
+{
+    taut_answer b = taut_bound_of(lent(m), in);
+    b.move = UP_ZERO;
+    return b;
+}
 
 static void borrow_parts(const taut_module *m, taut_point at, taut_tour *tour)
 {

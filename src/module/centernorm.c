@@ -58,7 +58,7 @@ static void centernorm_vjp(const taut_module *m, taut_run *run, taut_tensor gx, 
     run->k->sum_rows(s->bias.grad, gy.data, rows, d, 1);
 }
 
-static taut_bound centernorm_bound(const taut_module *m, taut_region in)
+static taut_answer centernorm_bound(const taut_module *m, taut_ask in)
 {
     const centernorm *s = (const centernorm *)m;
     const int64_t d = s->gain.cols;
@@ -67,7 +67,7 @@ static taut_bound centernorm_bound(const taut_module *m, taut_region in)
     const taut_up lip = up_mul(up_exact(s->ratio), norm), size = up_mul(lip, in.size);
     const taut_up shift = up_state(in.ledger, "bias", up_norm_frobenius(taut_ref_values(&s->bias), d));
     const taut_up round = up_add(up_round_centre(gain, d, in.size), up_round_sum(size, shift));
-    return (taut_bound){ lip, region_after(in, up_add(size, shift), round) };
+    return answer_of(in, lip, up_add(size, shift), round);
 }
 
 static void centernorm_params(taut_module *m, taut_visitor *v)

@@ -36,12 +36,12 @@ static void channel_vjp(const taut_module *m, taut_run *run, taut_tensor gx, tau
     run->k->dot_rows(((const channel *)m)->factor.grad, gy.data, at.x.data, taut_rows(gy.shape), gy.shape.d);
 }
 
-static taut_bound channel_bound(const taut_module *m, taut_region in)
+static taut_answer channel_bound(const taut_module *m, taut_ask in)
 {
     const taut_param *a = &((const channel *)m)->factor;
     const taut_up most = { range_max(taut_ref_values(a), a->cols) };
     const taut_up lip = up_state(in.ledger, "norm", most), size = up_mul(lip, in.size);
-    return (taut_bound){ lip, region_after(in, size, up_round_sum(size, UP_ZERO)) };
+    return answer_of(in, lip, size, up_round_sum(size, UP_ZERO));
 }
 
 static void channel_params(taut_module *m, taut_visitor *v) { taut_visit_param(v, &((channel *)m)->factor); }

@@ -138,7 +138,7 @@ static taut_up reach(const taut_qkv *s, const taut_affine *a, taut_up size)
     return s->bias ? up_add(linear, up_norm_frobenius(taut_ref_values(&a->bias), s->width)) : linear;
 }
 
-static taut_bound clustered_bound(const taut_module *m, taut_region in)
+static taut_answer clustered_bound(const taut_module *m, taut_ask in)
 {
     const clustered *s = (const clustered *)m;
     const taut_up v = reach(&s->qkv, &s->qkv.v, in.size);
@@ -149,9 +149,9 @@ static taut_bound clustered_bound(const taut_module *m, taut_region in)
     }
     ledger_word(in.ledger, "reason", "a key that changes its cluster makes the output jump");
     in.tokens = s->spec.queries ? s->spec.queries : in.tokens;
-    in.size = up_mul(reach(&s->qkv, &s->qkv.o, up_mul(up_exact(s->qkv.out), mean)), (taut_up){ 1 + 0x1p-20 });
-    in.round = UP_NONE;
-    return (taut_bound){ UP_NONE, in };
+    const taut_up size = up_mul(reach(&s->qkv, &s->qkv.o, up_mul(up_exact(s->qkv.out), mean)),
+                                (taut_up){ 1 + 0x1p-20 });
+    return (taut_answer){ .lip = UP_NONE, .size = size, .round = UP_NONE, .tokens = in.tokens };
 }
 
 static void clustered_params(taut_module *m, taut_visitor *v) { qkv_params(&((clustered *)m)->qkv, v); }

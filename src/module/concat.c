@@ -28,14 +28,12 @@ static void concat_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut
     concat_jvp(m, run, gx, gy, at);
 }
 
-static taut_bound concat_bound(const taut_module *m, taut_region in)
+static taut_answer concat_bound(const taut_module *m, taut_ask in)
 {
     (void)m;
     const taut_up root = up_sqrt(up_int(in.tokens));
-    taut_bound b = { in.norm == TAUT_NORM_FLAT ? up_int(1) : root, in };
-    b.out.size = up_mul(root, in.size);
-    b.out.tokens = 1;
-    return b;
+    in.tokens = 1;
+    return answer_of(in, in.norm == TAUT_NORM_FLAT ? up_int(1) : root, up_mul(root, in.size), UP_ZERO);
 }
 
 static const taut_module_ops concat_ops = {

@@ -113,7 +113,7 @@ static void cosattention_vjp(const taut_module *m, taut_run *run, taut_tensor gx
     run->scratch = mark;
 }
 
-static taut_bound cosattention_bound(const taut_module *m, taut_region in)
+static taut_answer cosattention_bound(const taut_module *m, taut_ask in)
 {
     const cosattention *s = (const cosattention *)m;
     const taut_cosattention_spec *a = &s->spec;
@@ -140,8 +140,7 @@ static taut_bound cosattention_bound(const taut_module *m, taut_region in)
         .keys_min = in.tokens,
     };
     const taut_attention_bound b = up_cosine(&w, in.size, in.ledger);
-    return (taut_bound){ in.norm == TAUT_NORM_FLAT ? b.flat : b.tokens,
-                         region_after(in, b.growth, up_cosine_round(&w, in.size)) };
+    return answer_of(in, in.norm == TAUT_NORM_FLAT ? b.flat : b.tokens, b.growth, up_cosine_round(&w, in.size));
 }
 
 static void cosattention_params(taut_module *m, taut_visitor *v) { qkv_params(&((cosattention *)m)->qkv, v); }

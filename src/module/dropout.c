@@ -33,10 +33,10 @@ static void dropout_forward(const taut_module *m, taut_run *run, taut_tensor y, 
     dropout_linear(m, run, y, at.x, at);
 }
 
-static taut_bound dropout_bound(const taut_module *m, taut_region in)
+static taut_answer dropout_bound(const taut_module *m, taut_ask in)
 {
     (void)m;
-    return (taut_bound){ { 1 }, in };
+    return answer_of(in, (taut_up){ 1 }, in.size, UP_ZERO);
 }
 
 static const taut_module_ops dropout_ops = {

@@ -41,10 +41,10 @@ static void droppath_forward(const taut_module *m, taut_run *run, taut_tensor y,
     droppath_linear(m, run, y, at.x, at);
 }
 
-static taut_bound droppath_bound(const taut_module *m, taut_region in)
+static taut_answer droppath_bound(const taut_module *m, taut_ask in)
 {
     (void)m;
-    return (taut_bound){ { 1 }, in };
+    return answer_of(in, (taut_up){ 1 }, in.size, UP_ZERO);
 }
 
 static const taut_module_ops droppath_ops = {

@@ -39,14 +39,14 @@ static void halve_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_
     run->k->halve_slope(gx.data, gy.data, taut_take(&at.trace, taut_len(gy.shape)), in.n, in.t, in.d, true);
 }
 
-static taut_bound halve_bound(const taut_module *m, taut_region in)
+static taut_answer halve_bound(const taut_module *m, taut_ask in)
 {
     (void)m;
     const taut_up root = up_sqrt(up_int(in.tokens < 3 ? in.tokens : 3));
     const taut_up flat = up_sqrt(up_int(in.tokens < 3 ? 1 : 2));
     const taut_up lip = in.norm == TAUT_NORM_FLAT ? flat : root;
     in.tokens = half(in.tokens);
-    return (taut_bound){ lip, region_after(in, up_mul(root, in.size), UP_ZERO) };
+    return answer_of(in, lip, up_mul(root, in.size), UP_ZERO);
 }
 
 static const taut_module_ops halve_ops = {

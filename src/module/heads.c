@@ -77,16 +77,20 @@ static void heads_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_
     }
 }
 
-static taut_bound heads_bound(const taut_module *m, taut_region in)
+static taut_answer heads_bound(const taut_module *m, taut_ask in)
 {
     const taut_children *c = &((const heads *)m)->of;
-    taut_bound all = taut_bound_named(c->module[0], c->name[0], in);
-    for (int i = 1; i < c->count; i++) {
-        const taut_bound b = taut_bound_named(c->module[i], c->name[i], in);
+    taut_answer all = { .lip = UP_ZERO };
+    taut_span trace = in.centre.trace;
+    for (int i = 0; i < c->count; i++) {
+        if (in.centre.x.data)
+            in.centre.trace = taut_take_span(&trace, taut_plan_of(c->module[i], in.centre.x.shape).trace);
+        const taut_answer b = taut_bound_named(c->module[i], c->name[i], in);
+        all.tokens = b.tokens;
         all.lip = up_hypot(all.lip, b.lip);
-        all.out.size = up_hypot(all.out.size, b.out.size);
-        all.out.round = up_hypot(all.out.round, b.out.round);
-        all.out.defect = up_hypot(all.out.defect, b.out.defect);
+        all.size = up_hypot(all.size, b.size);
+        all.round = up_hypot(all.round, b.round);
+        all.defect = up_hypot(all.defect, b.defect);
     }
     return all;
 }

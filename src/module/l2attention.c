@@ -200,7 +200,7 @@ static void l2attention_vjp(const taut_module *m, taut_run *run, taut_tensor gx,
     run->scratch = mark;
 }
 
-static taut_bound l2attention_bound(const taut_module *m, taut_region in)
+static taut_answer l2attention_bound(const taut_module *m, taut_ask in)
 {
     const l2attention *s = (const l2attention *)m;
     const taut_l2attention_weights w = {
@@ -212,10 +212,9 @@ static taut_bound l2attention_bound(const taut_module *m, taut_region in)
         .wv = taut_ref_values(&s->v),
         .wo = taut_ref_values(&s->o),
     };
-    if (!s->spec.tied) return (taut_bound){ UP_NONE, region_after(in, UP_NONE, UP_NONE) };
+    if (!s->spec.tied) return answer_of(in, UP_NONE, UP_NONE, UP_NONE);
     const taut_l2attention_bound b = up_l2attention(&w, in.size, in.ledger);
-    return (taut_bound){ in.norm == TAUT_NORM_FLAT ? b.flat : b.tokens,
-                         region_after(in, up_mul(b.growth, in.size), b.round) };
+    return answer_of(in, in.norm == TAUT_NORM_FLAT ? b.flat : b.tokens, up_mul(b.growth, in.size), b.round);
 }
 
 static void l2attention_params(taut_module *m, taut_visitor *v)

@@ -70,7 +70,7 @@ static void layernorm_vjp(const taut_module *m, taut_run *run, taut_tensor gx, t
 }
 
 /* Around a centre: the steepest of its tokens, each in its ball; and, with one end at the centre, the furthest. */
-static void near_centre(const layernorm *s, taut_up norm, taut_region in, taut_bound *b)
+static void near_centre(const layernorm *s, taut_up norm, taut_ask in, taut_answer *b)
 {
     const taut_shape x = in.centre.x.shape;
     taut_up lip = UP_ZERO, pointed = UP_ZERO;
@@ -80,10 +80,10 @@ static void near_centre(const layernorm *s, taut_up norm, taut_region in, taut_b
         pointed = up_max(pointed, up_normlayer_pointed(norm, x.d, s->eps, size, in.radius));
     }
     b->lip = up_min(b->lip, lip);
-    b->out.move = up_mul(pointed, in.radius);
+    b->move = up_mul(pointed, in.radius);
 }
 
-static taut_bound layernorm_bound(const taut_module *m, taut_region in)
+static taut_answer layernorm_bound(const taut_module *m, taut_ask in)
 {
     const layernorm *s = (const layernorm *)m;
     const int64_t d = s->gain.cols;
@@ -92,11 +92,10 @@ static taut_bound layernorm_bound(const taut_module *m, taut_region in)
     const taut_up real = up_normlayer_radius(norm, shift, d, s->eps, in.size);
     const taut_up round = up_round_normlayer(gain, shift, d, s->eps, in.size);
     /* eps = 0: 0/0 at a constant token */
-    taut_bound b = { .lip = s->eps > 0 ? up_normlayer_global(norm, s->eps) : UP_NONE, .out = in };
-    b.out = region_after(in, real, round);
+    taut_answer b = answer_of(in, s->eps > 0 ? up_normlayer_global(norm, s->eps) : UP_NONE, real, round);
     if (in.centre.x.data) near_centre(s, norm, in, &b);
     /* whatever the rounding, a computed z is no longer than sqrt(d) (1 + 2^-20), centred or not */
-    b.out.size = up_max(real, up_min(b.out.size, up_round_size(gain, shift, d)));
+    b.size = up_max(real, up_min(b.size, up_round_size(gain, shift, d)));
     return b;
 }
 

@@ -15,11 +15,11 @@ static inline void leaf_no_params(taut_module *m, taut_visitor *v)
 }
 static inline void leaf_free(taut_module *m) { free(m); }
 
-/* The region behind a leaf: how long its tokens are, and how wrong it computes them; it holds both kinds. */
-static inline taut_region region_after(taut_region in, taut_up size, taut_up round)
+/* The answer of a leaf: its constant, how long its real tokens are, and how wrong it computes each of them; in.tokens are
+ * those that come out. */
+static inline taut_answer answer_of(taut_ask in, taut_up lip, taut_up size, taut_up round)
 {
-    in.size = up_add(size, round);
-    in.round = taut_round_of(in, round);
-    return in;
+    return (
+        taut_answer){ .lip = lip, .size = up_add(size, round), .round = taut_round_of(in, round), .tokens = in.tokens };
 }
 #endif

@@ -52,7 +52,7 @@ static void linear_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut
     if (s->has_bias) k->sum_rows(s->bias.grad, gy.data, rows, out, 1);
 }
 
-static taut_bound linear_bound(const taut_module *m, taut_region in)
+static taut_answer linear_bound(const taut_module *m, taut_ask in)
 {
     const linear *s = (const linear *)m;
     const double *w = taut_ref_values(s->w), *b = s->has_bias ? taut_ref_values(&s->bias) : NULL;
@@ -60,7 +60,7 @@ static taut_bound linear_bound(const taut_module *m, taut_region in)
     taut_up size = up_mul(lip, in.size);
     if (b) size = up_add(size, up_state(in.ledger, "bias", up_norm_frobenius(b, s->bias.cols)));
     const taut_up round = up_round_linear(w, b, s->w->rows, s->w->cols, in.size);
-    return (taut_bound){ lip, region_after(in, size, round) };
+    return answer_of(in, lip, size, round);
 }
 
 static void linear_params(taut_module *m, taut_visitor *v)

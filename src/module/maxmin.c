@@ -46,10 +46,10 @@ static void maxmin_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut
     permute(m, run, gx, gy, at, true);
 }
 
-static taut_bound maxmin_bound(const taut_module *m, taut_region in)
+static taut_answer maxmin_bound(const taut_module *m, taut_ask in)
 {
     (void)m;
-    return (taut_bound){ { 1 }, in };
+    return answer_of(in, (taut_up){ 1 }, in.size, UP_ZERO);
 }
 
 static void maxmin_describe(const taut_module *m, taut_ledger *l)

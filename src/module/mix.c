@@ -49,7 +49,7 @@ static void mix_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_te
     run->scratch = mark;
 }
 
-static taut_bound mix_bound(const taut_module *m, taut_region in)
+static taut_answer mix_bound(const taut_module *m, taut_ask in)
 {
     const residual *s = (const residual *)m;
     return taut_bound_mixed(s->f, "", in, s->keep, s->mix);

@@ -107,7 +107,7 @@ static void unit_slopes(const mlp *s, taut_slopes *unit, const double *x, double
 }
 
 /* Around a centre: the steepest of its tokens; no more than `most`, which holds everywhere. */
-static taut_up up_near(const mlp *s, const taut_mlp_weights *w, taut_region in, taut_up most)
+static taut_up up_near(const mlp *s, const taut_mlp_weights *w, taut_ask in, taut_up most)
 {
     const taut_shape x = in.centre.x.shape;
     taut_slopes *unit = taut_malloc((size_t)(w->hidden + 1) * sizeof *unit);
@@ -120,7 +120,7 @@ static taut_up up_near(const mlp *s, const taut_mlp_weights *w, taut_region in, 
     return up_min(lip, most);
 }
 
-static taut_bound mlp_bound_mixed(const taut_module *m, taut_region in, double keep, double mix)
+static taut_answer mlp_bound_mixed(const taut_module *m, taut_ask in, double keep, double mix)
 {
     const mlp *s = (const mlp *)m;
     const taut_mlp_weights w = {
@@ -149,11 +149,11 @@ static taut_bound mlp_bound_mixed(const taut_module *m, taut_region in, double k
     const taut_up size = up_mlp_growth(&w, &n, in.size), kept = up_mul(up_exact(keep), in.size);
     const taut_up round = up_mul(up_exact(mix), up_round_mlp(&w, in.size)); /* |mix f(x)| <= |y| + |keep x| */
     const taut_up lip = up_mlp_lip(&w, &n);
-    return (taut_bound){ in.centre.x.data ? up_near(s, &w, in, lip) : lip,
-                         region_after(in, size, up_add(round, up_round_sum(kept, up_add(size, kept)))) };
+    return answer_of(in, in.centre.x.data ? up_near(s, &w, in, lip) : lip, size,
+                     up_add(round, up_round_sum(kept, up_add(size, kept))));
 }
 
-static taut_bound mlp_bound(const taut_module *m, taut_region in) { return mlp_bound_mixed(m, in, 0, 1); }
+static taut_answer mlp_bound(const taut_module *m, taut_ask in) { return mlp_bound_mixed(m, in, 0, 1); }
 
 static void mlp_params(taut_module *m, taut_visitor *v)
 {

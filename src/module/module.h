@@ -2,7 +2,7 @@
  *     forward  y = f(x), filling a trace
  *     vjp      gx = J^T gy at that trace, adding into parameter gradients when asked
  *     jvp      ty = J tx at that trace
- *     bound    a proved Lipschitz constant and output region, given a region of inputs
+ *     bound    a proved Lipschitz constant and how large f(x) can be, asked about a region of inputs
  *     params   its named weights
  * and plan(), the sizes of all this.  A composition of modules is a module.
  *
@@ -17,7 +17,7 @@
 #include "module/constant.h"
 
 typedef struct taut_module taut_module;
-typedef struct taut_bound taut_bound;
+typedef struct taut_answer taut_answer;
 
 typedef struct {
     taut_shape out;
@@ -50,31 +50,37 @@ typedef struct {
     taut_sum *jasmin_sum; /* collects weight times its value */
 } taut_run;
 
-/* A region of inputs and the norm in which Lipschitz constants are meant.  Always a ball per token:
+/* A QUESTION: for which inputs, and in which norm, a bound is wanted.  The inputs are always a ball per token:
  * every token's l2 norm is at most `size`; and where there is a centre (a point that forward has been through, x and trace),
  * no further than `radius` from it in `norm`.  size holds by itself, so a module that knows nothing sharper about a centre
- * need not look at it.  TOKENS measures a change by its largest token, FLAT by the
- * l2 norm over everything; `tokens` is how many tokens an example has.  A module's own bound is
- * asked with round and defect 0 and answers in out.round and out.defect what it adds itself; bound.c carries the rest. */
+ * need not look at it.  TOKENS measures a change by its largest token, FLAT by the l2 norm over everything; `tokens` is how
+ * many tokens an example has. */
 typedef enum { TAUT_NORM_TOKENS, TAUT_NORM_FLAT } taut_norm;
+typedef struct {
+    bool known;    /* of images: x = p + e with every entry of p in [0, 1] */
+    taut_up moved; /* and |e|_2 at most this */
+} taut_box;
 typedef struct {
     taut_norm norm;
     int64_t tokens;
     taut_up size;
-    bool unit; /* before they were moved by at most `moved` (l2 over everything), all entries were in [0, 1] */
-    taut_up moved;
-    taut_point centre; /* x.data NULL: the origin, and radius says nothing */
-    taut_up radius;    /* of real inputs around the computed centre */
-    taut_up move;      /* in an answer: how far f(x) is from f(centre) at most; 0: nothing sharper than lip * radius */
-    taut_up round;     /* in `norm`: how far what the ref kernels computed is from the real thing */
-    taut_up defect; /* that part of it, both ends of a pair together, which is the solvers' stopping at a tolerance */
-    taut_ledger *ledger;                                                 /* who writes the proof down; NULL: nobody */
-    void (*hear)(const taut_module *, const taut_bound *, void *hearer); /* what every module answers; or NULL */
+    taut_box box;
+    taut_point centre;   /* x.data NULL: the origin, and radius says nothing */
+    taut_up radius;      /* of real inputs around the computed centre */
+    taut_ledger *ledger; /* who writes the proof down; NULL: nobody */
+    void (*hear)(const taut_module *, const taut_answer *, void *hearer); /* what every module answers; or NULL */
     void *hearer;
-} taut_region;
-struct taut_bound {
+} taut_ask;
+
+/* AN ANSWER: what follows for f, if the inputs are exact.  Who composes modules composes their answers (bound.c). */
+struct taut_answer {
     taut_up lip;
-    taut_region out;
+    taut_up size; /* no token of f(x) is longer, as real numbers or as the ref kernels compute it */
+    taut_up
+        move; /* how far f(x) is from f(centre) at most; a module that leaves it 0 knows no more than lip * radius */
+    taut_up round;  /* in the norm asked about: how far what the ref kernels compute is from f(x) */
+    taut_up defect; /* share of `round` due to solver tolerance, summed over both points of a pair */
+    int64_t tokens;
 };
 
 /* What a weight is for: matrices are what Muon and spectral caps act on; tables hold one row a token; no Lipschitz
@@ -125,9 +131,9 @@ typedef struct {
     void (*forward)(const taut_module *, taut_run *, taut_tensor y, taut_point at);
     void (*jvp)(const taut_module *, taut_run *, taut_tensor ty, taut_tensor tx, taut_point at);
     void (*vjp)(const taut_module *, taut_run *, taut_tensor gx, taut_tensor gy, taut_point at);
-    taut_bound (*bound)(const taut_module *, taut_region in); /* on a ref model: weights are doubles */
+    taut_answer (*bound)(const taut_module *, taut_ask); /* on a ref model: weights are doubles */
     /* (optional) of keep x + mix f(x), where the module knows better than the triangle inequality */
-    taut_bound (*bound_mixed)(const taut_module *, taut_region in, double keep, double mix);
+    taut_answer (*bound_mixed)(const taut_module *, taut_ask, double keep, double mix);
     void (*params)(taut_module *, taut_visitor *);
     /* (combinators only) each child, at the point where it stands once forward has filled the trace */
     void (*parts)(const taut_module *, taut_point at, taut_tour *);
@@ -157,20 +163,23 @@ static inline void taut_module_free(taut_module *m)
     if (m) m->ops->free(m);
 }
 
-/* An error of at most `token` in every token, in the region's norm. */
-static inline taut_up taut_round_of(taut_region r, taut_up token)
+/* An error of at most `token` in every token, in the norm asked about. */
+static inline taut_up taut_round_of(taut_ask in, taut_up token)
 {
-    return r.norm == TAUT_NORM_FLAT ? up_mul(up_sqrt(up_int(r.tokens)), token) : token;
+    return in.norm == TAUT_NORM_FLAT ? up_mul(up_sqrt(up_int(in.tokens)), token) : token;
 }
 
-/* bound.c: what a module answers, with its node in the ledger; `name` is what its parent calls it. */
-taut_bound taut_bound_of(const taut_module *, taut_region in);
-taut_region taut_region_at(taut_region, taut_point centre); /* no token is longer than the centre's and the radius */
-taut_bound taut_bound_named(const taut_module *, const char *name, taut_region in);
+/* bound.c: what a module answers, with its node in the ledger; `name` is what its parent calls it.  lip and size are as
+ * stated, and move is filled in. */
+taut_answer taut_bound_of(const taut_module *, taut_ask);
+taut_answer taut_bound_named(const taut_module *, const char *name, taut_ask);
+taut_ask taut_ask_at(taut_ask, taut_point centre);          /* no token is longer than the centre's and the radius */
+taut_ask taut_ask_behind(taut_ask, taut_answer);            /* about what stands behind a module that answered so */
+taut_answer taut_answer_then(taut_answer f, taut_answer g); /* of g(f(x)); nothing sharper about its move */
 /* Of keep x + mix f(x): what f knows of it, else Lip <= |keep| + |mix| Lip(f), |y| <= |keep| |x| + |mix|
  * |f(x)|. */
-taut_bound taut_bound_mixed(const taut_module *, const char *name, taut_region in, double keep, double mix);
-taut_bound taut_bound_triangle(taut_bound f, taut_region in, double keep, double mix);
+taut_answer taut_bound_mixed(const taut_module *, const char *name, taut_ask, double keep, double mix);
+taut_answer taut_bound_triangle(taut_answer f, taut_ask, double keep, double mix);
 
 /* describe.c: a node that says which function this is, but for its weights.  What only matters in training is left out. */
 void taut_describe(const taut_module *, const char *name, taut_ledger *);
@@ -218,8 +227,8 @@ taut_module *taut_sinusoid(int64_t tokens,
                            int64_t d); /* y_t = x_t + sines and cosines of t, for at most so many tokens */
 taut_module *taut_mix(taut_module *f, double keep, double mix);         /* keep x + mix f(x) */
 taut_module *taut_parts(int64_t first, taut_module *f, taut_module *g); /* f of the first tokens, g of the others */
-taut_module *taut_ask(int64_t first,
-                      taut_module *f); /* the first tokens plus f of all of them; the others as they are */
+taut_module *taut_askers(int64_t first,
+                         taut_module *f); /* the first tokens plus f of all of them; the others as they are */
 taut_module *taut_sequence(int count, const char *const *names, taut_module *const *children);
 taut_module *taut_heads(int count, taut_module *const *children); /* same input, outputs side by side */
 taut_module *taut_borrow(const taut_module *); /* the module itself, which somebody else owns; no weights to visit */

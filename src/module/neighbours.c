@@ -65,11 +65,11 @@ static void neighbours_vjp(const taut_module *m, taut_run *run, taut_tensor gx, 
     run->scratch = mark;
 }
 
-static taut_bound neighbours_bound(const taut_module *m, taut_region in)
+static taut_answer neighbours_bound(const taut_module *m, taut_ask in)
 {
     (void)m;
     const taut_up root = up_sqrt((taut_up){ 3 });
-    return (taut_bound){ root, region_after(in, up_mul(root, in.size), UP_ZERO) };
+    return answer_of(in, root, up_mul(root, in.size), UP_ZERO);
 }
 
 static void neighbours_describe(const taut_module *m, taut_ledger *l)

@@ -110,23 +110,22 @@ static void parts_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_
     slopes((const parts *)m, run, gx, gy, at, true);
 }
 
-static taut_bound parts_bound(const taut_module *m, taut_region in)
+static taut_answer parts_bound(const taut_module *m, taut_ask in)
 {
     const parts *s = (const parts *)m;
-    taut_bound b[2];
+    taut_answer b[2];
     for (int i = 0; i < 2; i++) {
-        taut_region part = in;
+        taut_ask part = in;
         part.tokens = i ? in.tokens - s->first : s->first;
         part.centre = (taut_point){ 0 }; /* of all tokens, not of this part's */
         b[i] = taut_bound_named(s->of.module[i], s->of.name[i], part);
     }
-    taut_region out = b[0].out;
-    out.tokens = b[0].out.tokens + b[1].out.tokens;
-    out.size = up_max(b[0].out.size, b[1].out.size);
-    out.round = in.norm == TAUT_NORM_FLAT ? up_hypot(b[0].out.round, b[1].out.round)
-                                          : up_max(b[0].out.round, b[1].out.round);
-    out.defect = up_hypot(b[0].out.defect, b[1].out.defect);
-    return (taut_bound){ up_max(b[0].lip, b[1].lip), out };
+    return (taut_answer){ .lip = up_max(b[0].lip, b[1].lip),
+                          .size = up_max(b[0].size, b[1].size),
+                          .round = in.norm == TAUT_NORM_FLAT ? up_hypot(b[0].round, b[1].round)
+                                                             : up_max(b[0].round, b[1].round),
+                          .defect = up_hypot(b[0].defect, b[1].defect),
+                          .tokens = b[0].tokens + b[1].tokens };
 }
 
 static void parts_parts(const taut_module *m, taut_point at, taut_tour *tour)

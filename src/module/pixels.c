@@ -4,7 +4,7 @@
  * As scale x + shift, scale = 1/std and shift = -mean/std rounded to float: a permutation and a diagonal map.
  * jvp    ty = scale tx, permuted;   vjp  gx = scale gy, permuted back
  * Bound  Lip = max |scale_c|: in flat a permutation is an isometry; in tokens no patch moves further than the image.
- *        |y_t| <= Lip |x| + |shift of a patch|.  If the pixels were in [0, 1] before they were moved by m (region.unit),
+ *        |y_t| <= Lip |x| + |shift of a patch|.  If the pixels were in [0, 1] before they were moved by m (ask.box),
  *        |y_t| <= sqrt(sum over the patch of max(|shift_c|, |scale_c + shift_c|)^2) + Lip m, the smaller one where no more
  *        is known of the image. */
 #include "base/float32.h"
@@ -50,7 +50,7 @@ static void pixels_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut
     run->k->pixels_vjp(gx.data, gy.data, &p);
 }
 
-static taut_bound pixels_bound(const taut_module *m, taut_region in)
+static taut_answer pixels_bound(const taut_module *m, taut_ask in)
 {
     const taut_pixels *p = &((const pixels *)m)->pixels;
     const taut_up each = up_int(p->ph * p->pw);
@@ -65,13 +65,13 @@ static taut_bound pixels_bound(const taut_module *m, taut_region in)
     lip = up_state(in.ledger, "norm", lip);
     shifts = up_sqrt(up_mul(each, shifts)), corners = up_sqrt(up_mul(each, corners));
     const taut_up round = up_round_sum(up_mul(lip, in.size), shifts);
-    taut_up size = up_add(up_mul(lip, in.size), in.unit ? shifts : up_state(in.ledger, "shift", shifts));
-    if (in.unit) {
-        const taut_up box = up_add(up_state(in.ledger, "corner", corners), up_mul(lip, in.moved));
+    taut_up size = up_add(up_mul(lip, in.size), in.box.known ? shifts : up_state(in.ledger, "shift", shifts));
+    if (in.box.known) {
+        const taut_up box = up_add(up_state(in.ledger, "corner", corners), up_mul(lip, in.box.moved));
         size = in.centre.x.data ? up_min(size, box) : box; /* around a dark image the ball may be the smaller one */
     }
     in.tokens = patches(p);
-    return (taut_bound){ lip, region_after(in, size, round) };
+    return answer_of(in, lip, size, round);
 }
 
 static void pixels_describe(const taut_module *m, taut_ledger *l)

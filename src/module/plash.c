@@ -259,7 +259,7 @@ static taut_up longest(const plash *s)
     return most;
 }
 
-static taut_bound plash_bound(const taut_module *m, taut_region in)
+static taut_answer plash_bound(const taut_module *m, taut_ask in)
 {
     const plash *s = (const plash *)m;
     const int64_t d = s->spec.width, tq = s->spec.queries ? s->spec.queries : in.tokens;
@@ -276,20 +276,20 @@ static taut_bound plash_bound(const taut_module *m, taut_region in)
                            .tk = in.tokens - s->spec.queries,
                            .dh = d / s->spec.heads };
     const taut_plash_route a = up_plash_route(&r);
-    taut_region middle = { .norm = in.norm, .tokens = s->spec.groups, .ledger = in.ledger };
+    taut_ask middle = { .norm = in.norm, .tokens = s->spec.groups, .ledger = in.ledger };
     middle.size = up_add(a.size, a.round);
-    middle.round = taut_round_of(middle, a.round);
-    const taut_bound b = taut_bound_named(s->middle, "middle", middle);
-    r.kg = reach_of(taut_ref_values(&s->w_kg), NULL, d, b.out.size);
-    r.vg = reach_of(taut_ref_values(&s->w_vg), NULL, d, b.out.size);
-    const taut_plash_readout c = up_plash_readout(&r, b.out.round);
+    const taut_answer before = { .lip = { 1 }, .round = taut_round_of(middle, a.round) };
+    const taut_answer b = taut_answer_then(before, taut_bound_named(s->middle, "middle", middle));
+    r.kg = reach_of(taut_ref_values(&s->w_kg), NULL, d, b.size);
+    r.vg = reach_of(taut_ref_values(&s->w_vg), NULL, d, b.size);
+    const taut_plash_readout c = up_plash_readout(&r, b.round);
     const taut_up group = flat ? up_mul(up_sqrt(up_int(tq)), up_mul(c.group_flat, up_mul(b.lip, a.flat)))
                                : up_mul(c.group_tokens, up_mul(b.lip, a.tokens));
     const taut_up out = up_exact(s->qkv.out);
     const taut_reach o = reach(&s->qkv, &s->qkv.o, up_mul(out, up_add(c.size, c.round)));
     const taut_up round = up_add(up_mul(up_mul(out, o.norm), c.round), up_add(o.round, up_round_sum(o.size, UP_ZERO)));
     in.tokens = tq;
-    return (taut_bound){ up_mul(up_mul(out, o.norm), up_add(c.query, group)), region_after(in, o.size, round) };
+    return answer_of(in, up_mul(up_mul(out, o.norm), up_add(c.query, group)), o.size, round);
 }
 
 static void plash_params(taut_module *m, taut_visitor *v)

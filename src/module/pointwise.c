@@ -68,7 +68,7 @@ const char *taut_curve_name(taut_curve curve)
 }
 
 /* Around a centre: the steepest secant of any entry's interval. */
-static taut_up up_near(const pointwise *s, taut_region in)
+static taut_up up_near(const pointwise *s, taut_ask in)
 {
     const double *x = (const double *)in.centre.x.data;
     taut_up most = UP_ZERO;
@@ -77,13 +77,13 @@ static taut_up up_near(const pointwise *s, taut_region in)
     return most;
 }
 
-static taut_bound pointwise_bound(const taut_module *m, taut_region in)
+static taut_answer pointwise_bound(const taut_module *m, taut_ask in)
 {
     const pointwise *s = (const pointwise *)m;
     const taut_up factor = up_exact(s->factor), size = up_mul(factor, in.size);
     taut_up slope = up_slopes_lip(taut_curve_slopes(s->curve));
     if (in.centre.x.data) slope = up_min(slope, up_near(s, in));
-    return (taut_bound){ up_mul(factor, slope), region_after(in, size, up_round_curve(size)) };
+    return answer_of(in, up_mul(factor, slope), size, up_round_curve(size));
 }
 
 static void pointwise_describe(const taut_module *m, taut_ledger *l)

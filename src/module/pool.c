@@ -44,13 +44,12 @@ static void pool_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_t
     k->copy_rows(gx.data, in.t * in.d, gy.data, in.d, in.n, in.d);
 }
 
-static taut_bound pool_bound(const taut_module *m, taut_region in)
+static taut_answer pool_bound(const taut_module *m, taut_ask in)
 {
-    taut_bound b = { { 1 }, in };
-    if (((const pool *)m)->mean && in.norm == TAUT_NORM_FLAT)
-        b.lip = up_div(b.lip, lo_sqrt(lo_exact((double)in.tokens)));
-    if (((const pool *)m)->mean) b.out = region_after(in, in.size, up_mul(up_gamma(in.tokens + 4), in.size));
-    b.out.tokens = 1;
+    const bool mean = ((const pool *)m)->mean, shorter = mean && in.norm == TAUT_NORM_FLAT;
+    const taut_up one = { 1 }, lip = shorter ? up_div(one, lo_sqrt(lo_exact((double)in.tokens))) : one;
+    taut_answer b = answer_of(in, lip, in.size, mean ? up_mul(up_gamma(in.tokens + 4), in.size) : UP_ZERO);
+    b.tokens = 1;
     return b;
 }
 

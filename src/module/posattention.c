@@ -117,7 +117,7 @@ static void posattention_vjp(const taut_module *m, taut_run *run, taut_tensor gx
     run->scratch = mark;
 }
 
-static taut_bound posattention_bound(const taut_module *m, taut_region in)
+static taut_answer posattention_bound(const taut_module *m, taut_ask in)
 {
     const posattention *s = (const posattention *)m;
     const taut_posattention_weights w = { .width = s->spec.width,
@@ -132,7 +132,7 @@ static taut_bound posattention_bound(const taut_module *m, taut_region in)
                                           .causal = s->spec.causal,
                                           .torus = s->spec.row > 0 };
     const taut_posattention_bound b = up_posattention(&w, in.norm == TAUT_NORM_FLAT, in.size, in.ledger);
-    return (taut_bound){ b.lip, region_after(in, b.growth, up_round_posattention(&w, in.size)) };
+    return answer_of(in, b.lip, b.growth, up_round_posattention(&w, in.size));
 }
 
 static void posattention_describe(const taut_module *m, taut_ledger *l)

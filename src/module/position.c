@@ -38,14 +38,14 @@ static void position_vjp(const taut_module *m, taut_run *run, taut_tensor gx, ta
     if (run->param_grads) run->k->sum_rows(s->table.grad, gy.data, taut_rows(gy.shape), gy.shape.d, gy.shape.t);
 }
 
-static taut_bound position_bound(const taut_module *m, taut_region in)
+static taut_answer position_bound(const taut_module *m, taut_ask in)
 {
     const taut_param *p = &((const position *)m)->table;
     taut_up longest = { 0 };
     for (int64_t t = 0; t < p->rows; t++)
         longest = up_max(longest, up_norm_frobenius(taut_ref_values(p) + t * p->cols, p->cols));
     longest = up_state(in.ledger, "longest", longest);
-    return (taut_bound){ { 1 }, region_after(in, up_add(in.size, longest), up_round_sum(in.size, longest)) };
+    return answer_of(in, (taut_up){ 1 }, up_add(in.size, longest), up_round_sum(in.size, longest));
 }
 
 static void position_params(taut_module *m, taut_visitor *v) { taut_visit_param(v, &((position *)m)->table); }

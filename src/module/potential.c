@@ -116,7 +116,7 @@ static void potential_vjp(const taut_module *m, taut_run *run, taut_tensor gx, t
 /* 1/s as a factor, so that s < 0 turns the slopes round. */
 static taut_slopes turned(taut_slopes f, double scale) { return scale < 0 ? (taut_slopes){ -f.hi, -f.lo } : f; }
 
-static taut_bound potential_bound_mixed(const taut_module *m, taut_region in, double keep, double mix)
+static taut_answer potential_bound_mixed(const taut_module *m, taut_ask in, double keep, double mix)
 {
     const potential *s = (const potential *)m;
     const int64_t hidden = s->weight.rows, width = s->weight.cols;
@@ -132,12 +132,11 @@ static taut_bound potential_bound_mixed(const taut_module *m, taut_region in, do
     const taut_up round = up_potential_round(width, hidden, f, up_div(up_norm_frobenius(w, hidden * width), root), bias,
                                              UP_ZERO, in.size);
     const taut_up size = up_add(up_mul(linear, in.size), shift), kept = up_mul(up_exact(keep), in.size);
-    return (
-        taut_bound){ up_potential_lip(turned(f, scale), ratio, keep, mix),
-                     region_after(in, size, up_add(up_mul(weight, round), up_round_sum(kept, up_add(size, kept)))) };
+    return answer_of(in, up_potential_lip(turned(f, scale), ratio, keep, mix), size,
+                     up_add(up_mul(weight, round), up_round_sum(kept, up_add(size, kept))));
 }
 
-static taut_bound potential_bound(const taut_module *m, taut_region in) { return potential_bound_mixed(m, in, 0, 1); }
+static taut_answer potential_bound(const taut_module *m, taut_ask in) { return potential_bound_mixed(m, in, 0, 1); }
 
 static void potential_params(taut_module *m, taut_visitor *v)
 {

@@ -53,12 +53,12 @@ static void prefix_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut
     run->scratch = keep;
 }
 
-static taut_bound prefix_bound(const taut_module *m, taut_region in)
+static taut_answer prefix_bound(const taut_module *m, taut_ask in)
 {
     const taut_param *p = &((const prefix *)m)->token;
     const taut_up token = up_state(in.ledger, "longest", up_norm_frobenius(taut_ref_values(p), p->cols));
     in.tokens++;
-    return (taut_bound){ { 1 }, region_after(in, up_max(in.size, token), UP_ZERO) };
+    return answer_of(in, (taut_up){ 1 }, up_max(in.size, token), UP_ZERO);
 }
 
 static void prefix_params(taut_module *m, taut_visitor *v) { taut_visit_param(v, &((prefix *)m)->token); }

@@ -99,15 +99,14 @@ static taut_up reach(const taut_qkv *s, const taut_affine *a, taut_up size)
     return s->bias ? up_add(linear, up_norm_frobenius(taut_ref_values(&a->bias), s->width)) : linear;
 }
 
-static taut_bound probsparse_bound(const taut_module *m, taut_region in)
+static taut_answer probsparse_bound(const taut_module *m, taut_ask in)
 {
     const probsparse *s = (const probsparse *)m;
     taut_up o = up_mul(up_sqrt(up_int(s->spec.heads)), reach(&s->qkv, &s->qkv.v, in.size));
     if (s->spec.causal) o = up_mul(up_int(in.tokens), o);
     ledger_word(in.ledger, "reason", "a query that begins to look makes the output jump");
-    in.size = up_mul(reach(&s->qkv, &s->qkv.o, up_mul(up_exact(s->qkv.out), o)), (taut_up){ 1 + 0x1p-20 });
-    in.round = UP_NONE;
-    return (taut_bound){ UP_NONE, in };
+    const taut_up size = up_mul(reach(&s->qkv, &s->qkv.o, up_mul(up_exact(s->qkv.out), o)), (taut_up){ 1 + 0x1p-20 });
+    return (taut_answer){ .lip = UP_NONE, .size = size, .round = UP_NONE, .tokens = in.tokens };
 }
 
 static void probsparse_params(taut_module *m, taut_visitor *v) { qkv_params(&((probsparse *)m)->qkv, v); }

@@ -25,11 +25,10 @@ static void scale_forward(const taut_module *m, taut_run *run, taut_tensor y, ta
     scale_linear(m, run, y, at.x, at);
 }
 
-static taut_bound scale_bound(const taut_module *m, taut_region in)
+static taut_answer scale_bound(const taut_module *m, taut_ask in)
 {
     const taut_up factor = up_exact(((const scale *)m)->factor);
-    return (taut_bound){ factor,
-                         region_after(in, up_mul(factor, in.size), up_round_sum(up_mul(factor, in.size), UP_ZERO)) };
+    return answer_of(in, factor, up_mul(factor, in.size), up_round_sum(up_mul(factor, in.size), UP_ZERO));
 }
 
 static void scale_describe(const taut_module *m, taut_ledger *l)

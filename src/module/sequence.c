@@ -103,18 +103,18 @@ static void sequence_vjp(const taut_module *m, taut_run *run, taut_tensor gx, ta
     run->scratch = mark;
 }
 
-static taut_bound sequence_bound(const taut_module *m, taut_region in)
+static taut_answer sequence_bound(const taut_module *m, taut_ask in)
 {
     const taut_children *c = &((const sequence *)m)->of;
-    taut_bound whole = { { 1 }, in };
+    taut_answer whole = { .lip = { 1 }, .size = in.size, .tokens = in.tokens };
     taut_point at = in.centre;
     const bool centred = at.x.data != NULL;
     for (int i = 0; i < c->count; i++) {
         const taut_point here = centred ? stand(c, i, &at) : at;
         if (c->module[i]->ops->trains_only) continue;
-        if (centred) whole.out = taut_region_at(whole.out, here);
-        const taut_bound b = taut_bound_named(c->module[i], c->name[i], whole.out);
-        whole = (taut_bound){ whole.lip.v == 1 ? b.lip : up_mul(whole.lip, b.lip), b.out };
+        const taut_answer b = taut_bound_named(c->module[i], c->name[i], centred ? taut_ask_at(in, here) : in);
+        whole = taut_answer_then(whole, b);
+        in = taut_ask_behind(in, b);
     }
     return whole;
 }
@@ -122,7 +122,7 @@ static taut_bound sequence_bound(const taut_module *m, taut_region in)
 static const taut_module_ops sequence_ops;
 
 /* A single child, but for those that only matter in training, is asked about the mix itself. */
-static taut_bound sequence_bound_mixed(const taut_module *m, taut_region in, double keep, double mix)
+static taut_answer sequence_bound_mixed(const taut_module *m, taut_ask in, double keep, double mix)
 {
     const taut_children *c = &((const sequence *)m)->of;
     int real = 0, only = 0;

@@ -32,13 +32,13 @@ static void sinusoid_jvp(const taut_module *m, taut_run *run, taut_tensor ty, ta
     run->k->axpby(ty.data, 1, tx.data, 0, taut_len(ty.shape));
 }
 
-static taut_bound sinusoid_bound(const taut_module *m, taut_region in)
+static taut_answer sinusoid_bound(const taut_module *m, taut_ask in)
 {
     const taut_up wave = up_sqrt(up_int((((const sinusoid *)m)->d + 1) / 2));
     const taut_up size = up_add(in.size, wave);
     /* an angle below `tokens` is wrong by 2^-48 of it */
     const taut_up round = up_mul(up_mul((taut_up){ 0x1p-46 }, up_int(in.tokens + 1)), size);
-    return (taut_bound){ { 1 }, region_after(in, size, round) };
+    return answer_of(in, (taut_up){ 1 }, size, round);
 }
 
 static void sinusoid_params(taut_module *m, taut_visitor *v) { taut_visit_constant(v, &((sinusoid *)m)->table); }

@@ -159,7 +159,7 @@ static void sketch_sizes(const sketch *s, int i, taut_up r, taut_up *size, taut_
     *lip = up_mul(up_int(degree), up_mul(full, others));
 }
 
-static taut_bound sketch_bound(const taut_module *m, taut_region in)
+static taut_answer sketch_bound(const taut_module *m, taut_ask in)
 {
     const sketch *s = (const sketch *)m;
     const double *beta = taut_ref_values(&s->beta);
@@ -181,7 +181,7 @@ static taut_bound sketch_bound(const taut_module *m, taut_region in)
         round = up_add(round, up_mul(gain, wrong));
         round = up_add(round, up_mul(up_exact(beta[i]), up_round_linear(w, NULL, s->spec.out, cols, up_add(z, wrong))));
     }
-    return (taut_bound){ up_mul(lip, scale), region_after(in, size, round) };
+    return answer_of(in, up_mul(lip, scale), size, round);
 }
 
 static void sketch_params(taut_module *m, taut_visitor *v)

@@ -125,7 +125,7 @@ static void sll_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_te
     run->scratch = mark;
 }
 
-static taut_bound sll_bound_mixed(const taut_module *m, taut_region in, double keep, double mix)
+static taut_answer sll_bound_mixed(const taut_module *m, taut_ask in, double keep, double mix)
 {
     const sll *s = (const sll *)m;
     const int64_t hidden = s->weight.rows, width = s->weight.cols;
@@ -139,12 +139,11 @@ static taut_bound sll_bound_mixed(const taut_module *m, taut_region in, double k
     /* ||T^-1/2 V||_F^2 = sum |v_i|^2 / t_i <= hidden */
     const taut_up round = up_potential_round(width, hidden, f, up_sqrt(up_int(hidden)), bias, n.delta, in.size);
     const taut_up size = up_add(up_mul(linear, in.size), shift), kept = up_mul(up_exact(keep), in.size);
-    return (
-        taut_bound){ up_potential_lip(f, ratio, keep, mix),
-                     region_after(in, size, up_add(up_mul(weight, round), up_round_sum(kept, up_add(size, kept)))) };
+    return answer_of(in, up_potential_lip(f, ratio, keep, mix), size,
+                     up_add(up_mul(weight, round), up_round_sum(kept, up_add(size, kept))));
 }
 
-static taut_bound sll_bound(const taut_module *m, taut_region in) { return sll_bound_mixed(m, in, 0, 1); }
+static taut_answer sll_bound(const taut_module *m, taut_ask in) { return sll_bound_mixed(m, in, 0, 1); }
 
 static void sll_params(taut_module *m, taut_visitor *v)
 {

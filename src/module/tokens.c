@@ -43,10 +43,10 @@ static void tokens_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut
     run->k->copy_rows(taut_at(run->k, gx.data, s->first * in.d), in.t * in.d, gy.data, len, in.n, len);
 }
 
-static taut_bound tokens_bound(const taut_module *m, taut_region in)
+static taut_answer tokens_bound(const taut_module *m, taut_ask in)
 {
     in.tokens = ((const tokens *)m)->count;
-    return (taut_bound){ { 1 }, region_after(in, in.size, UP_ZERO) };
+    return answer_of(in, (taut_up){ 1 }, in.size, UP_ZERO);
 }
 
 static void tokens_describe(const taut_module *m, taut_ledger *l)

@@ -242,14 +242,13 @@ static cJSON *summary_json(const taut_train_summary *s)
 static taut_status tell_bound(taut_train_summary *out, const run *r)
 {
     const taut_constrain_spec *c = &r->trainer.recipe.constrain;
-    taut_bound b;
+    taut_answer b;
     if (!r->trainer.enforcer) return TAUT_OK;
     const taut_model *m = r->trainer.enforcer->twin;
     const taut_norm norm = c->flat ? TAUT_NORM_FLAT : TAUT_NORM_TOKENS;
     const taut_status s = taut_model_bound(&b, m, norm);
     if (s) return s;
-    const taut_about about = taut_model_about(m, UP_ZERO, taut_model_region(m, norm, UP_ZERO).size, UP_NONE,
-                                              b.out.defect);
+    const taut_about about = taut_model_about(m, UP_ZERO, taut_model_region(m, norm, UP_ZERO).size, UP_NONE, b.defect);
     taut_about_text(out->about, &about);
     out->target = c->target, out->bound = r->proved, out->flat = c->flat, out->l2 = c->l2;
     return TAUT_OK;

@@ -128,11 +128,11 @@ static void inputs(walk *w, const taut_certificate *c, int count)
 static void unwritten(const taut_certificate *c)
 {
     const cJSON *body = cJSON_GetObjectItem(cJSON_GetObjectItem(c->json, "proof"), "of")->child;
-    taut_region in = taut_model_region(c->model, c->norm, c->room);
+    taut_ask in = taut_model_region(c->model, c->norm, c->room);
     taut_model_proof p;
     in.size = c->reach;
     must(taut_model_prove(&p, c->model, in));
-    CHECK(p.whole.lip.v == c->lip.v && p.body.v == c->body.v && p.whole.out.round.v == c->round.v, "without a ledger");
+    CHECK(p.whole.lip.v == c->lip.v && p.body.v == c->body.v && p.whole.round.v == c->round.v, "without a ledger");
     CHECK(c->body.v == stated(body, "lip"), "the body's node");
 }
 

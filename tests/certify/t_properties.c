@@ -23,7 +23,7 @@ static void below_castin(void)
     law_begin(&l, taut_attention(&(taut_attention_spec){ .width = 1, .heads = 1, .scale = 1, .out = 1 }),
               (taut_shape){ 1, 1, 1 });
     set(&l, 0, q), set(&l, 1, one), set(&l, 2, one), set(&l, 3, one);
-    const taut_region in = { .norm = TAUT_NORM_FLAT, .tokens = n, .size = { 1 } };
+    const taut_ask in = { .norm = TAUT_NORM_FLAT, .tokens = n, .size = { 1 } };
     const double ours = taut_bound_of(l.m, in).lip.v, sharp = castin(1, a, (double)n);
     CHECK_LE(ours, sharp, "P2: below n + 1");
     CHECK_LE(sharp, castin(4, a, (double)n), "P2: below 4n + 1");

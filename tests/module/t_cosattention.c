@@ -118,7 +118,7 @@ static void corners(void)
     law l;
     law_begin(&l, taut_cosattention(&spec), (taut_shape){ 1, 3, 4 });
     CHECK(law_ask(&l, TAUT_NORM_TOKENS, 1).lip.v == INFINITY, "eps = 0: no constant");
-    CHECK(isfinite(law_ask(&l, TAUT_NORM_TOKENS, 1).out.size.v) == false, "and no proved rounding");
+    CHECK(isfinite(law_ask(&l, TAUT_NORM_TOKENS, 1).size.v) == false, "and no proved rounding");
     law_end(&l);
     spec.eps = 1e-4, spec.values = true;
     law_begin(&l, taut_cosattention(&spec), (taut_shape){ 1, 3, 4 });

@@ -19,7 +19,7 @@ static taut_module *any_ask(taut_shape in)
     const int64_t first = rng_int(1, in.t);
     const char *const names[] = { "all", "some" };
     taut_module *const row[] = { taut_linear(in.d, in.d, true, TAUT_INIT_NORMAL, 1), taut_tokens(0, first) };
-    return taut_ask(first, taut_sequence(2, names, row));
+    return taut_askers(first, taut_sequence(2, names, row));
 }
 
 static law attained(taut_module *m)
@@ -72,7 +72,7 @@ int main(void)
     law_end(&l);
     const char *const names[] = { "all", "some" };
     taut_module *const row[] = { taut_linear(4, 4, false, TAUT_INIT_NORMAL, 1), taut_tokens(0, 2) };
-    l = attained(taut_ask(2, taut_sequence(2, names, row))), law_end(&l);
+    l = attained(taut_askers(2, taut_sequence(2, names, row))), law_end(&l);
     circle();
     waves();
     return test_end("forecast", "worst slope / bound = %.6f", law_worst);

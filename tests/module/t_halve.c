@@ -25,8 +25,8 @@ static void witness(void)
         CHECK_STATED(proved, root[n], 1, 1e-15, "sqrt 3 and sqrt 2");
         CHECK_LE(proved * (1 - 1e-8), found, "witness: attained");
     }
-    const taut_bound b = law_ask(&l, TAUT_NORM_TOKENS, 1);
-    CHECK_STATED(b.out.size.v, root[0], 1, 1e-15, "three tokens of length 1 side by side");
+    const taut_answer b = law_ask(&l, TAUT_NORM_TOKENS, 1);
+    CHECK_STATED(b.size.v, root[0], 1, 1e-15, "three tokens of length 1 side by side");
     law_end(&l);
 }
 

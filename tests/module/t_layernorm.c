@@ -49,9 +49,9 @@ static void around(bool layer)
     memcpy(l.x, x, sizeof x);
     law_forward(&l, l.y);
     memcpy(y, l.y, sizeof y);
-    const taut_region in = taut_region_at(
-        (taut_region){ .norm = TAUT_NORM_TOKENS, .tokens = 1, .size = UP_NONE, .radius = { r } }, law_at(&l));
-    const taut_bound b = taut_bound_of(l.m, in);
+    const taut_ask in = taut_ask_at(
+        (taut_ask){ .norm = TAUT_NORM_TOKENS, .tokens = 1, .size = UP_NONE, .radius = { r } }, law_at(&l));
+    const taut_answer b = taut_bound_of(l.m, in);
     for (int i = 0; i < 4000; i++) {
         double move[3], size;
         for (int c = 0; c < 3; c++) move[c] = rng_pm();
@@ -61,8 +61,8 @@ static void around(bool layer)
         for (int c = 0; c < 3; c++) move[c] = l.y[c] - y[c];
         most = fmax(most, norm(move, 3));
     }
-    CHECK_LE(most, b.out.radius.v, "no input in the ball moves it further");
-    CHECK_LE(b.out.radius.v, 0.9 * r * b.lip.v, "one end stays at the centre: less than lip * radius");
+    CHECK_LE(most, b.move.v, "no input in the ball moves it further");
+    CHECK_LE(b.move.v, 0.9 * r * b.lip.v, "one end stays at the centre: less than lip * radius");
     law_end(&l);
 }
 
@@ -78,7 +78,7 @@ int main(void)
     law l;
     law_begin(&l, taut_layernorm(4, 0), (taut_shape){ 1, 2, 4 });
     CHECK(isinf(law_ask(&l, TAUT_NORM_TOKENS, 1).lip.v), "eps = 0 has no global constant");
-    CHECK(isfinite(law_ask(&l, TAUT_NORM_TOKENS, 1).out.size.v), "but its outputs are bounded");
+    CHECK(isfinite(law_ask(&l, TAUT_NORM_TOKENS, 1).size.v), "but its outputs are bounded");
     law_end(&l);
     return test_end("layernorm", "worst slope / bound = %.6f", law_worst);
 }

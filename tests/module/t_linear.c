@@ -12,7 +12,7 @@ static void witness(void)
     memset(w, 0, 9 * 8);
     w[0] = 0.5, w[4] = -2, w[8] = 1;
     for (int n = 0; n < 2; n++) {
-        const taut_bound b = law_ask(&l, (taut_norm)n, 1);
+        const taut_answer b = law_ask(&l, (taut_norm)n, 1);
         CHECK_LE(b.lip.v, stated_at_most(2 * (1 + 1e-9), 2), "witness: ||diag(.5, -2, 1)|| = 2");
         CHECK_LE(2, b.lip.v, "witness: and not below");
         CHECK_LE(2 * (1 - 1e-9), slope_at(&l, (taut_norm)n, 60), "witness: attained");

@@ -30,7 +30,7 @@ static void witness(void)
         CHECK(law_ask(&l, (taut_norm)n, 2).lip.v == 1, "witness: bound");
         CHECK_NEAR(slope_at(&l, (taut_norm)n, 20), 1, 1e-12, "witness: attained");
     }
-    CHECK_STATED(law_ask(&l, TAUT_NORM_FLAT, 2).out.size.v, 2, 1, 1e-15, "lengths stay");
+    CHECK_STATED(law_ask(&l, TAUT_NORM_FLAT, 2).size.v, 2, 1, 1e-15, "lengths stay");
     law_end(&l);
 }
 

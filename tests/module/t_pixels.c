@@ -36,10 +36,10 @@ static void witness(void)
         CHECK_NEAR(slope_at(&l, (taut_norm)n, 100), 4, 1e-9, "witness: attained");
     }
     /* channel 0 goes to 2 x - 1/2, in [-1/2, 3/2]; channel 1 to 4 x - 2, in [-2, 2] */
-    const taut_region unit = { .norm = TAUT_NORM_FLAT, .tokens = 1, .size = { 4 }, .unit = true, .moved = { 0.5 } };
-    const taut_bound b = taut_bound_of(l.m, unit);
-    CHECK(!b.out.unit && b.out.tokens == 2, "patches are no pixels");
-    CHECK_STATED(b.out.size.v, sqrt(4 * (1.5 * 1.5 + 4)) + 4 * 0.5, 2, 1e-9, "the corner, and what moved");
+    const taut_ask unit = { .norm = TAUT_NORM_FLAT, .tokens = 1, .size = { 4 }, .box = { true, { 0.5 } } };
+    const taut_answer b = taut_bound_of(l.m, unit);
+    CHECK(!taut_ask_behind(unit, b).box.known && b.tokens == 2, "patches are no pixels");
+    CHECK_STATED(b.size.v, sqrt(4 * (1.5 * 1.5 + 4)) + 4 * 0.5, 2, 1e-9, "the corner, and what moved");
     for (int i = 0; i < 16; i++) l.x[i] = 1;
     law_forward(&l, l.y);
     CHECK_NEAR(norm(l.y, 8), 5, 1e-12, "witness: a patch in the corner");

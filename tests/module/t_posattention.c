@@ -199,7 +199,7 @@ static double rounding(void)
         }
         error = fmax(error, (double)sqrtl(square));
     }
-    const double round = law_ask(&l, TAUT_NORM_TOKENS, longest_token(l.x, in)).out.round.v;
+    const double round = law_ask(&l, TAUT_NORM_TOKENS, longest_token(l.x, in)).round.v;
     CHECK_LE(error, round, "rounding");
     law_end(&l);
     return error / round;
@@ -232,7 +232,7 @@ static void corners(void)
             double *w = (double *)named(&l, names[i])->value, keep = w[1];
             w[1] = i == 1 ? INFINITY : NAN;
             CHECK(law_ask(&l, (taut_norm)n, 1).lip.v == INFINITY, names[i]);
-            CHECK(law_ask(&l, (taut_norm)n, 1).out.size.v == INFINITY, names[i]);
+            CHECK(law_ask(&l, (taut_norm)n, 1).size.v == INFINITY, names[i]);
             w[1] = keep;
         }
     memset(named(&l, "o.weight")->value, 0, 4 * sizeof(double));

@@ -46,7 +46,7 @@ static void corners(void)
     CHECK(law_ask(&l, TAUT_NORM_FLAT, 1).lip.v == 1, "s above ||W||^2: exactly 1");
     *(double *)l.seen[1]->value = 0;
     CHECK(law_ask(&l, TAUT_NORM_FLAT, 1).lip.v == INFINITY, "s = 0");
-    CHECK(law_ask(&l, TAUT_NORM_FLAT, 1).out.size.v == INFINITY, "s = 0");
+    CHECK(law_ask(&l, TAUT_NORM_FLAT, 1).size.v == INFINITY, "s = 0");
     *(double *)l.seen[1]->value = NAN;
     CHECK(law_ask(&l, TAUT_NORM_FLAT, 1).lip.v == INFINITY, "s NaN");
     *(double *)l.seen[1]->value = 1;

@@ -16,13 +16,13 @@ static void witness(void)
         CHECK(memcmp(l.y + e * 9 + 3, l.x + e * 6, 6 * sizeof *p) == 0, "and the others behind it");
     }
     for (int n = 0; n < 2; n++) {
-        const taut_bound b = law_ask(&l, (taut_norm)n, 2);
-        CHECK(b.lip.v == 1 && b.out.tokens == 3, "witness: bound");
-        CHECK_STATED(b.out.size.v, 5, 2, 1e-9, "witness: the new token is the longest");
+        const taut_answer b = law_ask(&l, (taut_norm)n, 2);
+        CHECK(b.lip.v == 1 && b.tokens == 3, "witness: bound");
+        CHECK_STATED(b.size.v, 5, 2, 1e-9, "witness: the new token is the longest");
         CHECK_NEAR(slope_at(&l, (taut_norm)n, 100), 1, 1e-9, "witness: attained");
     }
     p[1] = NAN;
-    CHECK(law_ask(&l, TAUT_NORM_FLAT, 1).out.size.v == INFINITY, "NaN");
+    CHECK(law_ask(&l, TAUT_NORM_FLAT, 1).size.v == INFINITY, "NaN");
     law_end(&l);
 }
 

@@ -42,7 +42,7 @@ static void layer(real *y, const law *l, const taut_potential_spec *s, const dou
 static void judge(law *l, const real *want, int which)
 {
     const double radius = longest_token(l->x, l->in);
-    const taut_bound b = law_ask(l, TAUT_NORM_TOKENS, radius);
+    const taut_answer b = law_ask(l, TAUT_NORM_TOKENS, radius);
     double error = 0;
     law_forward(l, l->y);
     for (int64_t i = 0; i < taut_rows(l->in); i++) {
@@ -50,9 +50,9 @@ static void judge(law *l, const real *want, int which)
         for (int64_t c = i * l->in.d; c < (i + 1) * l->in.d; c++) sum += (l->y[c] - want[c]) * (l->y[c] - want[c]);
         error = fmax(error, (double)sqrtl(sum));
     }
-    CHECK_LE(error, b.out.round.v, "round");
-    CHECK_LE(longest_token(l->y, l->in), b.out.size.v, "region of what is computed");
-    if (b.out.round.v > 0) worst[which] = fmax(worst[which], error / b.out.round.v);
+    CHECK_LE(error, b.round.v, "round");
+    CHECK_LE(longest_token(l->y, l->in), b.size.v, "region of what is computed");
+    if (b.round.v > 0) worst[which] = fmax(worst[which], error / b.round.v);
 }
 
 static void check_residual(bool sll)

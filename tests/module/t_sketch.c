@@ -41,7 +41,7 @@ static void witness(void)
     for (int n = 0; n < 2; n++) {
         CHECK_STATED(law_ask(&l, (taut_norm)n, 1).lip.v, 6, 2, 1e-9, "witness: bound");
         CHECK_NEAR(slope_at(&l, (taut_norm)n, 100), 6, 1e-9, "witness: attained");
-        CHECK_STATED(law_ask(&l, (taut_norm)n, 1).out.size.v, 1.5, 2, 1e-9, "witness: region");
+        CHECK_STATED(law_ask(&l, (taut_norm)n, 1).size.v, 1.5, 2, 1e-9, "witness: region");
     }
     *(double *)l.seen[0]->value = NAN;
     CHECK(law_ask(&l, TAUT_NORM_FLAT, 1).lip.v == INFINITY, "NaN in a weight");

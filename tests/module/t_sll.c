@@ -51,10 +51,10 @@ static void witness(void)
     CHECK_NEAR(l.ju[0], -0.6, 1e-12, "reflected");
     CHECK_NEAR(l.ju[2], -0.8, 1e-12, "reflected");
     for (int n = 0; n < 2; n++) {
-        const taut_bound bound = law_ask(&l, (taut_norm)n, 1);
+        const taut_answer bound = law_ask(&l, (taut_norm)n, 1);
         CHECK(bound.lip.v == 1, "witness: bound");
         CHECK_NEAR(slope_at(&l, (taut_norm)n, 50), 1, 1e-9, "witness: attained");
-        CHECK_STATED(bound.out.size.v, 1 + 2 * 10 / 5., 2, 1e-9, "region: |x| + 2 |b| / |v|");
+        CHECK_STATED(bound.size.v, 1 + 2 * 10 / 5., 2, 1e-9, "region: |x| + 2 |b| / |v|");
     }
     law_end(&l);
 }
@@ -68,7 +68,7 @@ static void region(void)
     l.x[0] = 1, l.x[1] = -1;
     law_forward(&l, l.y);
     CHECK_NEAR(l.y[0], 1 - 2 * 2 * 2 * (8 / 8.), 1e-9, "t = 8 for both");
-    CHECK_STATED(law_ask(&l, TAUT_NORM_FLAT, 1).out.size.v, 1 + 2 * sqrt(72 / 8.), 2, 1e-8, "region");
+    CHECK_STATED(law_ask(&l, TAUT_NORM_FLAT, 1).size.v, 1 + 2 * sqrt(72 / 8.), 2, 1e-8, "region");
     law_end(&l);
 }
 
@@ -81,7 +81,7 @@ static void corners(void)
     memset(v, 0, 4 * 8);
     law_forward(&l, l.y);
     CHECK(memcmp(l.y, l.x, (size_t)l.nx * 8) == 0, "rows of zeros do nothing");
-    CHECK(isfinite(law_ask(&l, TAUT_NORM_FLAT, 1).out.size.v), "and have a region");
+    CHECK(isfinite(law_ask(&l, TAUT_NORM_FLAT, 1).size.v), "and have a region");
     v[1] = NAN;
     CHECK(law_ask(&l, TAUT_NORM_FLAT, 1).lip.v == INFINITY, "NaN");
     v[1] = 1;

@@ -50,7 +50,7 @@ void taut_enforcer_free(taut_enforcer *e)
 taut_status up_model_constant(taut_up *out, const taut_model *m, const taut_constrain_spec *s)
 {
     const taut_norm norm = s->flat ? TAUT_NORM_FLAT : TAUT_NORM_TOKENS;
-    taut_bound b;
+    taut_answer b;
     const taut_status status = taut_model_bound(&b, m, norm);
     if (!status) *out = s->l2 ? b.lip : up_model_rms(m, norm, b.lip);
     return status;
