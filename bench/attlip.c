@@ -22,7 +22,7 @@
 #include "base/status.h"
 #include "bench/bench.h"
 #include "bench/timing.h"
-#include "module/module.h"
+#include "module/modules.h"
 
 enum { WIDTH = 512, HEADS = 8, ROUNDS = 5 }; /* the most */
 
@@ -171,7 +171,7 @@ static double residual(const layer *l)
 typedef struct {
     double ours[2], paper[2], torch[2], residual[2];
     double memory;
-    taut_prox_log ours_log, paper_log;
+    taut_solves ours_log, paper_log;
 } figures;
 
 static bool measure(figures *f, int64_t tokens, int rounds, peer *p)
@@ -192,12 +192,14 @@ static bool measure(figures *f, int64_t tokens, int rounds, peer *p)
     spec.steps = 20;
     spec.unrolled = true;
     good = layer_new(&paper, &spec, tokens) && good;
+    const taut_watcher first = { .solved = taut_solves_add, .arg = &f->ours_log },
+                       second = { .solved = taut_solves_add, .arg = &f->paper_log };
     for (int i = 0; good && i < rounds; i++) {
-        ours.run.prox = i == 0 ? &f->ours_log : NULL;
-        paper.run.prox = i == 0 ? &f->paper_log : NULL;
+        ours.run.watch = i == 0 ? &first : NULL;
+        paper.run.watch = i == 0 ? &second : NULL;
         t[0][i] = time_forward(&ours);
         t[2][i] = time_forward(&paper);
-        ours.run.prox = paper.run.prox = NULL;
+        ours.run.watch = paper.run.watch = NULL;
         t[1][i] = time_both(&ours);
         t[3][i] = time_both(&paper);
         if (p) peer_ask(p, tokens, &t[4][i], &t[5][i]);

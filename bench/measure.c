@@ -16,6 +16,7 @@
 #include "bench/peer.h"
 #include "bench/timing.h"
 #include "measure/probe.h"
+#include "module/modules.h"
 
 enum { WIDTH = 768, HEADS = 12, ROUNDS = 5 };
 

@@ -12,7 +12,7 @@
 #include "bench/bench.h"
 #include "bench/timing.h"
 #include "bound/deviation.h"
-#include "module/module.h"
+#include "module/modules.h"
 
 typedef struct {
     const taut_kernels *k;

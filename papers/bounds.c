@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 #include "measure/published.h"
 #include "measure/slope.h"
+#include "module/modules.h"
 #include "papers/paper.h"
 
 enum { D = 64, MEASURED = 12 };

@@ -9,7 +9,7 @@
 #ifndef LAWS_H
 #define LAWS_H
 #include "harness.h"
-#include "module/module.h"
+#include "module/modules.h"
 
 #define CANARY 7.25e77
 

@@ -8,7 +8,7 @@
 #include "base/rng.h"
 #include "base/status.h"
 #include "cli/cli.h"
-#include "module/module.h"
+#include "module/modules.h"
 #include "papers/paper.h"
 
 enum { WIDTH = 512 };
@@ -97,7 +97,7 @@ static const char *const solvers[] = { "lbfgs", "newton", "descent", "barzilai" 
 
 static bool solve(cJSON *rows, const setting *s, taut_prox_solver solver, double tol, int64_t tokens)
 {
-    taut_prox_log log = { 0 };
+    taut_solves log = { 0 };
     const taut_attlip_spec spec = { .width = WIDTH,
                                     .heads = s->heads,
                                     .head_width = WIDTH / s->heads,
@@ -108,7 +108,8 @@ static bool solve(cJSON *rows, const setting *s, taut_prox_solver solver, double
     paper_layer l;
     const bool good = layer_new(&l, "ref", taut_attlip(&spec), tokens, s->gain, s->size, s->sink);
     if (good) {
-        l.run.prox = &log;
+        const taut_watcher watch = { .solved = taut_solves_add, .arg = &log };
+        l.run.watch = &watch;
         taut_forward(l.m, &l.run, l.y, l.at);
         cJSON *row = cJSON_CreateArray();
         cJSON_AddItemToArray(row, cJSON_CreateString(s->name));

@@ -28,13 +28,12 @@ taut_status taut_build_json(char **json, const char *kernels)
 /* Both constants, and the inputs that they hold for: as they are. */
 static taut_status add_bounds(cJSON *o, const taut_model *m)
 {
-    taut_bound tokens, flat;
+    taut_answer tokens, flat;
     taut_status s = taut_model_bound(&tokens, m, TAUT_NORM_TOKENS);
     if (!s) s = taut_model_bound(&flat, m, TAUT_NORM_FLAT);
     if (s) return s;
     const taut_up reach = taut_model_region(m, TAUT_NORM_TOKENS, UP_ZERO).size,
-                  defect = isfinite(up_min(tokens.lip, flat.lip).v) ? up_max(tokens.out.defect, flat.out.defect)
-                                                                    : UP_ZERO;
+                  defect = isfinite(up_min(tokens.lip, flat.lip).v) ? up_max(tokens.defect, flat.defect) : UP_ZERO;
     const taut_about about = taut_model_about(m, UP_ZERO, reach, UP_NONE, defect);
     char text[TAUT_ABOUT_ROOM];
     if (about.reads == TAUT_ABOUT_TOKENS) cJSON_AddItemToObject(o, "reach", up_json(reach));

@@ -61,7 +61,7 @@ static taut_status lane_open(lane *l, taut_model *m)
     if (s) return s;
     taut_pass_shape(l->pass, TAUT_NETWORK_BATCH, m->in.t);
     /* as when it is certified: what misses its tolerance is NaN */
-    l->pass->run.strict = m->k->rigorous;
+    l->pass->run.phase.kind = m->k->rigorous ? TAUT_PHASE_PROVE : TAUT_PHASE_USE;
     l->out = taut_malloc((size_t)taut_len(l->pass->logits.shape) * sizeof *l->out);
     return l->out ? TAUT_OK : taut_no_memory("a model under attack");
 }

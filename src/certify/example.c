@@ -48,7 +48,9 @@ taut_example taut_example_certify(const taut_certificate *c, taut_pass *pass, ta
 {
     const taut_kernels *k = c->model->k;
     taut_example e = { .target = target };
-    pass->run.strict = true; /* a proximal layer that misses its tolerance abstains: NaN, hence unknown */
+    pass->run.phase = (taut_phase){
+        .kind = TAUT_PHASE_PROVE
+    }; /* a proximal layer that misses its tolerance abstains: NaN, hence unknown */
     taut_pass_read(pass, x, 1);
     const int64_t classes = pass->logits.shape.d;
     k->get(logits, taut_at(k, pass->logits.data, (pass->logits.shape.t - 1) * classes), classes);

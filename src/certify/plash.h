@@ -4,7 +4,7 @@
 #ifndef TAUT_CERTIFY_PLASH_H
 #define TAUT_CERTIFY_PLASH_H
 #include "base/status.h"
-#include "module/module.h"
+#include "module/modules.h"
 
 typedef struct {
     int64_t nq, nk, width, groups, hidden, mixer_heads; /* one head of `width` */

@@ -6,8 +6,8 @@
  * (W_O = I, out = 1, b_O = 0).  It has no weights of its own to visit.
  *
  * jvp    the same maps on tangents around the kernel's attention_jvp
- * vjp    the same maps backwards; RoPE is orthogonal, so its adjoint turns the other way.  With run->jasmin the gradient of
- *        that penalty on the rows of softmax is added on the way
+ * vjp    the same maps backwards; RoPE is orthogonal, so its adjoint turns the other way.  Who watches the run
+ *        sees q and k there and may add to their gradients
  * Bound  joint matrices over all heads, bound/attention.c (global: every token within the region's size)
  * Trace  q, k, v, o, the rows' log-sum-exp; in cross-attention also the input split in two. */
 #include "base/float32.h"
@@ -84,8 +84,8 @@ static void attention_vjp(const taut_module *m, taut_run *run, taut_tensor gx, t
     qkv_out_back(&s->qkv, run, d.o, gy, t.in.o);
     k->attention_vjp(d.q.data, d.k.data, d.v.data, d.o.data, t.in.o.data, t.lse, t.in.q.data, t.in.k.data, t.in.v.data,
                      &t.attn);
-    if (run->jasmin)
-        k->attention_jasmin(run->jasmin_sum, d.q.data, d.k.data, t.in.q.data, t.in.k.data, &t.attn, run->jasmin);
+    if (run->watch && run->watch->rows)
+        run->watch->rows(run->watch->arg, k, d.q.data, d.k.data, t.in.q.data, t.in.k.data, &t.attn);
     qkv_turn(k, &d, s->spec.heads, base_of(&s->spec), -1);
     qkv_leave(&s->qkv, run, gx, &d, &t.in);
     run->scratch = mark;

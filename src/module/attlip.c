@@ -10,7 +10,7 @@
  *        a solution that is only near; K steps: +inf.  docs/modules/attlip.md has the proofs.
  * Trace  p, what prox.h keeps, and the path of unrolled steps.
  * NaN      reaches its whole example.
- * Strict   on the ref kernels: the residual is proved (bound/attlip.c), and an example above tol becomes NaN. */
+ * PROVE    on the ref kernels: the residual is proved (bound/attlip.c), and an example above tol becomes NaN. */
 #include <math.h>
 
 #include "base/float32.h"
@@ -31,14 +31,17 @@ static double eta_of(const attlip *s, const taut_kernels *k)
 
 static bool plain(const attlip *s) { return s->spec.steps > 0 || s->spec.solver >= TAUT_PROX_DESCENT; }
 
-static int steps_of(const attlip *s, const taut_run *run)
+/* K steps come in K equal parts of the training: 1, then 2, ... */
+static int steps_of(const attlip *s, const taut_phase *now)
 {
-    const bool fewer = s->spec.steps > 0 && run->prox_steps > 0 && run->prox_steps < s->spec.steps;
-    return fewer ? run->prox_steps : s->spec.steps;
+    const int all = s->spec.steps;
+    if (now->kind != TAUT_PHASE_TRAIN || now->steps == 0) return all;
+    const int some = 1 + (int)(now->step * all / now->steps);
+    return some < all ? some : all;
 }
 
 /* The problem at a trace, its scratch taken from run->scratch. */
-static prox prox_of(const attlip *s, taut_run *run, taut_point at, attlip_kept *kept)
+static prox prox_of(const attlip *s, taut_run *run, taut_point at, attlip_kept *kept, taut_solves *log)
 {
     const taut_attlip_spec *a = &s->spec;
     prox p = { .k = run->k,
@@ -52,23 +55,15 @@ static prox prox_of(const attlip *s, taut_run *run, taut_point at, attlip_kept *
                .x = at.x.data,
                .weight = s->weight.value,
                .host = run->host,
-               .log = run->prox };
+               .log = log };
     kept->p = taut_take(&at.trace, taut_len(at.x.shape));
     prox_lay_out(&p, &at.trace, &run->scratch);
-    kept->steps = steps_of(s, run);
+    kept->steps = steps_of(s, &run->phase);
     kept->path = a->unrolled ? taut_take(&at.trace, kept->steps * taut_len(at.x.shape)) : NULL;
     kept->rates = a->unrolled ? taut_take(&at.trace, kept->steps * at.x.shape.n) : NULL;
     p.plain = plain(s);
     p.shift = p.plain ? 0 : 4 * p.scale;
     return p;
-}
-
-enum { ROUNDINGS = 64 }; /* of r0, relative to it: what its sums may lose */
-
-static int64_t respond_used(const prox *p)
-{
-    const int64_t n = p->shape.n;
-    return 4 * taut_len(p->shape) + n * (5 * prox_inner(p) + 2 * prox_lane(p)) + prox_cg_used(p, n);
 }
 
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -91,7 +86,7 @@ static taut_plan attlip_plan(const taut_module *m, taut_shape in)
     const prox stiff = { .shape = in, .heads = a->heads, .dh = a->head_width, .plain = true };
     const int64_t len = taut_len(in), inner = in.n * prox_inner(&p), all = in.n * prox_lane(&p);
     const int64_t path = a->unrolled ? a->steps * (len + in.n) : 0;
-    const int64_t back = larger(respond_used(&p), respond_used(&stiff));
+    const int64_t back = larger(attlip_respond_used(&p), attlip_respond_used(&stiff));
     const int64_t forward = all + (p.plain ? 0 : inner + prox_ready_used(&p)) + prox_solve_used(&p);
     return (taut_plan){ in, len + prox_kept(in, a->heads, a->head_width) + path,
                         prox_used(in, a->heads, a->head_width) + larger(forward, back), host_len(s, &p) };
@@ -120,7 +115,7 @@ static void solve(const attlip *s, prox *p, attlip_kept *kept, prox_lane_end *en
     prox_return(p, kept->p, a, p->x, scratch);
 }
 
-/* Strict: what is left over is proved, in plain coordinates, at the very numbers that go out. */
+/* What is left over is proved, in plain coordinates, at the very numbers that go out. */
 static void prove(const attlip *s, prox *p, attlip_kept *kept, prox_lane_end *end, taut_span scratch)
 {
     prox at = *p; /* v, G and the rows become those of the very numbers */
@@ -136,9 +131,8 @@ static void prove(const attlip *s, prox *p, attlip_kept *kept, prox_lane_end *en
     }
 }
 
-static void note(taut_prox_log *log, const prox_lane_end *end)
+static void note(taut_solves *log, const prox_lane_end *end)
 {
-    if (!log) return;
     log->solves++;
     if (end->done && end->at > log->residual) log->residual = end->at;
     if (end->done) return;
@@ -146,118 +140,38 @@ static void note(taut_prox_log *log, const prox_lane_end *end)
     if (!log->why) log->why = end->why; /* those behind it have NaN for an input */
 }
 
+static void show(const taut_run *run, const taut_solves *log)
+{
+    if (run->watch && run->watch->solved) run->watch->solved(run->watch->arg, log);
+}
+
 static void attlip_forward(const taut_module *m, taut_run *run, taut_tensor y, taut_point at)
 {
     const attlip *s = (const attlip *)m;
     const taut_span mark = run->scratch;
     const int64_t n = at.x.shape.n, len = taut_len(at.x.shape), lane = n > 0 ? len / n : 0;
+    const bool strict = run->phase.kind == TAUT_PHASE_PROVE;
     attlip_kept kept;
-    prox p = prox_of(s, run, at, &kept);
+    taut_solves log = { 0 };
+    prox p = prox_of(s, run, at, &kept, &log);
     prox_lane_end *end = taut_take_host(&p.host, n, sizeof *end);
-    TAUT_CHECK(!run->strict || run->k->rigorous, "attlip: a residual is proved in double");
+    TAUT_CHECK(!strict || run->k->rigorous, "attlip: a residual is proved in double");
     for (int64_t e = 0; e < n; e++) {
         const taut_real *x = taut_at(run->k, at.x.data, e * lane);
         const double enough = s->spec.loose * sqrt(taut_dot(run->k, p.sums, x, x, lane)) / p.eta;
-        end[e].tol = run->strict ? 0.5 * s->spec.tol : fmax(s->spec.tol, enough);
+        end[e].tol = strict ? 0.5 * s->spec.tol : fmax(s->spec.tol, enough);
     }
     solve(s, &p, &kept, end, run->scratch);
-    if (run->strict) prove(s, &p, &kept, end, run->scratch);
+    if (strict) prove(s, &p, &kept, end, run->scratch);
     run->k->axpby(y.data, s->spec.reflected ? 2 : 1, kept.p, 0, len);
     if (s->spec.reflected) run->k->axpby(y.data, -1, at.x.data, 1, len);
     for (int64_t e = 0; e < n; e++) {
-        note(run->prox, &end[e]);
+        note(&log, &end[e]);
         taut_real *out = taut_at(run->k, y.data, e * lane);
-        if (run->strict && !end[e].done) run->k->axpby(out, NAN, out, 0, lane);
+        if (strict && !end[e].done) run->k->axpby(out, NAN, out, 0, lane);
     }
+    show(run, &log);
     run->scratch = mark;
-}
-
-/* Inner coordinates: u = g + (A - c g W^T) B solves (I + eta H) u = g where A + (H_V - c)[E] = 0, E = u W^T = E0 + A K and
- * E0 = g W^T (I - c K).  |r| <= tol |rhs| is asked of that system where A = 0 leaves r0 = -(H_V - c)[E0]; rhs, in the same
- * product, is (|g|^2 - c eta <g W^T, E0>) / eta.  With what is left, r, h = H_V[E] is c E - A - r.  Where H is so steep that
- * rounding r0 alone exceeds the tolerance, the lane is marked stiff and left alone. */
-static void respond_inner(const attlip *s, prox *p, taut_real *u, const taut_real *g, taut_real *h, bool *stiff,
-                          taut_span scratch)
-{
-    const taut_kernels *k = p->k;
-    const int64_t n = p->shape.n, rows = taut_rows(p->shape), d = p->shape.d, inner = p->heads * p->dh,
-                  len = prox_inner(p), lane = p->shape.t * d;
-    const taut_attn attn = prox_attn(p, n);
-    taut_real *real = taut_take(&scratch, n * lane), *gw = taut_take(&scratch, n * len),
-              *e0 = taut_take(&scratch, n * len), *r0 = taut_take(&scratch, n * prox_lane(p)),
-              *a = taut_take(&scratch, n * prox_lane(p));
-    taut_real *turned = taut_take(&scratch, n * len);
-    const taut_span mark = p->host;
-    double *tol = taut_take_host(&p->host, n, sizeof *tol);
-    k->axpby(real, 1, g, 0, n * lane);
-    k->gemm(gw, real, p->weight, rows, inner, d, false, true, 1, 0);
-    prox_begin(p, e0, gw);
-    k->axpby(turned, 1, e0, 0, n * len);
-    prox_turn(p, turned, n, 1);
-    k->attlip_hvp(h, p->mean, turned, p->v, p->max, p->sum, p->col, &attn);
-    prox_turn(p, h, n, -1);
-    if (p->log) p->log->products += n;
-    for (int64_t e = 0; e < n; e++) {
-        taut_real *r = prox_at(p, r0, e);
-        k->axpby(r, -1, taut_at(k, h, e * len), 0, len);
-        k->axpby(r, p->shift, taut_at(k, e0, e * len), 1, len);
-    }
-    prox_image(p, r0, 0, n);
-    for (int64_t e = 0; e < n; e++) {
-        const taut_real *ge = taut_at(k, real, e * lane);
-        const double pull = taut_dot(k, p->sums, taut_at(k, gw, e * len), taut_at(k, e0, e * len), len);
-        const double rhs = taut_dot(k, p->sums, ge, ge, lane) / p->eta - p->shift * pull,
-                     start = prox_dot(p, r0, r0, e);
-        tol[e] = start > 0 ? s->spec.slope_tol * sqrt(rhs / start) : 0;
-        stiff[e] = start > 0 && !(tol[e] > ROUNDINGS * (k->unit));
-        if (stiff[e]) tol[e] = INFINITY;
-    }
-    prox_cg(p, a, r0, tol, ATTLIP_PRODUCTS, 0, n, scratch);
-    for (int64_t e = 0; e < n; e++) {
-        taut_real *he = taut_at(k, h, e * len), *ae = prox_at(p, a, e);
-        k->axpby(he, p->shift, taut_at(k, e0, e * len), 0, len);
-        k->axpby(he, p->shift, taut_at(k, ae, len), 1, len);
-        k->axpby(he, -1, ae, 1, len);
-        k->axpby(he, -1, prox_at(p, r0, e), 1, len);
-    }
-    prox_return(p, u, a, real, scratch);
-    p->host = mark;
-}
-
-/* Plain coordinates: the search starts at 0 and never overshoots, however steep H is. */
-static void respond_plain(const attlip *s, const prox *p, taut_real *u, const taut_real *g, taut_real *h, int64_t first,
-                          int64_t count, taut_span scratch)
-{
-    const taut_kernels *k = p->k;
-    prox q = *p;
-    q.plain = true;
-    const int64_t inner = p->heads * p->dh, len = prox_inner(p), rows = count * p->shape.t;
-    const taut_attn attn = prox_attn(p, count);
-    taut_real *rhs = taut_take(&scratch, taut_len(p->shape)), *e = taut_take(&scratch, count * len);
-    double *tol = taut_take_host(&q.host, count, sizeof *tol); /* of a copy: nothing to give back */
-    for (int64_t i = 0; i < count; i++) tol[i] = s->spec.slope_tol;
-    k->axpby(prox_at(&q, rhs, first), 1 / p->eta, prox_at(&q, g, first), 0, count * prox_lane(&q));
-    prox_cg(&q, u, rhs, tol, ATTLIP_PRODUCTS, first, count, scratch);
-    k->gemm(e, prox_at(&q, u, first), p->weight, rows, inner, p->shape.d, false, true, 1, 0);
-    prox_turn(p, e, count, 1);
-    const int64_t row = first * p->shape.t * p->heads;
-    k->attlip_hvp(taut_at(k, h, first * len), taut_at(k, p->mean, row), e, taut_at(k, p->v, first * len),
-                  taut_at(k, p->max, row), taut_at(k, p->sum, row), taut_at(k, p->col, row), &attn);
-    prox_turn(p, taut_at(k, h, first * len), count, -1);
-}
-
-/* u = (I + eta H)^-1 g and h = H_V[u W^T], which has room for v. */
-static void respond(const attlip *s, prox *p, taut_real *u, const taut_real *g, taut_real *h, taut_span scratch)
-{
-    const int64_t n = p->shape.n;
-    if (p->plain) {
-        respond_plain(s, p, u, g, h, 0, n, scratch);
-    } else {
-        bool *stiff = taut_take_host(&p->host, n, sizeof *stiff);
-        respond_inner(s, p, u, g, h, stiff, scratch);
-        for (int64_t e = 0; e < n; e++)
-            if (stiff[e]) respond_plain(s, p, u, g, h, e, 1, scratch);
-    }
 }
 
 static void attlip_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut_tensor tx, taut_point at)
@@ -266,13 +180,15 @@ static void attlip_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut
     const taut_span mark = run->scratch;
     const int64_t len = taut_len(ty.shape);
     attlip_kept kept;
-    prox p = prox_of(s, run, at, &kept);
+    taut_solves log = { 0 };
+    prox p = prox_of(s, run, at, &kept, &log);
     taut_real *h = taut_take(&run->scratch, p.shape.n * prox_inner(&p));
     if (s->spec.unrolled)
         attlip_unrolled_jvp(&p, &kept, ty.data, tx.data, run->scratch);
     else
-        respond(s, &p, ty.data, tx.data, h, run->scratch);
+        attlip_respond(s, &p, ty.data, tx.data, h, run->scratch);
     if (s->spec.reflected) run->k->axpby(ty.data, -1, tx.data, 2, len);
+    show(run, &log);
     run->scratch = mark;
 }
 
@@ -301,12 +217,13 @@ static void attlip_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut
     const int64_t len = taut_len(gy.shape);
     const double twice = s->spec.reflected ? 2 : 1;
     attlip_kept kept;
-    prox p = prox_of(s, run, at, &kept);
+    taut_solves log = { 0 };
+    prox p = prox_of(s, run, at, &kept, &log);
     if (s->spec.unrolled) {
         attlip_unrolled_vjp(s, run, &p, &kept, gx.data, gy.data, twice);
     } else {
         taut_real *h = taut_take(&run->scratch, p.shape.n * prox_inner(&p));
-        respond(s, &p, gx.data, gy.data, h, run->scratch);
+        attlip_respond(s, &p, gx.data, gy.data, h, run->scratch);
         if (run->param_grads) {
             attlip_weight_grad(s, &p, gx.data, kept.p, h, -p.eta * twice);
             const double pull = taut_dot(k, p.sums, gx.data, kept.p, len) -
@@ -316,6 +233,7 @@ static void attlip_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut
         k->axpby(gx.data, 0, NULL, twice, len);
     }
     if (s->spec.reflected) k->axpby(gx.data, -1, gy.data, 1, len);
+    show(run, &log);
     run->scratch = mark;
 }
 

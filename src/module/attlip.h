@@ -23,6 +23,10 @@ void attlip_weight_grad(const attlip *, const prox *, const taut_real *u, const 
                         double by);
 void attlip_eta_grad(const attlip *, const taut_kernels *, double slope); /* adds what a slope in eta is in root */
 
+/* attlip_respond.c: u = (I + eta H)^-1 g and h = H_V[u W^T], which has room for v */
+int64_t attlip_respond_used(const prox *);
+void attlip_respond(const attlip *, prox *, taut_real *u, const taut_real *g, taut_real *h, taut_span scratch);
+
 /* attlip_steps.c: K steps and their own derivatives; both ways take attlip_steps_host doubles on the host */
 int64_t attlip_steps_host(int steps, int64_t n);
 void attlip_descend(prox *, attlip_kept *, prox_lane_end *end, taut_span scratch);

@@ -22,8 +22,8 @@ static void dropout_linear(const taut_module *m, taut_run *run, taut_tensor y, t
     const dropout *s = (const dropout *)m;
     const int64_t len = taut_len(y.shape);
     (void)at;
-    if (run->dropout_key && s->p > 0)
-        run->k->dropout(y.data, t.data, taut_rng_key(run->dropout_key, TAUT_RNG_DROPOUT, s->id), s->p, len);
+    if (run->phase.key && s->p > 0)
+        run->k->dropout(y.data, t.data, taut_rng_key(run->phase.key, TAUT_RNG_DROPOUT, s->id), s->p, len);
     else
         run->k->axpby(y.data, 1, t.data, 0, len);
 }

@@ -25,11 +25,11 @@ static void droppath_linear(const taut_module *m, taut_run *run, taut_tensor y, 
     const taut_kernels *k = run->k;
     const int64_t len = y.shape.t * y.shape.d;
     (void)at;
-    if (!run->dropout_key || !(s->p > 0)) {
+    if (!run->phase.key || !(s->p > 0)) {
         k->axpby(y.data, 1, t.data, 0, taut_len(y.shape));
         return;
     }
-    const uint64_t key = taut_rng_key(run->dropout_key, TAUT_RNG_DROPOUT, ~s->id); /* no dropout layer has ~id */
+    const uint64_t key = taut_rng_key(run->phase.key, TAUT_RNG_DROPOUT, ~s->id); /* no dropout layer has ~id */
     for (int64_t e = 0; e < y.shape.n; e++) {
         const double factor = taut_rng_unit(key, (uint64_t)e) >= s->p ? 1 / (1 - s->p) : 0;
         k->axpby(taut_at(k, y.data, e * len), factor, taut_at(k, t.data, e * len), 0, len);

@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "base/config.h"
-#include "module/module.h"
+#include "module/modules.h"
 
 /* Where a layer of attention stands: what the rest of the recipe says, whatever the kind. */
 typedef struct {
@@ -57,7 +57,7 @@ typedef struct {
     const taut_attention_kind *kind;
     unsigned can; /* of the kind's abilities, those that its keys leave */
     bool turn;    /* an orthogonal map stands behind every layer */
-    int settle;   /* prototypes: 0 drawn at random, else put on keys before training (taut_run) */
+    int settle;   /* prototypes: 0 drawn at random, else put on keys before training (train/prototypes.h) */
     int steps;    /* steps of a solver that training takes up one after the other; 0: none */
     union {
         max_align_t align;

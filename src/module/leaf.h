@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/float32.h"
-#include "module/module.h"
+#include "module/modules.h"
 
 /* A leaf without weights, and one whose whole memory is its own struct. */
 static inline void leaf_no_params(taut_module *m, taut_visitor *v)

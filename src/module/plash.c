@@ -11,7 +11,6 @@
  * Causal masks do not exist: every representative holds all keys. */
 #include "bound/plash.h"
 #include "base/float32.h"
-#include "bound/centres.h"
 #include "bound/norm.h"
 #include "bound/rounding.h"
 #include "module/qkv.h"
@@ -114,23 +113,6 @@ static void times(const plash *s, const taut_kernels *k, taut_tensor y, const ta
     k->gemm(y.data, x.data, w->value, taut_rows(x.shape), s->spec.width, s->spec.width, false, true, 1, 0);
 }
 
-/* The prototypes of every head among the keys of the batch, at most SAMPLE of them, evenly spread.  The one time that
- * running a module changes it: whoever sets run->settle asks for just that.  Without memory they stay. */
-static void settle(const plash *s, const taut_run *run, taut_tensor key)
-{
-    enum { SAMPLE = 4096 };
-    const taut_kernels *k = run->k;
-    const int64_t d = s->spec.width, dh = d / s->spec.heads, m = s->spec.groups, all = taut_rows(key.shape);
-    const int64_t n = all < SAMPLE ? all : SAMPLE;
-    double *x = taut_malloc((size_t)(n * dh + m * dh + 1) * sizeof *x), *centre = x + n * dh;
-    for (int64_t h = 0; x && h < s->spec.heads; h++) {
-        for (int64_t i = 0; i < n; i++) k->get(x + i * dh, taut_at(k, key.data, i * all / n * d + h * dh), dh);
-        if (n == 0 || est_centres(centre, x, n, dh, m, run->settle - 1)) break;
-        for (int64_t j = 0; j < m; j++) k->put(taut_at(k, s->prototypes.value, j * d + h * dh), centre + j * dh, dh);
-    }
-    free(x);
-}
-
 static void core_forward(const plash *s, taut_run *run, taut_tensor o, taut_tensor q, taut_tensor key, taut_tensor v,
                          const core *t)
 {
@@ -138,7 +120,6 @@ static void core_forward(const plash *s, taut_run *run, taut_tensor o, taut_tens
     const taut_span mark = run->scratch;
     const int64_t half = taut_len(t->at.z.shape);
     taut_real *kt = taut_take(&run->scratch, half), *vt = taut_take(&run->scratch, half);
-    if (run->settle) settle(s, run, key);
     k->route(kt, vt, key.data, v.data, s->prototypes.value, &t->g);
     join(k, t->at.u, kt, vt);
     taut_run r = *run;
@@ -170,6 +151,11 @@ bool taut_plash_look(taut_gathered *g, const taut_module *m, taut_point at)
                           .v = t.in.v,
                           .o = t.in.o };
     return true;
+}
+
+const taut_param *taut_plash_prototypes(const taut_module *m)
+{
+    return m->ops == &plash_ops ? &((const plash *)m)->prototypes : NULL;
 }
 
 static void plash_forward(const taut_module *m, taut_run *run, taut_tensor y, taut_point at)

@@ -28,7 +28,7 @@ static int64_t some(const probsparse *s, int64_t t)
 
 static taut_sparse shape_of(const probsparse *s, const taut_run *run, taut_shape in)
 {
-    const uint64_t step = run ? run->dropout_key : 0;
+    const uint64_t step = run ? run->phase.key : 0;
     return (taut_sparse){ .n = in.n,
                           .heads = s->spec.heads,
                           .tq = in.t,

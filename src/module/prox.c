@@ -143,7 +143,7 @@ void prox_value(prox *p, double *phi, const taut_real *point, int64_t first, int
     p->k->sum_op(f, TAUT_SUM_ADD, 1, f, own, count);
     if (p->k->read(phi, f, count))
         for (int64_t i = 0; i < count; i++) phi[i] = NAN;
-    if (p->log) p->log->values += count;
+    p->log->values += count;
 }
 
 /* out = h - c (dir K + base) + dir with its image; plain: h W + dir/eta - base.  No base: 0 */
@@ -200,7 +200,7 @@ void prox_hessian(prox *p, taut_real *out, const taut_real *dir, taut_real *e, t
                   row_at(p, p->sum, first), row_at(p, p->col, first), &a);
     prox_turn(p, h, count, -1);
     outer(p, out, h, dir, NULL, first, count);
-    if (p->log) p->log->products += count;
+    p->log->products += count;
 }
 
 int64_t prox_cg_used(const prox *p, int64_t count) { return count * 2 * (prox_lane(p) + prox_inner(p)); }

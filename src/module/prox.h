@@ -14,7 +14,7 @@
  * Lanes: an example is a lane.  Lanes are evaluated together and decide apart; nothing of one reaches another. */
 #ifndef TAUT_MODULE_PROX_H
 #define TAUT_MODULE_PROX_H
-#include "module/module.h"
+#include "module/modules.h"
 
 typedef struct {
     const taut_kernels *k;
@@ -30,7 +30,7 @@ typedef struct {
     taut_real *centre, *mean;           /* V0, or x/eta (plain); a scratch row each */
     taut_sum *sums;                     /* three per lane, for numbers on their way to the host */
     taut_span host;                     /* a stack of doubles on the host */
-    taut_prox_log *log;
+    taut_solves *log;                   /* counts what is done */
 } prox;
 
 /* Elements that a problem keeps for its derivatives (back, gram, v, g, max, sum, col), and those it needs while it

@@ -11,8 +11,7 @@ taut_status taut_evaluate(taut_evaluation *out, taut_pass *p, taut_batch *b, tau
     double sums[TAUT_PASS_SUMS];
     int64_t index[64];
     if (rows > 64) rows = 64;
-    p->run.dropout_key = 0;
-    p->run.prox_steps = 0;
+    p->run.phase = (taut_phase){ 0 };
     taut_pass_clear(p);
     for (int64_t first = 0; first < some; first += rows) {
         const int64_t count = some - first < rows ? some - first : rows;

@@ -68,7 +68,7 @@ taut_status taut_glance_at(taut_glance *g, taut_pass *p, taut_batch *b, taut_spl
     for (int64_t i = 0; i < count; i++) index[i] = i * all / count;
     *g = (taut_glance){ NAN, NAN };
     if (count < 1) return TAUT_OK;
-    p->run.dropout_key = 0;
+    p->run.phase = (taut_phase){ 0 };
     (void)taut_batch_windows(b, split, index, count);
     taut_batch_forward(b, p);
     const int64_t in = taut_len(p->x.shape), out = taut_len(p->logits.shape);

@@ -89,7 +89,7 @@ static taut_status begin(run *r)
         if (!s) s = save_model(r);
     } else {
         s = taut_model_init(t->model, t->recipe.train.seed);
-        if (!s) taut_trainer_settle(t);
+        if (!s) s = taut_trainer_settle(t);
         for (int i = 0; !s && i < 3; i++) remove(in_run(r, path, old[i])); /* of the run that is overwritten */
     }
     if (!s) s = taut_file_write(in_run(r, path, "recipe.ini"), t->printed, strlen(t->printed));

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "train/prototypes.h"
 #include "train/schedule.h"
 
 static taut_status open_source(taut_trainer *t, const taut_kernels *k)
@@ -70,14 +71,17 @@ void taut_trainer_close(taut_trainer *t)
     *t = (taut_trainer){ 0 };
 }
 
-void taut_trainer_settle(taut_trainer *t)
+static void first_batch(taut_pass *p, void *trainer)
 {
-    t->pass->run.settle = t->recipe.model.attention.settle;
-    if (!t->pass->run.settle) return;
+    taut_trainer *t = trainer;
     taut_batch_train(&t->batch, 0, t->recipe.train.batch);
-    t->pass->run.dropout_key = 0;
-    taut_batch_forward(&t->batch, t->pass);
-    t->pass->run.settle = 0;
+    taut_batch_forward(&t->batch, p);
+}
+
+taut_status taut_trainer_settle(taut_trainer *t)
+{
+    const int settle = t->recipe.model.attention.settle; /* k-center, and one less of Lloyd */
+    return settle ? taut_prototypes_settle(t->pass, settle - 1, first_batch, t) : TAUT_OK;
 }
 
 /* Forward and backward over the step's micro-batches; sums[TAUT_PASS_LOSS] over `targets` is then the mean loss of all of
@@ -95,17 +99,19 @@ static int64_t gradients(taut_trainer *t)
         targets += taut_batch_train(&t->batch, micro * r->batch, r->batch);
     const double weight = 1 / (double)targets;
     taut_pass_clear(t->pass);
-    /* the K steps of a proximal layer come in K equal parts of the run: 1, then 2, ... */
-    t->pass->run.prox_steps = 1 + (int)(t->clock.step * m->spec.attention.steps / r->steps);
-    taut_jasmin_begin(t->pass, &t->recipe.penalty, r->batch * r->accumulate);
+    taut_jasmin_step jasmin;
+    const taut_watcher watch = taut_jasmin_watch(&jasmin, t->pass, &t->recipe.penalty, r->batch * r->accumulate);
+    t->pass->run.watch = &watch;
     for (int64_t micro = first; micro < end; micro++) {
         if (taut_batch_train(&t->batch, micro * r->batch, r->batch) == 0) continue;
-        t->pass->run.dropout_key = taut_rng_key(r->seed, TAUT_RNG_DROPOUT, (uint64_t)micro) | 1;
+        t->pass->run.phase = (taut_phase){ TAUT_PHASE_TRAIN,
+                                           taut_rng_key(r->seed, TAUT_RNG_DROPOUT, (uint64_t)micro) | 1, t->clock.step,
+                                           r->steps };
         taut_batch_forward(&t->batch, t->pass);
         taut_batch_loss(&t->batch, t->pass, weight, true);
         taut_pass_backward(t->pass);
     }
-    t->pass->run.jasmin = NULL;
+    t->pass->run.watch = NULL;
     const int64_t work = taut_specformer_work(m, &t->recipe.penalty);
     taut_specformer_add(m, &t->recipe.penalty, taut_sum_at(t->pass->sums, TAUT_PASS_PENALTY),
                         (taut_span){ t->penalty_work, work, m->k->elem });

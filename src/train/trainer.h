@@ -32,7 +32,7 @@ taut_status taut_trainer_open(taut_trainer *, taut_config *, const taut_kernels 
 void taut_trainer_close(taut_trainer *); /* fine after a failed open */
 
 /* Puts PLASH's prototypes on the keys of the first batch, if the recipe says so; once, when the weights are drawn. */
-void taut_trainer_settle(taut_trainer *);
+taut_status taut_trainer_settle(taut_trainer *) TAUT_MUST_USE;
 
 /* One step.  TAUT_NOT_FINITE: the loss or the gradient is not finite, and no weight was changed. */
 taut_status taut_trainer_step(taut_trainer *, taut_step *) TAUT_MUST_USE;

@@ -15,11 +15,12 @@ static taut_status make(taut_predictions *out, taut_certificate *c, const taut_e
     taut_one before = { 0 };
     for (int64_t i = 0; i < from->n; i++) {
         const taut_one now = taut_reader_get(reader, i);
-        taut_prox_log log = { 0 };
-        pass->run.prox = &log;
+        taut_solves log = { 0 };
+        const taut_watcher watch = { .solved = taut_solves_add, .arg = &log };
+        pass->run.watch = &watch;
         taut_example *e = &out->example[out->count++];
         *e = taut_example_certify(c, pass, now.x, now.target, logits);
-        pass->run.prox = NULL;
+        pass->run.watch = NULL;
         if (e->predicted < 0 && out->silent++ == 0) out->why = log.why ? log.why : "a number that is not finite";
         taut_status s = out->local ? taut_local_certify(&out->local[i], c, pass, e, logits) : TAUT_OK;
         if (isfinite(e->margin)) /* nobody can check what NaN or infinity predicts */

@@ -316,7 +316,7 @@ static void no_memory_inside(void)
                                         .gain = 0.5 };
         law l;
         law_begin(&l, taut_attlip(&spec), (taut_shape){ 2, 3, 4 });
-        l.run.strict = i < 2;
+        l.run.phase.kind = i < 2 ? TAUT_PHASE_PROVE : TAUT_PHASE_USE;
         const long before = taut_alloc_failures();
         taut_alloc_fail_at(1);
         law_forward(&l, l.y);

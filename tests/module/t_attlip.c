@@ -121,8 +121,9 @@ static void solvers_agree(void)
         law l;
         rng_state = 77;
         law_begin(&l, taut_attlip(&a), (taut_shape){ 2, 5, 6 });
-        taut_prox_log log = { 0 };
-        l.run.prox = &log;
+        taut_solves log = { 0 };
+        const taut_watcher watch = { .solved = taut_solves_add, .arg = &log };
+        l.run.watch = &watch;
         law_forward(&l, l.y);
         CHECK(log.abstained == 0 && log.solves == 2, "every solver gets there");
         if (!first) first = memcpy(doubles(l.ny), l.y, (size_t)l.ny * 8);
@@ -162,7 +163,7 @@ static void jump(void)
     law_end(&l);
 }
 
-/* A run may ask for fewer steps than a layer was built with: a schedule. */
+/* The first third of a training takes one step of three. */
 static void fewer_steps(void)
 {
     double y[2][12];
@@ -173,7 +174,7 @@ static void fewer_steps(void)
         law l;
         rng_state = 78;
         law_begin(&l, taut_attlip(&a), (taut_shape){ 1, 4, 3 });
-        l.run.prox_steps = 1;
+        l.run.phase = (taut_phase){ .kind = TAUT_PHASE_TRAIN, .step = 2, .steps = 9 };
         law_forward(&l, y[i]);
         law_end(&l);
     }

@@ -33,7 +33,7 @@ static void coins(void)
     law l;
     law_begin(&l, taut_droppath(0.25, 7), (taut_shape){ N, 2, 3 });
     CHECK(memcmp(l.y, l.x, (size_t)l.nx * 8) == 0, "no key, no coins");
-    l.run.dropout_key = 99;
+    l.run.phase.key = 99;
     law_forward(&l, l.y);
     law_adjoint(&l);
     law_derivative(&l);

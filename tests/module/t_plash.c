@@ -170,40 +170,9 @@ static void witness(void)
     law_end(&l);
 }
 
-/* run->settle: prototypes on keys.  Two clouds of keys, two prototypes: each is then near the middle of one. */
-static void settled(void)
-{
-    law l;
-    law_begin(&l,
-              taut_plash(&(taut_plash_spec){ .width = 2,
-                                             .heads = 1,
-                                             .groups = 2,
-                                             .tau = 1,
-                                             .degrees = 1,
-                                             .degree = { 1 },
-                                             .size = { 4 },
-                                             .floor = 1,
-                                             .sketch_tau = 1,
-                                             .scale = 1,
-                                             .out = 1 }),
-              (taut_shape){ 2, 6, 2 });
-    double *wk = (double *)(uintptr_t)weight(&l, "k.weight");
-    wk[0] = wk[3] = 1, wk[1] = wk[2] = 0;
-    for (int64_t i = 0; i < 12; i++) l.x[2 * i] = (i % 2 ? 5 : -5) + 0.1 * rng_pm(), l.x[2 * i + 1] = 0.1 * rng_pm();
-    for (int steps = 1; steps <= 9; steps += 8) {
-        l.run.settle = steps;
-        law_forward(&l, l.y);
-        const double *p = weight(&l, "prototypes");
-        CHECK_NEAR(fabs(p[0] - p[2]), 10, 0.2, "a prototype in each cloud");
-        if (steps == 9) CHECK_NEAR(fabs(p[0]), 5, 0.08, "in its middle");
-    }
-    law_end(&l);
-}
-
 int main(void)
 {
     test_begin();
-    settled();
     pairs();
     laws(make, 1);
     by_hand();

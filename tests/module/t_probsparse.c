@@ -71,7 +71,7 @@ static void draws(void)
     double *y = doubles(l.ny);
     int moved = 0;
     for (uint64_t step = 0; step < 8; step++) {
-        l.run.dropout_key = step;
+        l.run.phase.key = step;
         taut_threads_set(1);
         law_forward(&l, l.y);
         if (step > 0) moved += memcmp(y, l.y, (size_t)l.ny * 8) != 0;

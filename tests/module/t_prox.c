@@ -25,14 +25,15 @@ static void draw(law *l, double gain, double size, double sink)
     for (int64_t i = 0; i < l->nx; i++) l->x[i] = size * normal() * (i < l->in.d ? sink : 1);
 }
 
-static taut_prox_log solve(law *l, bool strict)
+static taut_solves solve(law *l, bool strict)
 {
-    taut_prox_log log = { 0 };
-    l->run.prox = &log;
-    l->run.strict = strict;
+    taut_solves log = { 0 };
+    const taut_watcher watch = { .solved = taut_solves_add, .arg = &log };
+    l->run.watch = &watch;
+    l->run.phase.kind = strict ? TAUT_PHASE_PROVE : TAUT_PHASE_USE;
     law_forward(l, l->y);
-    l->run.prox = NULL;
-    l->run.strict = false;
+    l->run.watch = NULL;
+    l->run.phase.kind = TAUT_PHASE_USE;
     return log;
 }
 
@@ -47,7 +48,7 @@ static void counts(void)
         law l;
         law_begin(&l, taut_attlip(&a), (taut_shape){ 1, 252, 512 });
         draw(&l, 1, 1, 1);
-        const taut_prox_log log = solve(&l, true);
+        const taut_solves log = solve(&l, true);
         CHECK(log.products == 0, "the paper's setting: L-BFGS alone gets there");
         CHECK_LE((double)(log.gradients - 1), (double)most[i], "gradients to 1e-4 and 1e-8");
         CHECK(i == 1 || log.abstained == 0, "1e-4 can be proved"); /* the rounding that 1e-8 would need is not there */
@@ -70,7 +71,7 @@ static double firm(int64_t tokens, int pairs)
         const int64_t len = tokens * 4;
         const double near = rng_int(0, 1) ? pow(10, -3 * rng_unit()) : 0;
         for (int64_t j = 0; near > 0 && j < len; j++) l.x[len + j] = l.x[j] + near * rng_pm();
-        const taut_prox_log log = solve(&l, true);
+        const taut_solves log = solve(&l, true);
         double moved = 0, along = 0, apart = 0;
         for (int64_t j = 0; j < len; j++) {
             const double dx = l.x[len + j] - l.x[j], dy = l.y[len + j] - l.y[j];
@@ -155,6 +156,8 @@ static double proved_residual(int64_t n, int64_t d, int64_t heads, int64_t dh, d
     p.x = (taut_real *)x, p.weight = (taut_real *)w;
     prox_lay_out(&p, &a, &b);
     p.plain = true;
+    taut_solves log = { 0 };
+    p.log = &log;
     double *host = doubles(prox_proved_host(&p));
     p.host = (taut_span){ (taut_real *)host, prox_proved_host(&p), 8 };
     for (int64_t i = 0; i < n * d; i++) ((double *)p.centre)[i] = x[i] / p.eta;
@@ -180,7 +183,7 @@ static void hard(double gain, double size, double sink, double eta, bool solved)
     law l;
     law_begin(&l, taut_attlip(&a), (taut_shape){ 1, 24, 32 });
     draw(&l, gain, size, sink);
-    const taut_prox_log log = solve(&l, true);
+    const taut_solves log = solve(&l, true);
     CHECK(!solved || log.abstained == 0, "T11: a hard input that is known to be solved");
     if (log.abstained == 0) {
         double *coarse = memcpy(doubles(l.ny), l.y, (size_t)l.ny * 8), apart = 0;
@@ -213,7 +216,7 @@ static void hopeless(void)
         law_begin(&l, taut_attlip(&a), (taut_shape){ 2, 4, 3 });
         draw(&l, 1, 1, 1);
         if (i < 3) l.x[5] = bad[i];
-        const taut_prox_log log = solve(&l, true);
+        const taut_solves log = solve(&l, true);
         CHECK(log.abstained == (i == 3 ? 2 : 1) && log.why, "T12b: abstains");
         CHECK(isnan(l.y[0]) && (i == 3 || isfinite(l.y[12])), "T12b: NaN in that example alone");
         law_end(&l);
@@ -228,7 +231,7 @@ static void trivial(void)
         law l;
         law_begin(&l, taut_attlip(&a), (taut_shape){ 1, i == 1 ? 1 : 4, 3 });
         draw(&l, i == 0 ? 0 : 1, 1, 1);
-        const taut_prox_log log = solve(&l, true);
+        const taut_solves log = solve(&l, true);
         CHECK(log.abstained == 0, "a trivial input is solved");
         for (int64_t k = 0; i != 1 && k < l.ny; k++) CHECK_NEAR(l.y[k], l.x[k], 1e-14, "and is the identity");
         CHECK_LE(norm(l.y, l.ny), norm(l.x, l.nx) * (1 + 1e-12), "T7");

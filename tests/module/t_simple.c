@@ -37,7 +37,7 @@ static void coins(void)
 {
     law l;
     law_begin(&l, taut_dropout(0.25, 7), (taut_shape){ 4, 50, 50 });
-    l.run.dropout_key = 99;
+    l.run.phase.key = 99;
     law_forward(&l, l.y);
     law_adjoint(&l);
     law_derivative(&l);

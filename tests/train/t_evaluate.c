@@ -12,7 +12,7 @@ static taut_evaluation oracle(taut_trainer *t, taut_split split, const int64_t *
     double *z = doubles(context * d), loss = 0;
     taut_evaluation e = { .windows = count };
     int64_t correct = 0;
-    t->pass->run.dropout_key = 0;
+    t->pass->run.phase = (taut_phase){ 0 };
     for (int64_t i = 0; i < count; i++) {
         taut_batch_windows(&t->batch, split, &index[i], 1);
         taut_pass_forward(t->pass, t->batch.x, 1, context);
@@ -62,7 +62,7 @@ static void whole_split(taut_trainer *t, taut_split split, double tol)
         CHECK(want.targets == (split == TAUT_TRAIN ? 990 : 810) - 1, "every id but the first is a target once");
     for (int i = 0; i < 5; i++) same(evaluate(t->pass, &t->batch, split, 0, rows[i]), want, tol, "whole split");
     same(evaluate(t->pass, &t->batch, split, all + 5, 16), want, tol, "more windows than there are");
-    t->pass->run.dropout_key = 77; /* left over from training */
+    t->pass->run.phase = (taut_phase){ .kind = TAUT_PHASE_TRAIN, .key = 77 }; /* left over from training */
     same(evaluate(t->pass, &t->batch, split, 0, 16), want, tol, "no dropout");
     free(index);
 }

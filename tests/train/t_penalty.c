@@ -21,11 +21,14 @@ static double objective(taut_trainer *t)
     double sums[TAUT_PASS_SUMS];
     taut_pass_clear(t->pass);
     m->k->axpby(m->grads, 0, m->grads, 0, m->slab);
-    taut_jasmin_begin(t->pass, &t->recipe.penalty, 3);
-    t->pass->run.dropout_key = 0;
+    taut_jasmin_step jasmin;
+    const taut_watcher watch = taut_jasmin_watch(&jasmin, t->pass, &t->recipe.penalty, 3);
+    t->pass->run.watch = &watch;
+    t->pass->run.phase = (taut_phase){ 0 };
     taut_batch_forward(&t->batch, t->pass);
     taut_batch_loss(&t->batch, t->pass, 1 / (double)targets, true);
     taut_pass_backward(t->pass);
+    t->pass->run.watch = NULL;
     const int64_t work = taut_specformer_work(m, &t->recipe.penalty);
     taut_specformer_add(m, &t->recipe.penalty, taut_sum_at(t->pass->sums, TAUT_PASS_PENALTY),
                         (taut_span){ t->penalty_work, work, 8 });

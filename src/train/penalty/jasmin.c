@@ -1,10 +1,17 @@
-/* JaSMin rides on attention's vjp: run->jasmin tells it to.  The penalty of a step is the mean over its examples. */
+/* JaSMin watches the rows of every softmax attention on the way back, and adds its gradient there.  The penalty of a step is
+ * the mean over its examples. */
 #include "train/penalty/penalty.h"
 
-void taut_jasmin_begin(taut_pass *p, taut_penalty_spec *s, int64_t examples)
+static void add(void *arg, const taut_kernels *kernels, taut_real *gq, taut_real *gk, const taut_real *q,
+                const taut_real *k, const taut_attn *attn)
 {
-    const bool on = s->kind == TAUT_JASMIN && s->weight > 0;
-    s->jasmin.weight = s->weight / (double)examples;
-    p->run.jasmin = on ? &s->jasmin : NULL;
-    p->run.jasmin_sum = taut_sum_at(p->sums, TAUT_PASS_PENALTY);
+    const taut_jasmin_step *j = arg;
+    kernels->attention_jasmin(j->sum, gq, gk, q, k, attn, &j->jasmin);
+}
+
+taut_watcher taut_jasmin_watch(taut_jasmin_step *j, const taut_pass *p, const taut_penalty_spec *s, int64_t examples)
+{
+    *j = (taut_jasmin_step){ s->jasmin, taut_sum_at(p->sums, TAUT_PASS_PENALTY) };
+    j->jasmin.weight = s->weight / (double)examples;
+    return (taut_watcher){ .rows = s->kind == TAUT_JASMIN && s->weight > 0 ? add : NULL, .arg = j };
 }
