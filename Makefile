@@ -93,7 +93,7 @@ $(BUILD)/%.o: %.c Makefile
 	@$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 # What single folders need; a variable of its own, since CFLAGS on make's command line would win over additions here.
 $(BUILD)/src/kernels/library.o: OWN_CFLAGS = $(TABLE)
-$(BUILD)/src/check/%.o $(BUILD)/tests/check/%.o: OWN_CFLAGS = -frounding-math
+$(BUILD)/src/check/%.o $(BUILD)/src/bound/local.o $(BUILD)/src/bound/local_%.o $(BUILD)/tests/check/%.o: OWN_CFLAGS = -frounding-math
 $(BUILD)/papers/%.o $(BUILD)/bench/%.o: OWN_CFLAGS = -I.
 $(BUILD)/cli/%.o: INSIDE = # the commands see taut.h and nothing of src/
 define variant

@@ -39,9 +39,9 @@ typedef struct {
 
 static taut_up up_max_tau(const layer *l, const double *tau)
 {
-    double most = 0;
-    for (int64_t i = 0; i < l->w->tq; i++) most = fmax(most, tau[i] * l->slope_q[i].v);
-    return up_wrap(more(most));
+    taut_up most = UP_ZERO;
+    for (int64_t i = 0; i < l->w->tq; i++) most = up_max(most, up_mul(up_wrap(tau[i]), l->slope_q[i]));
+    return most;
 }
 
 static taut_up up_largest(const taut_up *x, int64_t n)
@@ -60,19 +60,22 @@ static taut_up join(const layer *l, taut_up keys, taut_up queries)
 static void root_bounds(const layer *l, taut_local_bound *b, const double *k, const double *tau)
 {
     const int64_t tq = l->w->tq, tk = l->w->tk;
-    double *scaled = taut_malloc((size_t)(tq * tk + tq + 1) * sizeof *scaled), most = 0;
+    double *scaled = taut_malloc((size_t)(tq * tk + tq + 1) * sizeof *scaled);
+    taut_up most = UP_ZERO;
     if (!scaled) return;
     double *t = scaled + tq * tk;
     for (int64_t j = 0; j < tk; j++) {
-        double col = 0;
+        const taut_up square = up_mul(l->slope_k[j], l->slope_k[j]);
+        taut_up col = UP_ZERO;
         for (int64_t i = 0; i < tq; i++) {
-            const double x = k[i * tk + j] * l->slope_k[j].v * l->slope_k[j].v;
-            col += scaled[i * tk + j] = more(x);
+            const taut_up x = up_mul(up_wrap(k[i * tk + j]), square);
+            scaled[i * tk + j] = x.v;
+            col = up_add(col, x);
         }
-        most = fmax(most, more_sum(col, tq));
+        most = up_max(most, col);
     }
-    for (int64_t i = 0; i < tq; i++) t[i] = more(tau[i] * l->slope_q[i].v);
-    b->triangle = join(l, up_sqrt(up_wrap(most)), up_max_tau(l, tau));
+    for (int64_t i = 0; i < tq; i++) t[i] = up_mul(up_wrap(tau[i]), l->slope_q[i]).v;
+    b->triangle = join(l, up_sqrt(most), up_max_tau(l, tau));
     b->concave = up_min(b->triangle, up_concave(scaled, t, tq, tk, !l->w->cross));
     free(scaled);
 }
@@ -85,8 +88,8 @@ static taut_up up_blocks(const layer *l, const local_head *f)
     if (!n) return UP_NONE;
     for (int64_t i = 0; i < tq; i++)
         for (int64_t j = 0; j < tk; j++) {
-            const double own = !l->w->cross && i == j ? f->tau[i] : 0;
-            n[i * tk + j] = more((f->block[i * tk + j] + own) * l->slope_k[j].v);
+            const taut_up own = { !l->w->cross && i == j ? f->tau[i] : 0 };
+            n[i * tk + j] = up_mul(up_add(up_wrap(f->block[i * tk + j]), own), l->slope_k[j]).v;
         }
     const taut_up norm = up_norm_positive(n, tq, tk);
     free(n);
@@ -95,17 +98,20 @@ static taut_up up_blocks(const layer *l, const local_head *f)
 
 /* The rows vm_i s q_i^T r, and what they leave out, in norm; r is W_K or a root of W_K W_K^T, transposed, that lost
  * `lost`. */
-static taut_ball key_rows(const local_head *f, const taut_ball *r, bool transposed, double lost, double *loose)
+static taut_ball key_rows(const local_head *f, const taut_ball *r, bool transposed, double lost, taut_up *loose)
 {
-    double out = 0;
+    const taut_up root = up_sqrt(up_wrap(lost)), na = { f->na }, nk = { f->nk }, s = { f->s };
+    taut_up out = UP_ZERO;
     taut_ball q = ball_of(f->q, f->tq, f->dh), u = ball_mul(&q, false, r, transposed);
     taut_ball rows = ball_scale_rows(&u, f->vm), scaled = ball_scale(&rows, f->s);
     for (int64_t i = 0; i < f->tq; i++) {
-        const double *d = f->w->cross ? f->at->dq : f->at->dk, size = up_norm_frobenius(f->q + i * f->dh, f->dh).v;
-        const double away = f->vm[i] * f->s * (f->na * (d ? d[i] : 0) + f->nk * f->eq[i] + sqrt(lost) * size);
-        out += away * away;
+        const double *d = f->w->cross ? f->at->dq : f->at->dk;
+        const taut_up moved = up_mul(na, (taut_up){ d ? d[i] : 0 }), wrong = up_mul(nk, up_wrap(f->eq[i]));
+        const taut_up rest = up_mul(root, up_norm_frobenius(f->q + i * f->dh, f->dh));
+        const taut_up away = up_mul(up_mul(up_wrap(f->vm[i]), s), up_add(up_add(moved, wrong), rest));
+        out = up_add(out, up_mul(away, away));
     }
-    *loose = more_sum(sqrt(out), f->tq);
+    *loose = up_sqrt(out);
     ball_free(&q), ball_free(&u), ball_free(&rows);
     return scaled;
 }
@@ -114,22 +120,22 @@ static taut_ball key_rows(const local_head *f, const taut_ball *r, bool transpos
 static taut_up up_key_part(const local_head *f)
 {
     if (!f->w->rope) {
-        double loose;
+        taut_up loose;
         taut_ball rows = key_rows(f, &f->rk, true, f->lost_k, &loose);
-        const taut_up r = up_add(up_ball_norm(&rows), up_wrap(loose));
+        const taut_up r = up_add(up_ball_norm(&rows), loose);
         ball_free(&rows);
         return r;
     }
-    double most = 0;
+    taut_up most = UP_ZERO;
     for (int64_t j = 0; j < f->tk; j++) {
-        double col = 0;
-        for (int64_t i = 0; i < f->tq; i++) {
-            const double u = more(sqrt(f->beta[i])) - f->nv * (1 - 0x1p-40);
-            col += f->p[i * f->tk + j] * (u > 0 ? u * u : 0);
+        taut_up col = UP_ZERO;
+        for (int64_t i = 0; i < f->tq; i++) { /* the very nv that beta was made of */
+            const taut_up u = up_sub(up_sqrt(up_wrap(f->beta[i])), lo_exact(f->nv));
+            col = up_add(col, up_mul(up_wrap(f->p[i * f->tk + j]), up_mul(u, u)));
         }
-        most = fmax(most, more_sum(col, f->tq));
+        most = up_max(most, col);
     }
-    return up_sqrt(up_wrap(more(most)));
+    return up_sqrt(most);
 }
 
 static taut_up up_all(const taut_local_bound *b)
@@ -142,7 +148,7 @@ static taut_local_bound up_head(const layer *l, const local_head *f)
     taut_local_bound b = { UP_NONE, UP_NONE, UP_NONE, UP_NONE, UP_NONE, UP_ZERO };
     const int64_t tq = f->tq, tk = f->tk;
     double *k = taut_malloc((size_t)(tq * tk + 1) * sizeof *k);
-    for (int64_t i = 0; k && i < tq * tk; i++) k[i] = more(f->p[i] * f->beta[i / tk]);
+    for (int64_t i = 0; k && i < tq * tk; i++) k[i] = up_mul(up_wrap(f->p[i]), up_wrap(f->beta[i / tk])).v;
     if (k) root_bounds(l, &b, k, f->tau);
     free(k);
     const taut_up most = up_largest(l->slope_k, tk), keys = up_key_part(f);
@@ -151,7 +157,7 @@ static taut_local_bound up_head(const layer *l, const local_head *f)
     b.block = up_blocks(l, f);
     for (int64_t i = 0; i < tq; i++)
         b.tokens = up_max(
-            b.tokens, up_add(up_mul(most, up_sqrt(up_wrap(f->beta[i]))), up_wrap(more(f->tau[i] * l->slope_q[i].v))));
+            b.tokens, up_add(up_mul(most, up_sqrt(up_wrap(f->beta[i]))), up_mul(up_wrap(f->tau[i]), l->slope_q[i])));
     b.flat = up_all(&b);
     return b;
 }
@@ -170,9 +176,13 @@ static void gather(layer *l, const local_head *f, const taut_local_bound *b)
 {
     const int64_t tq = f->tq, tk = f->tk, h = f->index, d = l->w->width;
     for (int64_t i = 0; i < tq; i++) {
-        l->beta[i] = more(l->beta[i] + f->beta[i]);
-        l->tau2[i] = more(l->tau2[i] + f->tau[i] * f->tau[i]);
-        for (int64_t j = 0; j < tk; j++) l->k[i * tk + j] = more(l->k[i * tk + j] + f->p[i * tk + j] * f->beta[i]);
+        const taut_up beta = up_wrap(f->beta[i]), tau = up_wrap(f->tau[i]);
+        l->beta[i] = up_add((taut_up){ l->beta[i] }, beta).v;
+        l->tau2[i] = up_add((taut_up){ l->tau2[i] }, up_mul(tau, tau)).v;
+        for (int64_t j = 0; j < tk; j++) {
+            double *sum = &l->k[i * tk + j];
+            *sum = up_add((taut_up){ *sum }, up_mul(up_wrap(f->p[i * tk + j]), beta)).v;
+        }
     }
     memcpy(l->p + h * tq * tk, f->p, (size_t)(tq * tk) * sizeof *f->p);
     memcpy(l->dev + h * tq * tk, f->dev, (size_t)(tq * tk) * sizeof *f->dev);
@@ -184,10 +194,10 @@ static void gather(layer *l, const local_head *f, const taut_local_bound *b)
         l->loose = up_hypot(l->loose, up_key_part(f));
         return;
     }
-    double loose;
+    taut_up loose;
     taut_ball wk = ball_of(l->w->wk + h * f->dh * d, f->dh, d);
     l->keys[h] = key_rows(f, &wk, false, 0, &loose);
-    l->loose = up_hypot(l->loose, up_wrap(loose));
+    l->loose = up_hypot(l->loose, loose);
     ball_free(&wk);
 }
 
@@ -211,21 +221,25 @@ static taut_up up_apart(const layer *l, taut_up *mean_norm)
     taut_up all = UP_ZERO;
     if (!mean) return *mean_norm = UP_NONE;
     double *dev = mean + len, *diff = dev + len;
+    const taut_up g = up_gamma(heads + 8); /* of a computed mean, and of what it is taken from */
     for (int64_t i = 0; i < len; i++) {
-        for (int64_t h = 0; h < heads; h++) mean[i] += l->p[h * len + i], dev[i] += l->dev[h * len + i];
-        mean[i] /= (double)heads, dev[i] /= (double)heads;
+        taut_up sum = UP_ZERO;
+        for (int64_t h = 0; h < heads; h++)
+            mean[i] += l->p[h * len + i], sum = up_add(sum, up_wrap(l->dev[h * len + i]));
+        mean[i] /= (double)heads, dev[i] = up_div(sum, lo_exact((double)heads)).v;
     }
     for (int64_t h = 0; h < heads; h++) {
-        double away = 0;
+        taut_up away = UP_ZERO;
         for (int64_t i = 0; i < len; i++) {
-            const double e = 2 * (l->dev[h * len + i] + dev[i]) + 0x1p-48 * (l->p[h * len + i] + mean[i]);
-            diff[i] = l->p[h * len + i] - mean[i];
-            away += e * e;
+            const taut_up p = { l->p[h * len + i] }, both = up_add(up_wrap(l->dev[h * len + i]), (taut_up){ dev[i] });
+            const taut_up e = up_add(up_ldexp(both, 1), up_mul(g, up_add(p, (taut_up){ mean[i] })));
+            diff[i] = p.v - mean[i];
+            away = up_add(away, up_mul(e, e));
         }
-        const taut_up norm = up_add(up_norm(diff, tq, tk), up_wrap(more_sum(sqrt(away), len)));
+        const taut_up norm = up_add(up_norm(diff, tq, tk), up_sqrt(away));
         all = up_hypot(all, up_mul(norm, l->nv[h]));
     }
-    for (int64_t i = 0; i < len; i++) mean[i] = more_sum(mean[i], heads);
+    for (int64_t i = 0; i < len; i++) mean[i] = up_mul((taut_up){ mean[i] }, up_add((taut_up){ 1 }, g)).v;
     *mean_norm = up_norm_positive(mean, tq, tk);
     free(mean);
     return all;
@@ -251,14 +265,14 @@ static taut_local_bound up_layer(const layer *l)
     const int64_t tq = l->w->tq, inner = l->w->heads * l->w->dh;
     const taut_up out = l->w->wo ? up_norm(l->w->wo, l->w->width, inner) : (taut_up){ 1 };
     const taut_up most = up_largest(l->slope_k, l->w->tk);
-    for (int64_t i = 0; i < tq; i++) l->tau2[i] = more(sqrt(l->tau2[i])); /* from here on tau */
+    for (int64_t i = 0; i < tq; i++) l->tau2[i] = up_sqrt((taut_up){ l->tau2[i] }).v; /* from here on tau */
     root_bounds(l, &b, l->k, l->tau2);
     b.triangle = up_mul(out, b.triangle), b.concave = up_mul(out, b.concave);
     b.split = up_split(l, out, l->tau2);
     b.block = l->w->wo ? up_min(up_mul(out, l->root), l->sum) : l->root;
     for (int64_t i = 0; i < tq; i++)
-        b.tokens = up_max(
-            b.tokens, up_add(up_mul(most, up_sqrt(up_wrap(l->beta[i]))), up_wrap(more(l->tau2[i] * l->slope_q[i].v))));
+        b.tokens = up_max(b.tokens, up_add(up_mul(most, up_sqrt(up_wrap(l->beta[i]))),
+                                           up_mul((taut_up){ l->tau2[i] }, l->slope_q[i])));
     b.tokens = up_mul(out, b.tokens);
     b.flat = up_all(&b);
     if (!l->w->wo) return b;

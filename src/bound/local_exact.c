@@ -13,32 +13,42 @@
 
 enum { MOST_ENTRIES = 1 << 24, MOST_TERMS = 1 << 11 };
 
-double local_jacobian_rows(const local_head *f, int64_t i, int64_t m, const double *hat, const double *zv,
-                           const double *zk, const double *a, const double *z)
+/* The rows themselves, computed; false: no memory. */
+LOCAL_NEAR static bool form_rows(const local_head *f, int64_t i, int64_t m, const double *hat, const double *zv,
+                                 const double *zk)
 {
     const taut_attention_weights *w = f->w;
     const int64_t dh = f->dh, d = w->width, cols = f->tk * d, from = f->index * dh * d;
-    const double *q = f->q + i * dh, *wk = w->wk + from, *wv = w->wv + from, *wq = w->wq + from;
+    const double *q = f->q + i * dh, *wv = w->wv + from;
     double *rows = f->jacobian + i * dh * cols, *u = taut_calloc((size_t)(d + dh * dh), sizeof *u);
-    if (!u) return INFINITY;
+    if (!u) return false;
     double *c = u + d;
-    cblas_dgemv(CblasRowMajor, CblasTrans, (blasint)dh, (blasint)d, w->scale, wk, (blasint)d, q, 1, 0, u, 1);
-    double size_k = 0, size_c = 0;
-    for (int64_t j = 0; j < m; j++) {
+    local_rounds_near();
+    cblas_dgemv(CblasRowMajor, CblasTrans, (blasint)dh, (blasint)d, w->scale, w->wk + from, (blasint)d, q, 1, 0, u, 1);
+    for (int64_t j = 0; j < m; j++)
         for (int64_t r = 0; r < dh; r++) {
             double *out = rows + r * cols + j * d;
             for (int64_t e = 0; e < d; e++) out[e] = hat[j] * (wv[r * d + e] + zv[j * dh + r] * u[e]);
             for (int64_t e = 0; e < dh; e++) c[r * dh + e] += w->scale * hat[j] * zv[j * dh + r] * zk[j * dh + e];
         }
-        size_k += hat[j] * a[j], size_c += hat[j] * a[j] * z[j];
-    }
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (blasint)dh, (blasint)d, (blasint)dh, 1, c, (blasint)dh, wq,
-                (blasint)d, 1, rows + i * d, (blasint)cols);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (blasint)dh, (blasint)d, (blasint)dh, 1, c, (blasint)dh,
+                w->wq + from, (blasint)d, 1, rows + i * d, (blasint)cols);
+    local_rounds_up();
     free(u);
-    const double nq = up_norm_frobenius(q, dh).v, fk = up_norm_frobenius(wk, dh * d).v;
-    const double sizes = up_norm_frobenius(wv, dh * d).v +
-                         f->s * (size_k * fk * nq + size_c * up_norm_frobenius(wq, dh * d).v);
-    return more_sum(0x1p-40 * 2 * sizes, m);
+    return true;
+}
+
+double local_jacobian_rows(const local_head *f, int64_t i, int64_t m, const double *hat, const double *zv,
+                           const double *zk, const double *a, const double *z)
+{
+    const taut_attention_weights *w = f->w;
+    const int64_t len = f->dh * w->width, from = f->index * len;
+    double size_k = 0, size_c = 0;
+    if (!form_rows(f, i, m, hat, zv, zk)) return INFINITY;
+    for (int64_t j = 0; j < m; j++) size_k += hat[j] * a[j], size_c += hat[j] * a[j] * z[j];
+    const double keys = size_k * local_size(w->wk + from, len) * local_size(f->q + i * f->dh, f->dh),
+                 queries = size_c * local_size(w->wq + from, len);
+    return 0x1p-39 * (local_size(w->wv + from, len) + f->s * (keys + queries));
 }
 
 taut_up up_attention_exact(const taut_attention_weights *w, const taut_local_at *at, int64_t head)
@@ -55,9 +65,9 @@ taut_up up_attention_exact(const taut_attention_weights *w, const taut_local_at 
         good = f.jacobian && f.err && local_rows(&f);
     }
     if (good) {
-        double sum = 0;
-        for (int64_t i = 0; i < w->tq; i++) sum += f.err[i] * f.err[i];
-        norm = up_add(up_norm(f.jacobian, rows, cols), up_wrap(more_sum(sqrt(sum), w->tq)));
+        taut_up sum = UP_ZERO;
+        for (int64_t i = 0; i < w->tq; i++) sum = up_add(sum, up_mul((taut_up){ f.err[i] }, (taut_up){ f.err[i] }));
+        norm = up_add(up_norm(f.jacobian, rows, cols), up_sqrt(sum));
     }
     free(f.jacobian), free(f.err);
     local_head_end(&f);

@@ -18,20 +18,21 @@ static void project(const local_head *f, double *y, double *e, const double *x, 
 {
     const int64_t d = f->w->width, dh = f->dh;
     const double *w = weight + f->index * dh * d, *b = bias ? bias + f->index * dh : NULL;
-    const double fw = up_norm_frobenius(w, dh * d).v, fb = b ? up_norm_frobenius(b, dh).v : 0, g = up_gamma(d + 2).v;
+    const taut_up fw = up_norm_frobenius(w, dh * d), fb = b ? up_norm_frobenius(b, dh) : UP_ZERO, g = up_gamma(d + 2);
     blas_gemm(y, x, false, w, true, t, dh, d);
     for (int64_t i = 0; i < t; i++) {
         for (int64_t c = 0; b && c < dh; c++) y[i * dh + c] += b[c];
-        e[i] = more(g * (fw * up_norm_frobenius(x + i * d, d).v + fb));
+        e[i] = up_mul(g, up_add(up_mul(fw, up_norm_frobenius(x + i * d, d)), fb)).v;
     }
 }
 
 static void turn(const local_head *f, double *y, double *e, int64_t t)
 {
     const int64_t half = f->dh / 2;
+    const taut_up away = up_mul((taut_up){ 0x1p-48 }, up_int(t + 1));
     for (int64_t i = 0; i < t; i++) {
         double *x = y + i * f->dh;
-        e[i] = more(e[i] + 0x1p-48 * (double)(t + 1) * up_norm_frobenius(x, f->dh).v);
+        e[i] = up_add((taut_up){ e[i] }, up_mul(away, up_norm_frobenius(x, f->dh))).v;
         for (int64_t c = 0; c < half; c++) {
             const double angle = (double)i * pow(f->w->rope_base, -2.0 * (double)c / (double)f->dh);
             const double a = x[c], b = x[c + half];
@@ -47,9 +48,9 @@ static bool read_norms(local_head *f)
 {
     const taut_attention_weights *w = f->w;
     const int64_t d = w->width, dh = f->dh, from = f->index * dh * d;
-    f->nq = up_norm(w->wq + from, dh, d).v, f->nk = up_norm(w->wk + from, dh, d).v,
-    f->nv = up_norm(w->wv + from, dh, d).v;
-    f->na = more(f->nk * f->nq);
+    const taut_up nq = up_norm(w->wq + from, dh, d), nk = up_norm(w->wk + from, dh, d);
+    f->nq = nq.v, f->nk = nk.v, f->nv = up_norm(w->wv + from, dh, d).v;
+    f->na = up_mul(nk, nq).v;
     if (!w->rope) {
         taut_ball q = ball_of(w->wq + from, dh, d), k = ball_of(w->wk + from, dh, d), v = ball_of(w->wv + from, dh, d);
         taut_ball qq = ball_mul(&q, false, &q, true), kk = ball_mul(&k, false, &k, true);
@@ -60,8 +61,8 @@ static bool read_norms(local_head *f)
         f->vv = ball_mul(&v, false, &v, true), f->vk = ball_mul(&v, false, &k, true);
         /* ||W_K^T W_Q|| = ||rk' W_Q|| up to what the root lost */
         taut_ball thin = ball_mul(&f->rk, false, &q, false);
-        const double a = up_ball_norm(&thin).v, rest = f->lost_k * f->nq * f->nq;
-        f->na = fmin(f->na, more(sqrt(a * a + rest)));
+        const taut_up a = up_ball_norm(&thin), rest = up_mul(lost_k, up_mul(nq, nq));
+        f->na = fmin(f->na, up_sqrt(up_add(up_mul(a, a), rest)).v);
         ball_free(&q), ball_free(&k), ball_free(&v), ball_free(&qq), ball_free(&kk), ball_free(&thin);
         if (!f->rq.v || !f->rk.v || !f->vv.v || !f->vk.v) return false;
     }

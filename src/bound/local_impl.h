@@ -1,14 +1,24 @@
 /* What local.c (all rows of all heads together) and local_row.c (one row of one head) share. */
 #ifndef TAUT_BOUND_LOCAL_IMPL_H
 #define TAUT_BOUND_LOCAL_IMPL_H
+#include <fenv.h>
+
+#if defined __GNUC__ && !defined __clang__ && !defined __ROUNDING_MATH__
+#error "these files change the rounding mode: -frounding-math"
+#endif
+
 #include "bound/local.h"
 #include "bound/matrix.h"
+#include "bound/norm.h"
 
-/* Plain doubles below are upper bounds unless they say "computed".  Expressions of non-negative terms are evaluated as
- * they stand and rounded up at the end: `more` covers 2^7 roundings and underflow, more_sum n terms besides. */
-static inline double more(double x) { return x * (1 + 0x1p-44) + 0x1p-1000; }
-static inline double more_sum(double x, int64_t n) { return x * (1 + (double)(n + 256) * 0x1p-52) + 0x1p-1000; }
-static inline double less_sum(double x, int64_t n) { return x * (1 - (double)(n + 256) * 0x1p-52); }
+/* Plain doubles below are upper bounds unless they say "computed".  A row is made with the processor rounding up
+ * (local_rows sets it), so that +, *, / and sqrt of numbers >= 0 are upper bounds as they stand, whatever their number, and
+ * -(b - a) is a lower bound of a - b.  What is computed (BLAS, exp, tokens less their centre) and whatever counts its own
+ * roundings to nearest (bound/norm.h, bound/matrix.h) is a LOCAL_NEAR function: it begins with local_rounds_near, ends with
+ * local_rounds_up and is never inlined, so that no compiler carries an operation from one mode into the other. */
+#define LOCAL_NEAR __attribute__((noinline))
+static inline void local_rounds_up(void) { fesetround(FE_UPWARD); }
+static inline void local_rounds_near(void) { fesetround(FE_TONEAREST); }
 
 typedef struct {
     const taut_attention_weights *w;
@@ -35,7 +45,36 @@ bool local_head_begin(local_head *, const taut_attention_weights *, const taut_l
 void local_head_end(local_head *);
 bool local_rows(local_head *); /* local_row.c: all answers; false: no bound */
 
-/* local_exact.c: query i's rows of the Jacobian; answers what forming them may have rounded, in norm. */
+/* One row: its numbers, and local_spread.c, which needs those of local_row.c. */
+typedef struct {
+    int64_t i, m;                      /* the query, the keys it sees */
+    double *s, *d, *hat;               /* logits, their reach, computed weights */
+    double *lo, *hi, *others;          /* exp at both ends, and sums without one of them */
+    double *c, *kb, *wu;               /* centres; W_V u_i */
+    double *zv, *zk, *rz, *tmp;        /* (m, dh): v_j - c, k_j - kbar, rq z_j, scaled rows */
+    double *a, *z, *b, *alpha, *kappa; /* sizes, one a key */
+    double *g, *h;                     /* (dh, dh) */
+    double uhat, u, omega, chi;        /* |computed u_i|, |u'_i|, |o' - c|, |W_Q^T (kbar' - kbar)| */
+    double spread, spread_k;           /* sqrt(sum p alpha^2), sqrt(sum p kappa^2) */
+} local_row;
+
+double local_size(const double *x, int64_t n); /* |x| */
+double local_gamma(int64_t k);                 /* up_gamma */
+
+/* g = sum_j x_j x_j^T of the rows x_j = factor_j z_j (root: its root), computed; answers its trace.  lam_max of a matrix that is
+ * off by at most `error` in norm, never more than its trace. */
+double local_gram(const local_head *, local_row *, const double *factor, bool root, const double *z);
+double local_gram_error(const local_row *, double trace);
+double local_top(double *g, int64_t dh, double trace, double error);
+double local_beta(const local_head *, local_row *, double trace, double lam);
+double local_tau(const local_head *, local_row *);
+double local_spread(const local_head *, local_row *);
+double local_key_spread(const local_head *, local_row *);
+void local_blocks(const local_head *, local_row *);
+double local_row_error(const local_head *, const local_row *);
+
+/* local_exact.c: query i's rows of the Jacobian; answers what forming them may have rounded, in norm.  Comes and goes with
+ * the processor rounding up. */
 double local_jacobian_rows(const local_head *, int64_t i, int64_t m, const double *hat, const double *zv,
                            const double *zk, const double *a, const double *z);
 

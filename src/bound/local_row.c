@@ -29,18 +29,6 @@
 #include "bound/local_impl.h"
 #include "bound/norm.h"
 
-typedef struct {
-    int64_t i, m;                      /* the query, the keys it sees */
-    double *s, *d, *hat;               /* logits, their reach, computed weights */
-    double *lo, *hi, *others;          /* exp at both ends, and sums without one of them */
-    double *c, *kb, *wu;               /* centres; W_V u_i */
-    double *zv, *zk, *rz, *tmp;        /* (m, dh): v_j - c, k_j - kbar, rq z_j, scaled rows */
-    double *a, *z, *b, *alpha, *kappa; /* sizes, one a key */
-    double *g, *h;                     /* (dh, dh) */
-    double uhat, u, omega, chi;        /* |computed u_i|, |u'_i|, |o' - c|, |W_Q^T (kbar' - kbar)| */
-    double spread, spread_k;           /* sqrt(sum p alpha^2), sqrt(sum p kappa^2) */
-} row;
-
 /* The keys that query i sees. */
 static int64_t visible(const local_head *f, int64_t i)
 {
@@ -49,14 +37,29 @@ static int64_t visible(const local_head *f, int64_t i)
     return end > 0 ? end : 0;
 }
 
-static double size(const double *x, int64_t n) { return up_norm_frobenius(x, n).v; }
+LOCAL_NEAR double local_size(const double *x, int64_t n)
+{
+    local_rounds_near();
+    const double r = up_norm_frobenius(x, n).v;
+    local_rounds_up();
+    return r;
+}
+
+LOCAL_NEAR double local_gamma(int64_t k)
+{
+    local_rounds_near();
+    const double g = up_gamma(k).v;
+    local_rounds_up();
+    return g;
+}
 
 static double radius(const double *d, int64_t i) { return d ? d[i] : 0; }
 static double query_radius(const local_head *f, int64_t i) { return radius(f->w->cross ? f->at->dq : f->at->dk, i); }
 
-/* Logits and weights at the centre, and the centres of values and keys. */
-static void centre(const local_head *f, row *r)
+/* Logits and weights at the centre, and the centres of values and keys: computed. */
+LOCAL_NEAR static void centre(const local_head *f, local_row *r)
 {
+    local_rounds_near();
     const int64_t dh = f->dh, m = r->m;
     const double *q = f->q + r->i * dh;
     double most = -INFINITY, sum = 0;
@@ -69,107 +72,142 @@ static void centre(const local_head *f, row *r)
     for (int64_t j = 0; j < m; j++) r->hat[j] /= sum;
     cblas_dgemv(CblasRowMajor, CblasTrans, (blasint)m, (blasint)dh, 1, f->v, (blasint)dh, r->hat, 1, 0, r->c, 1);
     cblas_dgemv(CblasRowMajor, CblasTrans, (blasint)m, (blasint)dh, 1, f->k, (blasint)dh, r->hat, 1, 0, r->kb, 1);
+    local_rounds_up();
 }
 
 /* |W^T z| from the computed rz = root z. */
 static double turned(const local_head *f, const double *rz, double z, double frob, double lost)
 {
-    const double exact = size(rz, f->dh) + up_gamma(f->dh + 2).v * frob * z;
-    return more(sqrt(exact * exact + lost * z * z));
+    const double exact = local_size(rz, f->dh) + local_gamma(f->dh + 2) * frob * z;
+    return sqrt(exact * exact + lost * z * z);
 }
 
-static void sizes(const local_head *f, row *r)
+/* v_j - c, k_j - kbar and rq z_j, computed. */
+LOCAL_NEAR static void differences(const local_head *f, local_row *r)
 {
     const int64_t dh = f->dh, m = r->m;
-    const bool rope = f->w->rope;
+    local_rounds_near();
     for (int64_t j = 0; j < m; j++)
         for (int64_t c = 0; c < dh; c++) {
             r->zv[j * dh + c] = f->v[j * dh + c] - r->c[c];
             r->zk[j * dh + c] = f->k[j * dh + c] - r->kb[c];
         }
-    if (rope)
+    if (f->w->rope)
         memcpy(r->rz, r->zk, (size_t)(m * dh) * sizeof *r->rz);
     else
         cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (blasint)m, (blasint)dh, (blasint)dh, 1, r->zk,
                     (blasint)dh, f->rq.v, (blasint)dh, 0, r->rz, (blasint)dh);
+    local_rounds_up();
+}
+
+/* A computed difference is rounded once an entry: the real one is at most (1 + 2^-52) as long. */
+static void sizes(const local_head *f, local_row *r)
+{
+    const int64_t dh = f->dh, m = r->m;
+    const bool rope = f->w->rope;
+    differences(f, r);
     for (int64_t j = 0; j < m; j++) {
         const double d = radius(f->at->dk, j);
-        r->a[j] = more(size(r->zv + j * dh, dh));
-        r->z[j] = more(size(r->zk + j * dh, dh));
-        r->b[j] = rope ? more(f->nq * r->z[j]) : turned(f, r->rz + j * dh, r->z[j], f->frob_q, f->lost_q);
-        r->alpha[j] = more(f->nv * d + f->ev[j]);
-        r->kappa[j] = more(f->na * d + f->nq * f->ek[j]);
+        r->a[j] = local_size(r->zv + j * dh, dh) * (1 + 0x1p-52);
+        r->z[j] = local_size(r->zk + j * dh, dh) * (1 + 0x1p-52);
+        r->b[j] = rope ? f->nq * r->z[j] : turned(f, r->rz + j * dh, r->z[j], f->frob_q, f->lost_q);
+        r->alpha[j] = f->nv * d + f->ev[j];
+        r->kappa[j] = f->na * d + f->nq * f->ek[j];
     }
+}
+
+/* rk q_i in tmp and W_V u_i, computed. */
+LOCAL_NEAR static void query_products(const local_head *f, local_row *r)
+{
+    const blasint dh = (blasint)f->dh;
+    const double *q = f->q + r->i * f->dh;
+    local_rounds_near();
+    cblas_dgemv(CblasRowMajor, CblasNoTrans, dh, dh, 1, f->rk.v, dh, q, 1, 0, r->tmp, 1);
+    cblas_dgemv(CblasRowMajor, CblasNoTrans, dh, dh, f->w->scale, f->vk.v, dh, q, 1, 0, r->wu, 1);
+    local_rounds_up();
 }
 
 /* |u_i| at the centre and in the ball, and W_V u_i. */
-static void query_size(const local_head *f, row *r)
+static void query_size(const local_head *f, local_row *r)
 {
     const int64_t dh = f->dh;
-    const double *q = f->q + r->i * dh, nq = size(q, dh), d = query_radius(f, r->i);
+    const double *q = f->q + r->i * dh, nq = local_size(q, dh), d = query_radius(f, r->i);
     if (f->w->rope) {
-        r->uhat = more(f->s * f->nk * nq);
+        r->uhat = f->s * f->nk * nq;
     } else {
-        cblas_dgemv(CblasRowMajor, CblasNoTrans, (blasint)dh, (blasint)dh, 1, f->rk.v, (blasint)dh, q, 1, 0, r->tmp, 1);
-        r->uhat = more(f->s * turned(f, r->tmp, nq, f->frob_k, f->lost_k));
-        cblas_dgemv(CblasRowMajor, CblasNoTrans, (blasint)dh, (blasint)dh, f->w->scale, f->vk.v, (blasint)dh, q, 1, 0,
-                    r->wu, 1);
+        query_products(f, r);
+        r->uhat = f->s * turned(f, r->tmp, nq, f->frob_k, f->lost_k);
     }
-    r->u = more(r->uhat + f->s * (f->na * d + f->nk * f->eq[r->i]));
+    r->u = r->uhat + f->s * (f->na * d + f->nk * f->eq[r->i]);
 }
 
 /* D_j; false where a logit or its reach is not finite. */
-static bool reach(const local_head *f, row *r)
+static bool reach(const local_head *f, local_row *r)
 {
     const int64_t i = r->i;
-    const double d = query_radius(f, i), eq = f->eq[i], q = size(f->q + i * f->dh, f->dh), g = up_gamma(f->dh + 8).v;
+    const double d = query_radius(f, i), eq = f->eq[i], q = local_size(f->q + i * f->dh, f->dh),
+                 g = local_gamma(f->dh + 8);
     double most = 0;
     for (int64_t j = 0; j < r->m; j++) most = fmax(most, fabs(r->s[j]));
     for (int64_t j = 0; j < r->m; j++) {
-        const double dj = radius(f->at->dk, j), ek = f->ek[j], k = size(f->k + j * f->dh, f->dh);
+        const double dj = radius(f->at->dk, j), ek = f->ek[j], k = local_size(f->k + j * f->dh, f->dh);
         const double alibi = f->slope * fabs((double)(i + f->tk - f->tq - j));
         const double move = d * r->b[j] + eq * r->z[j] + ek * q + f->na * d * dj + f->nq * d * ek + f->nk * dj * eq;
-        r->d[j] = more(f->s * (move + eq * ek + g * q * k) + dj * r->uhat + 0x1p-48 * (alibi + most));
+        r->d[j] = f->s * (move + eq * ek + g * q * k) + dj * r->uhat + 0x1p-48 * (alibi + most);
         if (!(fabs(r->s[j]) + r->d[j] < 1e300)) return false;
     }
     return true;
 }
 
-/* out[j] = sum of x but for x[j]. */
-static void without_one(double *out, const double *x, int64_t n)
+/* out[j] = sum of x but for x[j], from above; with sign -1 minus that sum from below. */
+static void without_one(double *out, const double *x, int64_t n, double sign)
 {
     double sum = 0;
     for (int64_t j = 0; j < n; j++) {
         out[j] = sum;
-        sum += x[j];
+        sum += sign * x[j];
     }
     sum = 0;
     for (int64_t j = n - 1; j >= 0; j--) {
         out[j] += sum;
-        sum += x[j];
+        sum += sign * x[j];
     }
 }
 
-/* libm's exp is taken to be within 4 units in the last place (rounding.h). */
-static void weights(const local_head *f, row *r)
+LOCAL_NEAR static void exponentials(double *x, int64_t n)
+{
+    local_rounds_near();
+    for (int64_t j = 0; j < n; j++) x[j] = exp(x[j]);
+    local_rounds_up();
+}
+
+/* libm's exp is taken to be within 4 units in the last place (rounding.h).  top is any number, the same for all. */
+static void weights(const local_head *f, local_row *r)
 {
     double *p = f->p + r->i * f->tk, *dev = f->dev + r->i * f->tk, top = -INFINITY;
     for (int64_t j = 0; j < r->m; j++) top = fmax(top, r->s[j] + r->d[j]);
     for (int64_t j = 0; j < r->m; j++) {
-        r->hi[j] = exp(r->s[j] + r->d[j] - top) * (1 + 0x1p-48) + DBL_MIN;
-        r->lo[j] = exp(r->s[j] - r->d[j] - top) * (1 - 0x1p-48);
+        r->hi[j] = r->s[j] + r->d[j] - top;
+        r->lo[j] = -(top - r->s[j] + r->d[j]); /* from below */
     }
-    without_one(r->others, r->lo, r->m);
-    for (int64_t j = 0; j < r->m; j++) p[j] = fmin(1, more(r->hi[j] / (r->hi[j] + less_sum(r->others[j], r->m))));
-    without_one(r->others, r->hi, r->m);
+    exponentials(r->hi, r->m);
+    exponentials(r->lo, r->m);
     for (int64_t j = 0; j < r->m; j++) {
-        const double low = r->lo[j] / (r->lo[j] + more_sum(r->others[j], r->m)) * (1 - 0x1p-44);
-        dev[j] = more(fmax(p[j] - r->hat[j], r->hat[j] - low));
+        r->hi[j] = r->hi[j] * (1 + 0x1p-48) + DBL_MIN;
+        if (r->lo[j] < 4 * DBL_MIN) r->lo[j] = 0; /* units are not relative down there */
+        r->lo[j] = -(r->lo[j] * (0x1p-48 - 1));
+    }
+    without_one(r->others, r->lo, r->m, -1);
+    for (int64_t j = 0; j < r->m; j++) p[j] = fmin(1, r->hi[j] / -(r->others[j] - r->hi[j]));
+    without_one(r->others, r->hi, r->m, 1);
+    for (int64_t j = 0; j < r->m; j++) {
+        const double low = r->m == 1 ? 1 : -(-r->lo[j] / (r->lo[j] + r->others[j]));
+        dev[j] = fmax(p[j] - r->hat[j], r->hat[j] - low);
     }
 }
 
 /* |o' - c|, |W_Q^T (kbar' - kbar)| and the spreads; a computed mean is wrong by at most 2 g_m of the largest term. */
-static void drift(const local_head *f, row *r)
+static void drift(const local_head *f, local_row *r)
 {
     const double *p = f->p + r->i * f->tk, *dev = f->dev + r->i * f->tk;
     double o = 0, kb = 0, al = 0, ka = 0, al2 = 0, ka2 = 0, most_v = 0, most_k = 0, most_al = 0, most_ka = 0;
@@ -177,142 +215,19 @@ static void drift(const local_head *f, row *r)
         o += dev[j] * r->a[j], kb += dev[j] * r->b[j];
         al += p[j] * r->alpha[j], ka += p[j] * r->kappa[j];
         al2 += p[j] * r->alpha[j] * r->alpha[j], ka2 += p[j] * r->kappa[j] * r->kappa[j];
-        most_v = fmax(most_v, size(f->v + j * f->dh, f->dh)), most_k = fmax(most_k, size(f->k + j * f->dh, f->dh));
+        most_v = fmax(most_v, local_size(f->v + j * f->dh, f->dh)),
+        most_k = fmax(most_k, local_size(f->k + j * f->dh, f->dh));
         most_al = fmax(most_al, r->alpha[j]), most_ka = fmax(most_ka, r->kappa[j]);
     }
-    const double g = 4 * up_gamma(r->m + 8).v;
-    r->omega = more_sum(o + g * most_v + fmin(al, most_al), r->m);
-    r->chi = more_sum(kb + g * f->nq * most_k + fmin(ka, most_ka), r->m);
-    r->spread = more_sum(sqrt(fmin(al2, most_al * most_al)), r->m);
-    r->spread_k = more_sum(sqrt(fmin(ka2, most_ka * most_ka)), r->m);
+    const double g = 4 * local_gamma(r->m + 8);
+    r->omega = o + g * most_v + fmin(al, most_al);
+    r->chi = kb + g * f->nq * most_k + fmin(ka, most_ka);
+    r->spread = sqrt(fmin(al2, most_al * most_al));
+    r->spread_k = sqrt(fmin(ka2, most_ka * most_ka));
 }
 
-/* g = sum_j x_j x_j^T of the rows x_j = f_j z_j, and the largest eigenvalue of g + more, no rounding yet. */
-static double gram(const local_head *f, row *r, const double *factor, bool root, const double *z)
-{
-    const int64_t dh = f->dh;
-    double trace = 0;
-    for (int64_t j = 0; j < r->m; j++) {
-        const double scale = root ? sqrt(factor[j]) : factor[j];
-        for (int64_t c = 0; c < dh; c++) r->tmp[j * dh + c] = scale * z[j * dh + c];
-    }
-    for (int64_t k = 0; k < r->m * dh; k++) trace += r->tmp[k] * r->tmp[k];
-    cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, (blasint)dh, (blasint)r->m, 1, r->tmp, (blasint)dh, 0, r->g,
-                (blasint)dh);
-    return more_sum(trace, r->m * dh);
-}
-
-/* lam_max of g, which is off by at most `error` in norm; never more than the trace. */
-static double top_of(double *g, int64_t dh, double trace, double error)
-{
-    const double small = more(trace + error);
-    if (!(trace > 0x1p-300) || !(trace < 0x1p300)) return small;
-    return fmin(small, more(up_top_symmetric(g, dh).v + error));
-}
-
-static double gram_error(const row *r, double trace) { return more(up_gamma(r->m + 16).v * trace); }
-
-static double beta_of(const local_head *f, row *r, double trace, double lam)
-{
-    const int64_t dh = f->dh;
-    if (f->w->rope) {
-        const double root = f->nv + r->u * sqrt(lam);
-        return more(root * root);
-    }
-    const double u2 = r->u * r->u;
-    double whole = 0;
-    for (int64_t c = 0; c < dh; c++)
-        for (int64_t e = c; e < dh; e++) {
-            r->h[c * dh + e] = f->vv.v[c * dh + e] + u2 * r->g[c * dh + e];
-            if (e == c) whole += r->h[c * dh + e];
-        }
-    const double error = more(f->vv.err.v + u2 * gram_error(r, trace) + up_gamma(4).v * more_sum(whole, dh));
-    const double root = sqrt(top_of(r->h, dh, more_sum(whole, dh), error)) + r->u * r->spread;
-    return more(fmin(root * root, f->nv * f->nv + u2 * lam));
-}
-
-/* s ||C' W_Q||, first form. */
-static double tau_of(const local_head *f, row *r)
-{
-    const int64_t dh = f->dh;
-    const double *p = f->p + r->i * f->tk, *dev = f->dev + r->i * f->tk;
-    const double g_dh = up_gamma(dh + 2).v, g_m = up_gamma(r->m + 8).v;
-    double moved = 0, made = 0, bare = 0;
-    for (int64_t j = 0; j < r->m; j++) {
-        for (int64_t c = 0; c < dh; c++) r->tmp[j * dh + c] = r->hat[j] * r->zv[j * dh + c];
-        moved += dev[j] * r->a[j] * r->b[j];
-        moved += p[j] * (r->a[j] * r->kappa[j] + r->alpha[j] * r->b[j] + r->alpha[j] * r->kappa[j]);
-        made += r->hat[j] * r->a[j] * ((f->w->rope ? 0 : g_dh * f->frob_q * r->z[j]) + g_m * size(r->rz + j * dh, dh));
-        bare += r->hat[j] * r->a[j] * r->z[j];
-    }
-    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (blasint)dh, (blasint)dh, (blasint)r->m, 1, r->tmp,
-                (blasint)dh, r->rz, (blasint)dh, 0, r->h, (blasint)dh);
-    const double rooted = more_sum(up_norm(r->h, dh, dh).v + made, r->m);
-    const double product = f->w->rope ? f->nq * rooted : sqrt(rooted * rooted + f->lost_q * bare * bare);
-    return more_sum(f->s * (product + moved + r->omega * r->chi), r->m);
-}
-
-/* Norms of the blocks P_j (W_V + (v_j - o) u^T): ||W_V + c u^T||^2 <= nv^2 + |c||W_V u| + c.(W_V u) + |u|^2 |c|^2. */
-static void blocks(const local_head *f, row *r)
-{
-    const int64_t dh = f->dh;
-    const double *p = f->p + r->i * f->tk;
-    double *n = f->block + r->i * f->tk;
-    const double w = f->w->rope ? 0 : size(r->wu, dh), q = size(f->q + r->i * dh, dh);
-    const double wrong = f->w->rope
-                             ? 0
-                             : more(f->s * q * (f->vk.err.v + up_gamma(dh + 4).v * more(up_ball_frobenius(&f->vk).v)));
-    for (int64_t j = 0; j < r->m; j++) {
-        const double a = r->a[j], pert = (r->alpha[j] + r->omega) * r->u + a * (r->u - r->uhat);
-        double centre = f->nv + a * r->uhat;
-        if (!f->w->rope) {
-            const double inner = cblas_ddot((blasint)dh, r->zv + j * dh, 1, r->wu, 1);
-            const double all = f->nv * f->nv + a * w + a * a * r->uhat * r->uhat;
-            centre = fmin(centre, sqrt(fmax(0, all + inner) + up_gamma(dh + 32).v * all + 2 * a * wrong));
-        }
-        n[j] = more(p[j] * (centre + pert));
-    }
-}
-
-static double spread_of(const local_head *f, row *r)
-{
-    const double *p = f->p + r->i * f->tk;
-    double alpha = 0, square = 0;
-    const double trace = gram(f, r, p, false, r->zv);
-    for (int64_t j = 0; j < r->m; j++) square += p[j] * p[j], alpha += p[j] * p[j] * r->alpha[j] * r->alpha[j];
-    const double top = sqrt(top_of(r->g, f->dh, trace, gram_error(r, trace)));
-    return more_sum(top + sqrt(alpha) + r->omega * sqrt(square), r->m);
-}
-
-/* ||[sqrt(p_j) W_Q^T (k'_j - kbar)]||; with RoPE rz is z and ||W_Q|| stands for W_Q. */
-static double key_spread(const local_head *f, row *r)
-{
-    const double *p = f->p + r->i * f->tk, trace = gram(f, r, p, true, r->rz);
-    double z2 = 0;
-    for (int64_t j = 0; j < r->m; j++) z2 += p[j] * r->z[j] * r->z[j];
-    const double top = top_of(r->g, f->dh, trace, gram_error(r, trace));
-    if (f->w->rope) return more_sum(f->nq * sqrt(top) + r->spread_k, r->m);
-    return more_sum(sqrt(top + f->lost_q * z2) + up_gamma(f->dh + 2).v * f->frob_q * sqrt(z2) + r->spread_k, r->m);
-}
-
-/* How far the real rows of the Jacobian can be from the computed ones, in norm: block by block, and the query's own. */
-static double row_error(const local_head *f, const row *r)
-{
-    const double *p = f->p + r->i * f->tk, *dev = f->dev + r->i * f->tk;
-    double blocks = 0, own = 0;
-    for (int64_t j = 0; j < r->m; j++) {
-        const double shift = (r->alpha[j] + r->omega) * r->u + r->a[j] * (r->u - r->uhat);
-        const double e = dev[j] * (f->nv + r->a[j] * r->uhat) + p[j] * shift;
-        blocks += e * e;
-        own += dev[j] * r->a[j] * r->b[j];
-        own += p[j] * (r->a[j] * r->kappa[j] + r->alpha[j] * r->b[j] + r->alpha[j] * r->kappa[j]);
-    }
-    const double formed = local_jacobian_rows(f, r->i, r->m, r->hat, r->zv, r->zk, r->a, r->z);
-    return more_sum(sqrt(blocks) + f->s * (own + r->omega * r->chi) + formed, r->m);
-}
-
-/* beta, tau, vm and the blocks' norms. */
-static bool one_row(const local_head *f, row *r)
+/* beta, tau, vm and the blocks' norms; comes and goes with the processor rounding up. */
+__attribute__((noinline)) static bool one_row(const local_head *f, local_row *r)
 {
     const int64_t dh = f->dh;
     const double *p = f->p + r->i * f->tk;
@@ -322,25 +237,25 @@ static bool one_row(const local_head *f, row *r)
     if (!reach(f, r)) return false;
     weights(f, r);
     drift(f, r);
-    double tau = tau_of(f, r), lam = INFINITY;
-    const double keys = f->moved ? key_spread(f, r) : INFINITY;
-    const double trace = gram(f, r, p, true, r->zv);
+    double tau = local_tau(f, r), lam = INFINITY;
+    const double keys = f->moved ? local_key_spread(f, r) : INFINITY;
+    const double trace = local_gram(f, r, p, true, r->zv);
     if (f->moved || f->w->rope) {
         memcpy(r->h, r->g, (size_t)(dh * dh) * sizeof *r->h);
-        const double root = sqrt(top_of(r->h, dh, trace, gram_error(r, trace))) + r->spread;
-        lam = more(root * root);
-        tau = fmin(tau, more(f->s * root * keys));
+        const double root = sqrt(local_top(r->h, dh, trace, local_gram_error(r, trace))) + r->spread;
+        lam = root * root;
+        tau = fmin(tau, f->s * root * keys);
     }
     f->tau[r->i] = tau;
     f->u[r->i] = r->u;
-    f->beta[r->i] = beta_of(f, r, trace, lam);
-    f->vm[r->i] = spread_of(f, r);
-    blocks(f, r);
-    if (f->jacobian) f->err[r->i] = row_error(f, r);
+    f->beta[r->i] = local_beta(f, r, trace, lam);
+    f->vm[r->i] = local_spread(f, r);
+    local_blocks(f, r);
+    if (f->jacobian) f->err[r->i] = local_row_error(f, r);
     return f->tau[r->i] < INFINITY && f->beta[r->i] < INFINITY;
 }
 
-static bool row_memory(row *r, double **memory, int64_t tk, int64_t dh)
+static bool row_memory(local_row *r, double **memory, int64_t tk, int64_t dh)
 {
     double *m = *memory = taut_malloc((size_t)(11 * tk + 3 * dh + 4 * (tk + 1) * dh + 2 * dh * dh) * sizeof *m);
     if (!m) return false;
@@ -358,9 +273,10 @@ bool local_rows(local_head *f)
     int bad = 0;
 #pragma omp parallel reduction(+ : bad)
     {
-        row r = { 0 };
+        local_row r = { 0 };
         double *memory;
         const bool room = row_memory(&r, &memory, f->tk, f->dh);
+        local_rounds_up();
 #pragma omp for schedule(dynamic)
         for (int64_t i = 0; i < f->tq; i++) {
             r.i = i, r.m = visible(f, i);
@@ -369,6 +285,7 @@ bool local_rows(local_head *f)
             else if (r.m > 0 && !one_row(f, &r))
                 bad++;
         }
+        local_rounds_near();
         free(memory);
     }
     return bad == 0;

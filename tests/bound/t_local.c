@@ -1,5 +1,7 @@
 /* Attention at an input: every bound against the norm of the Jacobian written out, on layers of all kinds; the vectors
  * worked out by hand and by another program; balls against inputs searched for in them; invariances; bad input. */
+#include <fenv.h>
+
 #include "bound/local.h"
 
 #include "base/alloc.h"
@@ -265,6 +267,15 @@ static void no_memory(void)
     scene_free(&s);
 }
 
+/* Rows are made with the processor rounding up; nobody else is to notice, in any thread. */
+static void rounding_is_left(void)
+{
+    int other = 0;
+#pragma omp parallel reduction(+ : other)
+    other += fegetround() != FE_TONEAREST;
+    CHECK(other == 0 && 1 + 0x1p-60 == 1, "the rounding mode is as it was");
+}
+
 int main(void)
 {
     test_begin();
@@ -274,6 +285,7 @@ int main(void)
     balls();
     invariances();
     no_memory();
+    rounding_is_left();
     return test_end(
         "local",
         "found / proved: head %.6f, layer %.6f, max-token %.6f, ball %.4f; mean log10 of a head %.3f; exact mode +%.1e",
