@@ -8,7 +8,16 @@
 
 #include "cli.h"
 
-int cli_fail(const cli_args *a) { return cli_refuse(a, "%s", taut_last_error()); }
+/* The library names an option without dashes; where its line begins with one that was given, they are put back. */
+int cli_fail(const cli_args *a)
+{
+    const char *line = taut_last_error();
+    const size_t word = strcspn(line, " ");
+    bool option = false;
+    for (int i = 0; i < a->given; i++)
+        option |= strlen(a->name[i]) == word + 2 && strncmp(a->name[i] + 2, line, word) == 0;
+    return cli_refuse(a, "%s%s", option && strncmp(line, "out of memory", 13) != 0 ? "--" : "", line);
+}
 
 int cli_refuse(const cli_args *a, const char *format, ...)
 {

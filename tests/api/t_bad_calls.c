@@ -15,7 +15,7 @@ static void bad_models(taut_net *net)
     taut_net_facts nf;
     taut_tensor_facts tf;
     char *text = NULL;
-    double y[4096];
+    double y[4096] = { 0 };
     int32_t ids[4] = { 0 }, *got = NULL;
     int64_t count;
     const taut_inputs x = { .n = 1, .t = 1, .ids = ids }, none = { .n = 1, .t = 1 };
