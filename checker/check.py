@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from claim import Claim
-from forward import forward
+from forward import Point, forward, meet
 from interval import Interval, interval, length, sqrt
 from reader import UNKNOWN, UNREADABLE, Verdict, Weights, need, need_keys, parse_json, read_bytes, whole
 from rules import confirm
@@ -50,10 +50,12 @@ def check_example(node, title, where):
     need(node.get("verdict") == ("certified" if radius > 0 else "unknown"), f"{title}: verdict and radius do not fit")
     need(p < root.d_out and radius <= where.room.lo, f"{title}: predicted is no class, or radius is above room")
     head, scale = root.parts[1], root.parts[2].c["factor"] if len(root.parts) > 2 else 1.0
-    z, w = forward(where.body, interval(x))[-1], interval(head.get("weight"))
-    b = interval(head.get("bias") + np.zeros(root.d_out))
+    at, w = forward(where.body, Point(interval(x), x, np.zeros(len(x))), where), interval(head.get("weight"))
+    z, b = at.box[-1], interval(head.get("bias") + np.zeros(root.d_out))
     others = np.arange(root.d_out) != p
-    ahead, apart = ((w[p] - w) @ z + (b[p] - b))[others], length(w[p] - w)[others]
+    ways = (w[p] - w)[others]
+    apart = length(ways)
+    ahead = meet(ways @ z, ways @ at.centre[-1] + apart * at.off[-1] * Interval(-1, 1)) + (b[p] - b)[others]
     slack = 1e-8 * (abs(b[p]) + abs(b) + (abs(w[p]) + abs(w)) @ abs(z))[others] + apart * where.defect / 2.0
     limits = {"margin": (margin, scale * (ahead + slack))} if where.finite else {}
     if radius > 0:

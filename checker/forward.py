@@ -4,7 +4,7 @@ import math
 import numpy as np
 
 from attention import alibi_slopes, by_head, eta_of, gains, shares, softmax
-from interval import Interval, erf, exp, expm1, interval, length, log, sqrt, stack, tanh, wave
+from interval import LOOSE, Interval, erf, exp, expm1, interval, length, log, sqrt, stack, tanh, wave
 from reader import UNKNOWN, need
 from rules import scales_of
 
@@ -116,11 +116,44 @@ FORWARD = {
     "l2attention": l2attention, "posattention": posattention, "attlip": attlip,
 }
 
-def forward(m, x):
-    y = x
-    for part in m.parts:
-        y = forward(part, y)
-    if m.rule in ("sequence", "mix"):
-        return y if m.rule == "sequence" else m.c["keep"] * x + m.c["mix"] * y
-    need(m.rule in FORWARD and not m.c.get("queries") and m.t <= 2 ** 13, f"{m.path}: no examples through {m.rule}", UNKNOWN)
-    return FORWARD[m.rule](m, x)
+MIXES = ("attention", "cosattention", "l2attention", "posattention", "attlip", "pool", "concat", "prefix", "pixels")
+
+def meet(a, b): return Interval(np.maximum(a.lo, b.lo), np.minimum(a.hi, b.hi))
+
+class Point:
+    """What is known of the tokens at some place: that they are in a box, and each no further (l2) than `off` from its centre."""
+
+    def __init__(self, box, centre, off):
+        self.box, self.centre, self.off = meet(box, centre + Interval(-1, 1) * off[:, None]), centre, off
+
+def slope_of(m, at):
+    """The stated constant; of layernorm token by token: around the centre no deviation is smaller than the centre's less off."""
+    lip = m.lip if length(at.centre).hi.max() <= m.reach else np.inf  # it holds in the region alone
+    if m.rule != "layernorm" or not m.lip > 0:
+        return lip
+    z = centre(m, interval(at.centre)) if m.c["centred"] else interval(at.centre)
+    least = np.maximum((length(z) - at.off).lo, 0)
+    return np.minimum(lip, (m.norm / sqrt(interval(least) * least / float(m.d) + m.c["eps"])).hi)
+
+def step(m, at, apply, where):
+    """Through a module: at the centre itself, and what is around it by its constant; or the whole box."""
+    middle, radius = apply(interval(at.centre)).ball()
+    off = at.off if m.rule not in MIXES else np.full(len(middle), float(length(at.off).hi) if where.flat else at.off.max())
+    off = np.where(off == 0, 0, slope_of(m, at) * off * LOOSE)
+    return Point(apply(at.box), middle, (interval(off) + length(radius)).hi)
+
+def forward(m, at, where):
+    if m.rule == "sequence" or m.rule == "mix" and not m.joint:
+        inner = at
+        for part in m.parts:
+            inner = forward(part, inner, where)
+        if m.rule == "sequence":
+            return inner
+        keep, mix = interval(m.c["keep"]), interval(m.c["mix"])
+        middle, radius = (keep * at.centre + mix * inner.centre).ball()
+        return Point(keep * at.box + mix * inner.box, middle, (abs(keep) * at.off + abs(mix) * inner.off + length(radius)).hi)
+    leaf = m.parts[0] if m.joint else m
+    known = leaf.rule in FORWARD and not m.c.get("queries") and m.t <= 2 ** 13
+    need(known, f"{m.path}: no examples through {m.rule}", UNKNOWN)
+    apply = FORWARD[leaf.rule]
+    return step(m, at, (lambda x: m.c["keep"] * x + m.c["mix"] * apply(leaf, x)) if m.joint else lambda x: apply(m, x), where)

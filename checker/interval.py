@@ -19,7 +19,7 @@ def widen(lo, hi, exact=False):
     return Interval(np.where(exact, lo, np.nextafter(lo, -np.inf)), np.where(exact, hi, np.nextafter(hi, np.inf)))
 
 def slices(a, axis, bits):
-    """Three arrays of few bits, a row (or column) in the same unit, which add up to `a` but for a rest; and its largest entries."""
+    """Three arrays of few bits, a row (or column) in one unit, which add up to `a` but for a rest; and the largest entries."""
     parts, tops = [], np.abs(a).max(axis, keepdims=True)
     for _ in range(3):
         top = np.abs(a).max(axis, keepdims=True)

@@ -24,7 +24,7 @@ def norm_is_at_most(matrix, t):
     gram, square, unit = a @ a.T, t * t * (1 - 2 * UNIT), np.eye(n)
     lost = (k + 2) * UNIT * size * size * LOOSE + n * k * 2.0 ** -1000
     away = square * unit - gram
-    shift = square - 2 * lost - (2 * n + 8) * UNIT * (np.linalg.norm(away) + max(np.trace(away), 0))
+    shift = square - 2 * lost - (2 * n + 8) * UNIT * (square + np.linalg.norm(away) + max(np.trace(away), 0))
     away = shift * unit - gram
     try:
         factor = np.linalg.cholesky(away)

@@ -45,6 +45,7 @@ def centred(m):
 def layernorm(m, claim, x, where):
     eps, d, bias = interval(m.c["eps"]), float(m.d), length(m.get("bias")) if m.c["centred"] else 0.0
     norm = claim.norm("norm", centred(m)) if m.c["centred"] else claim.at_least("norm", np.abs(m.get("weight")).max())
+    m.norm = norm
     grown = Interval(least(sqrt(d), x / sqrt(x * x / d + eps)).hi) if eps.lo >= 0 else NONE
     return norm if norm.hi == 0 else norm / sqrt(eps), norm * grown + bias
 
@@ -98,7 +99,7 @@ def confirm_leaf(m, claim, x, where, scope):
 
 def confirm_parts(m, claim, x, where):
     claim.need(len(claim.of) == len(m.parts), f"it must have {len(m.parts)} parts")
-    joint = m.rule == "mix" and [part.rule for part in m.parts] == ["mlp"] and claim.of[0].get("scope") == "mix"
+    joint = m.joint = m.rule == "mix" and [part.rule for part in m.parts] == ["mlp"] and claim.of[0].get("scope") == "mix"
     lip, out, defect, apart = ONE, x, NOTHING, []
     for part, node in zip(m.parts, claim.of):
         own = confirm(part, node, x if m.rule == "parts" else out, where, (m.c["keep"], m.c["mix"]) if joint else ())
@@ -122,6 +123,7 @@ def confirm(m, node, x, where, scope=()):
     lip, out, defect = confirm_parts(m, claim, x, where) if m.parts else confirm_leaf(m, claim, x, where, scope)
     lip, out = claim.at_least("lip", lip), claim.at_least("out", out)
     claim.end()
+    m.lip, m.reach = float(lip.hi), float(x.lo)
     if m is where.body:
         where.lip, where.defect = lip, defect
     return lip, out, defect

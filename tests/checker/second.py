@@ -1,7 +1,7 @@
 """The second checker against taut and taut check: python3 tests/checker/second.py FOLDER TAUT EFFORT
 
-FOLDER has a run for each architecture.  Its weights are replaced by random ones, certified in both norms and checked by both checkers; then
-numbers of the certificate are bent in its favour, and bits of the model flipped, and both must refuse.
+FOLDER has a run for each architecture.  Its weights are replaced by random ones, certified in both norms and checked by both checkers;
+then numbers of the certificate are bent in its favour, and bits of the model flipped, and both must refuse.
 """
 import copy
 import io
@@ -12,9 +12,14 @@ import struct
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
+from fractions import Fraction
+
+import numpy
 
 sys.path.insert(0, "checker")
 import check  # noqa: E402  the second checker
+from interval import Interval  # noqa: E402
+from norm import norm_is_at_most  # noqa: E402
 
 FOLDER, TAUT, EFFORT = sys.argv[1], sys.argv[2], float(sys.argv[3])
 CHOICES = {"weights", "units", "room", "rows", "ids", "pixels", "tool", "sha256", "verdict", "box"}  # any of them may be as true
@@ -145,13 +150,37 @@ def judge(name):
         expect(f"{name}, {norm}: true", (0,), cert_path, model)
         counts["confirmed"] += 1
         counts["certified"] += sum(example["radius"] > 0 for example in cert.get("examples", []))
-        bend(copy.deepcopy(cert), path, model, max(1, round(4 * EFFORT)))
+        bend(copy.deepcopy(cert), path, model, max(1, round(3 * EFFORT)))
         for _ in range(max(1, round(EFFORT))):
             flip(cert_path, model, file)
             fuzz(json.dumps(cert), header, model, file, path)
 
 
+def arithmetic(rounds):
+    """Sums, products, quotients and matrix products hold the exact value; norms are never called smaller than they are."""
+    for _ in range(rounds):
+        n, k = random.randint(1, 9), random.choice([1, 2, 3, 20, 300])
+        entry = lambda: random.gauss(0, 1) * 10 ** random.uniform(-9, 9)  # noqa: E731
+        a, b = (numpy.array([[entry() for _ in range(k)] for _ in range(n)]) for _ in "ab")
+        exact = [[sum(Fraction(x) * Fraction(y) for x, y in zip(row, other)) for other in b] for row in a]
+        for got, true in [(Interval(a) @ b.T, exact), (Interval(a).sum()[:, None], [[sum(map(Fraction, row))] for row in a])] + [
+                (apply(Interval(a), Interval(b)), [[apply(Fraction(x), Fraction(y)) for x, y in zip(*two)] for two in zip(a, b)])
+                for apply in (lambda x, y: x + y, lambda x, y: x * y, lambda x, y: x / y)]:
+            held = all(Fraction(lo) <= value <= Fraction(hi) for row in zip(got.lo, got.hi, true) for lo, hi, value in zip(*row))
+            scale = numpy.abs(a).max() * max(1, numpy.abs(b).max() * k, (1 / numpy.abs(b)).max())
+            narrow = (got.hi - got.lo <= 1e-13 * scale).all()
+            if not held or not narrow:
+                fails.append("arithmetic")
+                print("FAIL an interval is too narrow" if not held else "FAIL an interval is far too wide")
+        a = a / numpy.abs(a).max()
+        top = numpy.linalg.norm(a, 2)
+        if norm_is_at_most(a, top * (1 - 1e-9)) or not norm_is_at_most(a, top * (1 + 1e-9)):
+            fails.append("norm")
+            print(f"FAIL the norm of a matrix of {n} by {k}, {top!r}")
+
+
 random.seed(1)
+arithmetic(round(20 * EFFORT) + 1)
 for run in sorted(os.listdir(FOLDER)):
     judge(run)
 print(f"{len(os.listdir(FOLDER))} architectures: " + ", ".join(f"{count} {word}" for word, count in counts.items()))

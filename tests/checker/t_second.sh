@@ -1,6 +1,6 @@
 #!/bin/sh
-# The second checker (checker/, in Python) against taut certify and taut check: one model of every architecture, in both norms.  True
-# certificates are confirmed by both, bent numbers and flipped bits refused by both, scribbled files never more than refused.
+# The second checker (checker/, in Python) against taut certify and taut check: one model of every architecture, in both norms.
+# True certificates are confirmed by both, bent numbers and flipped bits refused by both, scribbled files never more than refused.
 . tests/cli/lib.sh
 python3 -c 'import numpy' 2>"$tmp/err" || { echo "skipped: no python3 with numpy"; exit 77; }
 runs=$tmp/runs
@@ -27,7 +27,8 @@ make text-potential "$text" norm=none activation=relu mlp_block=potential
 make text-sll "$text" norm=none activation=tanh mlp_block=sll
 make text-position "$text" norm=none attention=position activation=gelu_tanh
 make encoder-l2 "$text" arch=encoder norm=centernorm norm_place=post attention=l2
-make encoder-attlip "$text" arch=encoder norm=none attention=attlip attlip_head_width=3 attlip_learned=true positions=rope attlip_near=0.5
+make encoder-attlip "$text" arch=encoder norm=none attention=attlip attlip_head_width=3 attlip_learned=true positions=rope \
+    attlip_near=0.5
 make image-class "$images" norm=none pool=class
 make image-l2 "$images" norm=none attention=l2 residual=convex
 make image-attlip "$images" norm=none attention=attlip attlip_reflected=true attlip_turn=true attlip_eta=0.25 mlp_block=sll \
