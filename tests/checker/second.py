@@ -1,7 +1,7 @@
 """The second checker against taut and taut check: python3 tests/checker/second.py FOLDER TAUT EFFORT
 
-FOLDER has a run for each architecture.  Its weights are replaced by random ones, certified in both norms and checked by both checkers;
-then numbers of the certificate are bent in its favour, and bits of the model flipped, and both must refuse.
+FOLDER has a run for each architecture.  Its weights are replaced by random ones, certified in both norms and checked by both; then
+numbers of the certificate are bent in its favour, and bits of the model flipped, and both must refuse.
 """
 import copy
 import io
@@ -167,7 +167,7 @@ def arithmetic(rounds):
                 (apply(Interval(a), Interval(b)), [[apply(Fraction(x), Fraction(y)) for x, y in zip(*two)] for two in zip(a, b)])
                 for apply in (lambda x, y: x + y, lambda x, y: x * y, lambda x, y: x / y)]:
             held = all(Fraction(lo) <= value <= Fraction(hi) for row in zip(got.lo, got.hi, true) for lo, hi, value in zip(*row))
-            scale = numpy.abs(a).max() * max(1, numpy.abs(b).max() * k, (1 / numpy.abs(b)).max())
+            scale = numpy.abs(a).max() * max(1, numpy.abs(b).max() * k, (1 / numpy.abs(b)).max()) + numpy.abs(b).max()
             narrow = (got.hi - got.lo <= 1e-13 * scale).all()
             if not held or not narrow:
                 fails.append("arithmetic")
