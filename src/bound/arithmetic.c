@@ -51,6 +51,24 @@ static const char *nearest(void)
     return fegetround() == FE_TONEAREST && even && rest ? NULL : "numbers are not rounded to nearest";
 }
 
+/* Bounds near an input are made so (bound/local_impl.h): each result differs from the one to nearest. */
+static const char *upward(void)
+{
+    volatile double got[6] = { 0 };
+    static const double right[] = { 1 + 0x1p-52,           0x1.5555555555556p-2, -0x1.5555555555555p-2,
+                                    1 + 0x1p-51 + 0x1p-52, 0x1.bb67ae8584cabp+0, DBL_TRUE_MIN };
+    bool good = fesetround(FE_UPWARD) == 0;
+    got[0] = given(1) + given(0x1p-60);
+    got[1] = given(1) / given(3);
+    got[2] = given(-1) / given(3);
+    got[3] = given(1 + 0x1p-52) * given(1 + 0x1p-52);
+    got[4] = sqrt(given(3));
+    got[5] = given(DBL_TRUE_MIN) * given(0.25);
+    good = fesetround(FE_TONEAREST) == 0 && good;
+    for (int i = 0; i < 6; i++) good = good && got[i] == right[i];
+    return good ? nearest() : "this machine does not round upward when told to";
+}
+
 static const char *subnormals(void)
 {
     const double half = given(0.5), tiny = given(DBL_MIN), below = tiny * half, least = given(DBL_TRUE_MIN);
@@ -137,7 +155,7 @@ static const char *threads(void)
 {
     bool same = true;
 #pragma omp parallel reduction(&& : same)
-    same = !nearest() && !subnormals();
+    same = !nearest() && !subnormals() && !upward();
     return same ? NULL : "a thread rounds otherwise, or flushes subnormal numbers to zero";
 }
 
@@ -160,6 +178,7 @@ static const part parts[] = {
     { comparisons, PLAIN },
     { neighbours, "use another libm" },
     { float32, "build with another compiler, or make CFLAGS='-O2 -fno-tree-slp-vectorize'" },
+    { upward, "use another machine" },
     { threads, MODES },
     { taut_arithmetic_libm, "use another libm" },
 };

@@ -38,6 +38,7 @@ lie nextafter nextafter "$TAUT" certify "$run"
 lie ftz subnormal "$TAUT" certify "$run"
 lie daz subnormal "$TAUT" certify "$run"
 lie upward "to nearest" "$TAUT" certify "$run"
+lie stuck "round upward" "$TAUT" certify "$run"
 lie thread "a thread" "$TAUT" certify "$run" --threads 2
 
 # every command that proves
