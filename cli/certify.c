@@ -92,10 +92,12 @@ static double rows_of(const cli_args *a)
 
 static int run(const cli_args *a)
 {
-    const char *norm = cli_text(a, "--norm", "tokens"), *out = cli_text(a, "--out", NULL);
+    const char *norm = cli_text(a, "--norm", NULL), *out = cli_text(a, "--out", NULL);
     const int64_t wanted = cli_int(a, "--n-ex", 0, 0, 1000000);
     const taut_certify_options o = { .size = sizeof o,
-                                     .metric = strcmp(norm, "flat") == 0 ? TAUT_FLAT : TAUT_TOKENS,
+                                     .metric = !norm                       ? TAUT_OWN
+                                               : strcmp(norm, "flat") == 0 ? TAUT_FLAT
+                                                                           : TAUT_TOKENS,
                                      .room = cli_real(a, "--radius", wanted ? 1 : 0, 0, 1e300),
                                      .rows = rows_of(a),
                                      .data = cli_text(a, "--data", NULL),
@@ -104,7 +106,7 @@ static int run(const cli_args *a)
                                      .progress = cli_show,
                                      .arg = "certifying examples" };
     (void)cli_table(a);
-    if (strcmp(norm, "tokens") != 0 && strcmp(norm, "flat") != 0)
+    if (norm && strcmp(norm, "tokens") != 0 && strcmp(norm, "flat") != 0)
         return cli_refuse(a, "--norm is tokens or flat, not %s", norm);
     if (o.local && !wanted) return cli_refuse(a, "--local is about examples: say how many with --n-ex");
     if (out && cli_same_file(a->operand[0], out)) return cli_refuse(a, "--out %s is the model itself", out);
@@ -123,7 +125,9 @@ static int run(const cli_args *a)
 }
 
 static const cli_option options[] = {
-    { "--norm", "N", "tokens (largest token moves, the default) or flat (l2 over everything)" },
+    { "--norm", "N",
+      "tokens (largest token moves) or flat (l2 over everything); default: that of the model's target, else flat for "
+      "images" },
     { "--radius", "R", "prove it also for inputs moved by up to R (default 1 with examples, else 0)" },
     { "--data", "NAME", "another text, other images or another series than it was trained on" },
     { "--rows", "R", "of a forecaster: for rows up to R long, or inf for any (default: the longest row of its data)" },

@@ -240,15 +240,17 @@ TAUT_API TAUT_MUST_USE taut_status taut_evaluate_file(char **json, const char *m
 /* ---- Certificates -------------------------------------------------------------------------------------------------- */
 
 typedef struct taut_cert taut_cert;
-typedef enum { TAUT_TOKENS, TAUT_FLAT } taut_metric; /* a change's size: its largest token, or l2 over everything */
+/* A change's size: its largest token, or l2 over everything.  TAUT_OWN: that of the target which the model was trained under;
+ * without one, flat for images and tokens for all others. */
+typedef enum { TAUT_OWN, TAUT_TOKENS, TAUT_FLAT } taut_metric;
 
 typedef struct {
     size_t size;
-    taut_metric metric; /* default TAUT_TOKENS */
-    double room;        /* inputs may also be moved by so much, in the metric; default 0 */
-    double rows;        /* of a forecaster: rows of inputs are at most so long, l2; 0: as long as in its data */
-    const char *data;   /* other data than it was trained on, for `examples` and `rows` */
-    int64_t examples;   /* certify so many predictions of the validation split, or those below */
+    taut_metric metric;
+    double room;      /* inputs may also be moved by so much, in the metric; default 0 */
+    double rows;      /* of a forecaster: rows of inputs are at most so long, l2; 0: as long as in its data */
+    const char *data; /* other data than it was trained on, for `examples` and `rows` */
+    int64_t examples; /* certify so many predictions of the validation split, or those below */
     const taut_inputs
         *inputs;           /* own inputs in the place of the validation split: all n of them, full length; ids of a text
                                   (embeddings may lie outside the region), images with pixels in [0, 1] */
@@ -271,6 +273,7 @@ typedef struct {
     int64_t examples;   /* that were certified */
     int layers;         /* of the waterfall */
     char sha256[65];    /* of the model's file */
+    taut_metric metric; /* tokens or flat */
 } taut_cert_facts;
 TAUT_API TAUT_MUST_USE taut_status taut_cert_look(const taut_cert *, taut_cert_facts *out);
 typedef struct {

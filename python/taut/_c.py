@@ -37,7 +37,7 @@ class NoMemoryError(Error, MemoryError):
 
 STATUS = (None, NoMemoryError, FileError, InputError, InputError, NotFiniteError, DeviceError, InputError)  # taut_status
 SPLITS = ("train", "valid", "test")  # taut_split
-METRICS = ("tokens", "flat")  # taut_metric
+METRICS = ("own", "tokens", "flat")  # taut_metric
 VERDICTS = ("confirmed", "refuted", "cannot say")  # taut_verdict
 KINDS = ("text", "images", "series")  # taut_kind
 MEASUREMENTS = ("layers", "lengths", "network", "maps", "deviation")  # taut_measurement
@@ -111,7 +111,7 @@ class CertifyOptions(Options):
 class CertFacts(Structure):
     _fields_ = [("lip", c_double), ("body", c_double), ("room", c_double), ("reach", c_double), ("rows", c_double),
                 ("defect", c_double), ("round", c_double), ("tokens", c_int64), ("examples", c_int64),
-                ("layers", c_int), ("sha256", c_char * 65)]
+                ("layers", c_int), ("sha256", c_char * 65), ("metric", c_int)]
 
 
 class Prediction(Structure):

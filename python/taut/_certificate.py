@@ -91,12 +91,12 @@ def certify(model: Path, norm: str, radius: Any, b: Optional[Batch], labels: Opt
     with bar, watch:
         handle = _c.made("taut_certify_file", _c.encoded(model, "the model"), ctypes.byref(o))
     try:
-        return _read(handle, model, norm)
+        return _read(handle, model)
     finally:
         _c.lib.taut_cert_free(handle)
 
 
-def _read(handle: Any, model: Path, norm: str) -> Certificate:
+def _read(handle: Any, model: Path) -> Certificate:
     f = _c.look("taut_cert_look", _c.CertFacts, handle)
     each = [_c.look("taut_cert_example", _c.Prediction, handle, i) for i in range(f.examples)]
     layers = [_c.look("taut_cert_layer", _c.LayerFacts, handle, i) for i in range(f.layers)]
@@ -105,7 +105,7 @@ def _read(handle: Any, model: Path, norm: str) -> Certificate:
         return np.array([getattr(e, name) for e in each], dtype)
 
     return Certificate(
-        Path(model), norm, f.lip, f.body, f.room, f.reach, f.rows, f.defect, f.round, f.tokens, f.sha256.decode(),
+        Path(model), _c.METRICS[f.metric], f.lip, f.body, f.room, f.reach, f.rows, f.defect, f.round, f.tokens, f.sha256.decode(),
         column("label", np.int32), column("predicted", np.int32), column("margin", float), column("radius", float),
         column("local_lip", float), column("local_radius", float),
         tuple(Layer(y.path.decode(), y.rule.decode(), y.lip, y.out) for y in layers),

@@ -260,13 +260,13 @@ class Model(Handle):
             _c.call("taut_net_save", handle, _c.encoded(path, "the path"))
         self.path, self.changed = Path(path), False
 
-    def certify(self, norm: str = "tokens", x: Any = None, y: Any = None, radius: float = 0, *, examples: int = 0,
+    def certify(self, norm: str = "own", x: Any = None, y: Any = None, radius: float = 0, *, examples: int = 0,
                 data: Optional[str] = None, rows: float = 0, local: bool = False,
                 progress: _show.Asked = None) -> Certificate:
         """Proves a Lipschitz constant from inputs to logits, and radii within which predictions cannot change.
 
-        norm: "tokens" (a change is as large as its largest token) or "flat" (l2 over everything).  radius: inputs may be
-        moved by so much, and no radius of an example is larger.  x, y: inputs whose predictions are certified, and their
+        norm: "tokens" (a change is as large as its largest token), "flat" (l2 over everything), or "own": that of the target
+        which the model was trained under, else flat for images and tokens for all others.  radius: inputs may be moved by so much, and no radius of an example is larger.  x, y: inputs whose predictions are certified, and their
         classes; or `examples` of the validation split.  local: also constants around each example.  rows: how long a
         forecaster's rows may be.
 

@@ -67,13 +67,26 @@ static taut_status read_falls(taut_cert *c)
 
 static taut_status check_options(const taut_certify_options *o)
 {
-    if (o->metric != TAUT_TOKENS && o->metric != TAUT_FLAT)
-        return taut_fail(TAUT_BAD_CALL, "metric %d is neither TAUT_TOKENS nor TAUT_FLAT", (int)o->metric);
+    if (o->metric != TAUT_OWN && o->metric != TAUT_TOKENS && o->metric != TAUT_FLAT)
+        return taut_fail(TAUT_BAD_CALL, "metric %d is neither TAUT_OWN, TAUT_TOKENS nor TAUT_FLAT", (int)o->metric);
     if (!(o->room >= 0 && o->room <= 1e300) || !(o->rows >= 0))
         return taut_fail(TAUT_BAD_CALL, "room %g, rows %g", o->room, o->rows);
     if (o->examples < 0) return taut_fail(TAUT_BAD_CALL, "%lld examples", (long long)o->examples);
     if (o->local && !o->examples && !o->inputs)
         return taut_fail(TAUT_BAD_CALL, "local is about examples, and there are none");
+    return TAUT_OK;
+}
+
+/* The norm of the target that the model was trained under; else what people mean by a change of such an input. */
+static taut_status own_norm(taut_norm *out, const taut_model *m)
+{
+    taut_config *cfg = NULL;
+    const taut_status s = taut_config_parse(&cfg, m->recipe, "the model's recipe");
+    if (s) return s;
+    const bool target = taut_config_real(cfg, "constrain.target_lipschitz", 0, 0, 1e300) > 0;
+    const bool flat = target ? taut_config_choice(cfg, "constrain.norm", "tokens|flat", 0) == 1 : taut_model_sees(m);
+    *out = flat ? TAUT_NORM_FLAT : TAUT_NORM_TOKENS;
+    taut_config_free(cfg);
     return TAUT_OK;
 }
 
@@ -90,9 +103,9 @@ taut_status taut_certify_file(taut_cert **out, const char *model, const taut_cer
     if (s) return s;
     taut_cert *c = taut_calloc(1, sizeof *c);
     char *path = taut_model_path(model);
-    s = c && path
-            ? taut_certificate_open(&c->proof, path, o.metric == TAUT_FLAT ? TAUT_NORM_FLAT : TAUT_NORM_TOKENS, o.room)
-            : taut_no_memory("a certificate");
+    const taut_norm norm = o.metric == TAUT_FLAT ? TAUT_NORM_FLAT : TAUT_NORM_TOKENS;
+    s = c && path ? taut_certificate_open(&c->proof, path, norm, o.room) : taut_no_memory("a certificate");
+    if (!s && o.metric == TAUT_OWN) s = own_norm(&c->proof.norm, c->proof.model);
     if (!s) s = prepare(&data, &rows, model, &c->proof.model->spec, &o);
     if (!s) s = taut_certificate_prove(&c->proof, rows);
     if (!s && (o.examples || o.inputs)) s = predict(c, data, &o);
@@ -130,7 +143,8 @@ taut_status taut_cert_look(const taut_cert *c, taut_cert_facts *out)
                               p->tokens,
                               c->predictions.count,
                               c->falls,
-                              { 0 } };
+                              { 0 },
+                              p->norm == TAUT_NORM_FLAT ? TAUT_FLAT : TAUT_TOKENS };
     memcpy(out->sha256, p->sha, sizeof out->sha256);
     return TAUT_OK;
 }

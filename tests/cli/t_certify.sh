@@ -78,4 +78,15 @@ pattern="empty"
 check "an empty file" refused "$tmp/empty"
 pattern="header"
 check "a file without tensors" refused "$tmp/header"
+# the norm of the model's own target, else that of its kind
+for norm in tokens flat; do
+    # shellcheck disable=SC2086 # words
+    check "a run with a target in norm $norm" "$TAUT" train $small --set constrain.target_lipschitz=50 --set constrain.norm=$norm \
+        --set constrain.method=normalise --out "$tmp/own-$norm"
+    "$TAUT" certify "$tmp/own-$norm" --json >"$tmp/own.json"
+    check "its own norm is $norm" grep -Eq "\"norm\":[[:space:]]*\"$norm\"" "$tmp/own.json"
+done
+check "a run on images" "$TAUT" train recipes/vit-shapes-small.ini --set train.steps=1 --set train.warmup=1 --set data.length=200 --out "$tmp/own-vit"
+"$TAUT" certify "$tmp/own-vit" --json >"$tmp/own.json"
+check "images are flat" grep -Eq '"norm":[[:space:]]*"flat"' "$tmp/own.json"
 finish "certify      units, local constants, degenerate input, $checks checks"
