@@ -266,9 +266,10 @@ class Model(Handle):
         """Proves a Lipschitz constant from inputs to logits, and radii within which predictions cannot change.
 
         norm: "tokens" (a change is as large as its largest token), "flat" (l2 over everything), or "own": that of the target
-        which the model was trained under, else flat for images and tokens for all others.  radius: inputs may be moved by so much, and no radius of an example is larger.  x, y: inputs whose predictions are certified, and their
-        classes; or `examples` of the validation split.  local: also constants around each example.  rows: how long a
-        forecaster's rows may be.
+        which the model was trained under, else flat for images and tokens for all others.  radius: inputs may be moved by so
+        much, and no radius of an example is larger.  x, y: inputs whose predictions are certified, and their classes; or
+        `examples` of the validation split.  local: also constants around each example.  rows: how long a forecaster's rows may
+        be.
 
         >>> cert = model.certify(norm="flat", x=images, y=labels, radius=2)
         >>> cert.lipschitz, cert.radii, cert.waterfall
