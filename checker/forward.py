@@ -74,7 +74,7 @@ def attlip(m, x):
     metric = np.eye(m.d) / step + 4 * s * weight.T @ weight
     inverse = np.linalg.inv(metric)
     best, y, go = (np.inf, middle), middle, middle / step @ inverse - middle
-    for _ in range(2000):
+    for _ in range(500):
         y = y + go
         slope = potential_slope(m, interval(y), s).ball()[0] + (y - middle) / step
         bend, before, size = np.sum(go * (slope - before)) if best[0] < np.inf else 0.0, slope, np.linalg.norm(slope)

@@ -18,6 +18,10 @@ def add_toward(a, b, end):
 def widen(lo, hi, exact=False):
     return Interval(np.where(exact, lo, np.nextafter(lo, -np.inf)), np.where(exact, hi, np.nextafter(hi, np.inf)))
 
+def meets(a, b):
+    """Where a product has a term that is not 0."""
+    return (a != 0).astype(np.float64) @ (b != 0).astype(np.float64) > 0
+
 def slices(a, axis, bits):
     """Three arrays of few bits, a row (or column) in one unit, which add up to `a` but for a rest; and the largest entries."""
     parts, tops = [], np.abs(a).max(axis, keepdims=True)
@@ -39,7 +43,7 @@ def exact_product(a, b):
     for i, j in ((2, 0), (1, 1), (0, 2), (1, 0), (0, 1), (0, 0)):
         total = total + a_parts[i] @ b_parts[j]
     error = 8 * k * 2.0 ** (-3 * bits) * (a_tops * b_tops) + 2.0 ** -1000  # of slices that are left out, and of underflow
-    return total, np.where(np.abs(a) @ np.abs(b) == 0, 0.0, error)
+    return total, error * meets(a, b)
 
 class Interval:
     __array_ufunc__ = None  # so that array * Interval is Interval's affair
@@ -80,7 +84,8 @@ class Interval:
         (a, da), (b, db) = self.ball(), other.ball()
         middle, error = exact_product(a, b)
         if da.any() or db.any():
-            error = error + (np.abs(a) @ db + da @ (np.abs(b) + db)) * LOOSE + 2.0 ** -1000
+            error = error + (np.abs(a) @ db + da @ (np.abs(b) + db)) * LOOSE
+            error = error + 2.0 ** -1000 * (meets(a, db) | meets(da, np.abs(b) + db))
         return middle + Interval(-error, error)
 
     def ball(self):
