@@ -52,7 +52,7 @@ static void layouts(void)
     for (int i = 0; i < N; i++)
         for (int k = 0; k < H * W; k++)
             for (int c = 0; c < C; c++) planes[(i * C + c) * H * W + k] = pixels[(i * H * W + k) * C + c];
-    for (int i = 0; i < ALL; i++) reals[i] = (float)pixels[i] / 255, wide[i] = pixels[i];
+    for (int i = 0; i < ALL; i++) reals[i] = pixels[i] / 255.0F, wide[i] = pixels[i];
     labels(&part[1]);
     for (int form = 0; form < 8; form++) {
         if (form / 2 == 0) make_npy(&part[0], "|u1", "(8, 6, 5, 3)", pixels, ALL);
