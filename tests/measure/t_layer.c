@@ -159,7 +159,7 @@ static void scatters(void)
     int32_t ids[60];
     for (int i = 0; i < 60; i++) ids[i] = (int32_t)rng_int(0, 6);
     taut_scatter_point p[32];
-    taut_scatter_options o = { 2, 6, 2, 3, 1, TAUT_MAP_BARE, { TAUT_SLOPE_LANCZOS, 40, 1e-6, 1 }, NULL };
+    taut_scatter_options o = { 2, 6, 2, 3, 1, TAUT_MAP_BARE, { TAUT_SLOPE_LANCZOS, 40, 1e-6, 1 }, NULL, NULL };
     CHECK(taut_scatter_count(&o, false) == 9 && taut_scatter_count(&o, true) == 3, "count");
     must(taut_scatter_text(p, m, ids, 60, &o));
     for (int i = 0; i < 9; i++) CHECK(p[i].n == 2 + 2 * (i / 3) && p[i].value > 0 && p[i].radius > 0, "points");
