@@ -1,14 +1,15 @@
 /* Multi-head softmax attention:
- *     q = W_Q x + b_Q, k = W_K x + b_K, v = W_V x + b_V   (q and k turned by their positions with RoPE)
+ *     q = W_Q x + b_Q, k = W_K x + b_K, v = W_V x + b_V   (with RoPE, q and k are then rotated by their positions)
  *     o = softmax(scale q.k + mask + alibi) v   per head,      y = out * W_O o + b_O
  * Self-attention, or with `queries` = m cross-attention: the first m tokens ask, the others are read.
- * Bare: some of the heads of another attention module, whose weights it shares; y = o, their outputs side by side
- * (W_O = I, out = 1, b_O = 0).  It has no weights of its own to visit.
+ * A bare module is some heads of another attention module: it shares that one's weights, visits none, and answers
+ * y = o, the heads' outputs side by side (W_O = I, out = 1, b_O = 0).
  *
- * jvp    the same maps on tangents around the kernel's attention_jvp
- * vjp    the same maps backwards; RoPE is orthogonal, so its adjoint turns the other way.  Who watches the run
- *        sees q and k there and may add to their gradients
- * Bound  joint matrices over all heads, bound/attention.c (global: every token within the region's size)
+ * jvp    the same affine maps without biases and the same rotation, around the kernel's attention_jvp
+ * vjp    the transposed maps; a rotation's transpose rotates the other way.  A watcher of the run sees q and k and may
+ *        add to their gradients
+ * Bound  bound/attention.c, for all tokens of at most the region's size; around a centre, for one example of
+ *        self-attention, the smaller of that and bound/local.c
  * Trace  q, k, v, o, the rows' log-sum-exp; in cross-attention also the input split in two. */
 #include "base/float32.h"
 #include "bound/local.h"
@@ -91,7 +92,7 @@ static void attention_vjp(const taut_module *m, taut_run *run, taut_tensor gx, t
     run->scratch = mark;
 }
 
-/* W_O of a bare module: the identity on its features, then zeros.  NULL: no memory. */
+/* W_O of a bare module, (width, inner): the identity, and rows of zeros below it.  NULL: no memory. */
 static double *identity(const attention *s)
 {
     double *w = taut_calloc((size_t)(s->spec.width * s->qkv.inner), sizeof *w);
@@ -99,7 +100,7 @@ static double *identity(const attention *s)
     return w;
 }
 
-/* Around a centre: every token within the radius of its place. */
+/* The constant around a centre: every token may move by the radius, which holds in both norms.  +inf: none is known. */
 static taut_up up_near(const taut_attention_weights *w, taut_ask in)
 {
     const int64_t t = in.centre.x.shape.t;

@@ -3,7 +3,8 @@
 #include "bound/rounding.h"
 #include "module/module.h"
 
-/* What is stated of it; and a real output is also away from the computed one by what the module rounds. */
+/* States lip and size, fills in move and closes the node.  move: f(x) is within lip * radius (or what the module knows
+ * better) of the real f(centre), which is within `round` of the computed one. */
 static taut_answer answer(const taut_module *m, taut_answer b, taut_ask in)
 {
     b.lip = up_state(in.ledger, "lip", b.lip);
@@ -20,12 +21,12 @@ taut_ask taut_ask_behind(taut_ask in, taut_answer f)
     in.tokens = f.tokens;
     in.size = f.size;
     in.radius = f.move;
-    in.box = (taut_box){ 0 };      /* known of the input only */
-    in.centre = (taut_point){ 0 }; /* what follows knows where it stands */
+    in.box = (taut_box){ 0 };      /* it is about the model's input only */
+    in.centre = (taut_point){ 0 }; /* whoever asks next sets it: taut_ask_at */
     return in;
 }
 
-/* What was wrong before grows by g's constant. */
+/* f's errors grow by g's constant, and g adds its own.  An error of 0 stays 0, also where g's constant is infinite. */
 taut_answer taut_answer_then(taut_answer f, taut_answer g)
 {
     g.round = up_add(g.round, f.round.v == 0 ? UP_ZERO : up_mul(g.lip, f.round));
@@ -42,12 +43,12 @@ static void see_finite(taut_param *p, const char *path, void *arg)
     for (int64_t i = 0; i < p->rows * p->cols; i++) *finite = *finite && isfinite(taut_ref_values(p)[i]);
 }
 
-/* Nothing is proved of a module with a weight that is not finite, also where it drops out of every formula. */
+/* A module with a weight that is NaN or infinite has no constant and no size, even where no formula uses the weight. */
 static taut_answer of_finite(const taut_module *m, taut_answer b)
 {
     bool finite = true;
     taut_visitor v = { .see = see_finite, .arg = &finite };
-    if (m->ops->params) m->ops->params((taut_module *)m, &v); /* which changes nothing */
+    if (m->ops->params) m->ops->params((taut_module *)m, &v); /* see_finite changes nothing */
     if (!finite) b.lip = b.size = UP_NONE;
     return b;
 }

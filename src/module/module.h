@@ -29,27 +29,29 @@ typedef struct {
     taut_span trace;
 } taut_point; /* where jvp and vjp are taken */
 
-/* What a run is for.  USE: the network as its users see it.  TRAIN: coins are tossed, and what grows while a run trains is as
- * far as this step.  PROVE: an example whose solver misses its tolerance, proved on ref, becomes NaN: it abstains. */
+/* What a run is for.  USE: the network as its users see it.  TRAIN: dropout tosses coins, and a module that changes in
+ * the course of training is as far as `step` of `steps`.  PROVE: solvers prove their residuals (on ref); an example
+ * that misses its tolerance abstains: its output is NaN. */
 typedef struct {
     enum { TAUT_PHASE_USE, TAUT_PHASE_TRAIN, TAUT_PHASE_PROVE } kind;
     uint64_t key;        /* TRAIN: names this step's coins; 0: none are tossed */
-    int64_t step, steps; /* TRAIN: this one, from 0, of so many */
+    int64_t step, steps; /* TRAIN: the number of this step, from 0, and how many there are */
 } taut_phase;
 
 /* What solvers took, summed over examples. */
 typedef struct {
     int64_t solves, gradients, values, products, abstained; /* abstained: did not reach the tolerance */
-    double residual; /* the largest that was left, of those that reached it: proved when the phase is PROVE */
+    double residual; /* the largest among the examples that reached it; proved when the phase is PROVE */
     const char *why; /* reason of the first example that abstained */
 } taut_solves;
 
-/* Who watches a run: penalties and statistics.  Modules show what they have and know nobody by name; NULL: not looked at. */
+/* Who watches a run: penalties and statistics.  Modules show what they have and know no watcher by name.  NULL: it
+ * does not look. */
 typedef struct {
-    /* in vjp, softmax attention's queries and keys as its logits are made of them, and their gradients, to add to */
+    /* vjp of softmax attention calls it: q and k as they enter the logits; gq and gk are their gradients, to add to */
     void (*rows)(void *arg, const taut_kernels *, taut_real *gq, taut_real *gk, const taut_real *q, const taut_real *k,
                  const taut_attn *);
-    void (*solved)(void *arg, const taut_solves *); /* what one call of a module with a solver took */
+    void (*solved)(void *arg, const taut_solves *); /* what the solver of a module took in one call */
     void *arg;
 } taut_watcher;
 
@@ -70,41 +72,42 @@ static inline void taut_solves_add(void *total, const taut_solves *s) /* as a wa
     if (!t->why) t->why = s->why;
 }
 
-/* A QUESTION: for which inputs, and in which norm, a bound is wanted.  The inputs are always a ball per token:
- * every token's l2 norm is at most `size`; and where there is a centre (a point that forward has been through, x and trace),
- * no further than `radius` from it in `norm`.  size holds by itself, so a module that knows nothing sharper about a centre
- * need not look at it.  TOKENS measures a change by its largest token, FLAT by the l2 norm over everything; `tokens` is how
- * many tokens an example has. */
+/* A QUESTION: for which inputs, and in which norm, a bound is wanted.  The region is every x that satisfies
+ *     |x_t|_2 <= size              for every token t,
+ *     |x - centre| <= radius       in `norm`, where there is a centre: x and trace of a forward pass,
+ *     x = p + e, as in taut_box    where the box is known.
+ * A module may ignore the centre and the box: what it then proves is about a larger region.  TOKENS measures a change
+ * by its largest token, FLAT by the l2 norm over everything. */
 typedef enum { TAUT_NORM_TOKENS, TAUT_NORM_FLAT } taut_norm;
 typedef struct {
-    bool known;    /* of images: x = p + e with every entry of p in [0, 1] */
-    taut_up moved; /* and |e|_2 at most this */
+    bool known;    /* x is an image: x = p + e, every entry of p in [0, 1] */
+    taut_up moved; /* |e|_2 <= moved */
 } taut_box;
 typedef struct {
     taut_norm norm;
-    int64_t tokens;
+    int64_t tokens; /* per example */
     taut_up size;
     taut_box box;
-    taut_point centre;   /* x.data NULL: the origin, and radius says nothing */
-    taut_up radius;      /* of real inputs around the computed centre */
+    taut_point centre;   /* x.data NULL: no centre, and radius says nothing */
+    taut_up radius;      /* how far a real input can be from the centre, which is a computed one */
     taut_ledger *ledger; /* who writes the proof down; NULL: nobody */
-    void (*hear)(const taut_module *, const taut_answer *, void *hearer); /* what every module answers; or NULL */
+    void (*hear)(const taut_module *, const taut_answer *, void *hearer); /* is told every answer; or NULL */
     void *hearer;
 } taut_ask;
 
-/* AN ANSWER: what follows for f, if the inputs are exact.  Who composes modules composes their answers (bound.c). */
+/* AN ANSWER: what holds for f on the region, if its input carries no error.  Whoever composes modules composes their
+ * answers (bound.c), errors included.  Distances are in the question's norm. */
 struct taut_answer {
     taut_up lip;
     taut_up size; /* no token of f(x) is longer, as real numbers or as the ref kernels compute it */
-    taut_up
-        move; /* how far f(x) is from f(centre) at most; a module that leaves it 0 knows no more than lip * radius */
-    taut_up round;  /* in the norm asked about: how far what the ref kernels compute is from f(x) */
-    taut_up defect; /* share of `round` due to solver tolerance, summed over both points of a pair */
-    int64_t tokens;
+    taut_up move; /* f(x) is no further from the computed f(centre); from ops->bound: from the real one, 0 if unknown */
+    taut_up round;  /* f(x) is no further from what the ref kernels compute */
+    taut_up defect; /* the part of `round` that comes from solvers' tolerances, for both inputs of a pair together */
+    int64_t tokens; /* per example, of f(x) */
 };
 
-/* What a weight is for: matrices are what Muon and spectral caps act on; tables hold one row a token; no Lipschitz
- * constant in the norm tokens depends on logits. */
+/* What a weight is for.  MATRIX: Muon and spectral caps act on it.  TABLE: it has one row per token.  LOGITS: no
+ * constant in the norm tokens depends on it. */
 typedef enum { TAUT_MATRIX, TAUT_VECTOR, TAUT_TABLE, TAUT_LOGITS } taut_role;
 typedef enum {
     TAUT_INIT_ZERO,
@@ -113,25 +116,25 @@ typedef enum {
     TAUT_INIT_ORTHOGONAL,
     TAUT_INIT_SPECTRAL, /* normal, then divided by its largest singular value */
     TAUT_INIT_CONSTANT,
-    TAUT_INIT_NEAR, /* row h has a peak where a query looks taut_offset(h) back; gain: the column of distance 0 */
-    TAUT_INIT_FAR,
-    TAUT_INIT_TORUS, /* row h has a peak at the head's own token or a neighbour of it; gain: tokens in a row of the torus */
+    TAUT_INIT_NEAR,  /* row h has a peak at the offset taut_offset(h); gain: the column of offset 0 */
+    TAUT_INIT_FAR,   /* the same with the far offsets of taut_offset */
+    TAUT_INIT_TORUS, /* row h has a peak at its own token or a neighbour; gain: tokens per row of the torus */
 } taut_init;
 typedef struct taut_param {
     const char *name;
     int64_t rows, cols; /* a matrix maps cols features to rows features: y = W x */
     taut_role role;
     taut_init init;
-    double gain;     /* standard deviation, every singular value, the largest one, or the constant */
-    bool orthogonal; /* a square matrix that training keeps so */
-    int64_t parts;   /* a matrix that is so many beside each other, equal blocks of rows (heads); 0: one */
+    double gain;     /* what init needs: standard deviation, every or the largest singular value, constant, column */
+    bool orthogonal; /* training keeps this square matrix orthogonal */
+    int64_t parts;   /* the rows are this many equal blocks (heads), each a matrix by itself; 0: one block */
     taut_real *value, *grad;
-    const struct taut_param *above; /* a number that training keeps at or above ||above||^2; or NULL */
+    const struct taut_param *above; /* training keeps this number at or above ||above||^2; or NULL */
 } taut_param;
 
 typedef struct taut_visitor {
-    void (*see)(taut_param *, const char *path, void *arg); /* NULL: weights are passed by */
-    void (*constant)(taut_constant *, void *arg);           /* NULL: constants are passed by */
+    void (*see)(taut_param *, const char *path, void *arg); /* NULL: weights are skipped */
+    void (*constant)(taut_constant *, void *arg);           /* NULL: constants are skipped */
     void *arg;
     char path[256]; /* where we are: "block.0.attn." */
 } taut_visitor;
@@ -146,18 +149,18 @@ typedef struct taut_tour {
 typedef struct {
     const char *kind;
     bool trains_only; /* the identity when the network is used */
-    bool inlined;     /* in a mix, its parts stand in the ledger as the mix's own */
+    bool inlined;     /* where it is the f of a mix, the ledger has its parts as the mix's own, and no node for it */
     taut_plan (*plan)(const taut_module *, taut_shape in);
     void (*forward)(const taut_module *, taut_run *, taut_tensor y, taut_point at);
     void (*jvp)(const taut_module *, taut_run *, taut_tensor ty, taut_tensor tx, taut_point at);
     void (*vjp)(const taut_module *, taut_run *, taut_tensor gx, taut_tensor gy, taut_point at);
     taut_answer (*bound)(const taut_module *, taut_ask); /* on a ref model: weights are doubles */
-    /* (optional) of keep x + mix f(x), where the module knows better than the triangle inequality */
+    /* (optional) the answer for keep x + mix f(x), where the module knows a better one than the triangle inequality */
     taut_answer (*bound_mixed)(const taut_module *, taut_ask, double keep, double mix);
     void (*params)(taut_module *, taut_visitor *);
     /* (combinators only) each child, at the point where it stands once forward has filled the trace */
     void (*parts)(const taut_module *, taut_point at, taut_tour *);
-    void (*describe)(const taut_module *, taut_ledger *); /* (optional) the constants that make f, and its parts */
+    void (*describe)(const taut_module *, taut_ledger *); /* (optional) writes f's constants and its parts */
     void (*free)(taut_module *);
 } taut_module_ops;
 
@@ -183,25 +186,25 @@ static inline void taut_module_free(taut_module *m)
     if (m) m->ops->free(m);
 }
 
-/* An error of at most `token` in every token, in the norm asked about. */
+/* The length, in the norm asked about, of an error that is at most `token` in every token. */
 static inline taut_up taut_round_of(taut_ask in, taut_up token)
 {
     return in.norm == TAUT_NORM_FLAT ? up_mul(up_sqrt(up_int(in.tokens)), token) : token;
 }
 
-/* bound.c: what a module answers, with its node in the ledger; `name` is what its parent calls it.  lip and size are as
- * stated, and move is filled in. */
+/* bound.c: asks a module and writes its node into the ledger; `name` is what its parent calls it.  The answer's lip and
+ * size are the stated ones, and its move is filled in. */
 taut_answer taut_bound_of(const taut_module *, taut_ask);
 taut_answer taut_bound_named(const taut_module *, const char *name, taut_ask);
-taut_ask taut_ask_at(taut_ask, taut_point centre);          /* no token is longer than the centre's and the radius */
-taut_ask taut_ask_behind(taut_ask, taut_answer);            /* about what stands behind a module that answered so */
-taut_answer taut_answer_then(taut_answer f, taut_answer g); /* of g(f(x)); nothing sharper about its move */
-/* Of keep x + mix f(x): what f knows of it, else Lip <= |keep| + |mix| Lip(f), |y| <= |keep| |x| + |mix|
- * |f(x)|. */
+taut_ask taut_ask_at(taut_ask, taut_point centre);          /* around this centre: size <= its longest token + radius */
+taut_ask taut_ask_behind(taut_ask, taut_answer);            /* the question to the module that reads f(x) */
+taut_answer taut_answer_then(taut_answer f, taut_answer g); /* the answer for g(f(x)); its move is unknown, 0 */
+/* The answer for y = keep x + mix f(x): f's own (bound_mixed), else the triangle inequality's,
+ *     Lip(y) <= |keep| + |mix| Lip(f),   |y| <= |keep| |x| + |mix| |f(x)|. */
 taut_answer taut_bound_mixed(const taut_module *, const char *name, taut_ask, double keep, double mix);
 taut_answer taut_bound_triangle(taut_answer f, taut_ask, double keep, double mix);
 
-/* describe.c: a node that says which function this is, but for its weights.  What only matters in training is left out. */
+/* describe.c: writes a node that says which function this is, without weights and without what only training uses. */
 void taut_describe(const taut_module *, const char *name, taut_ledger *);
 
 /* params.c */
