@@ -1,25 +1,30 @@
 /* Multi-head attention: Lipschitz constants and growth, from the weights alone.
  *
- * Live heads h have M_h = W_O^h W_V^h not 0.  A_h = W_K^hT W_Q^h, s = |scale|, X_q and X_k the radii of query and
- * key tokens, P^h_ij the probabilities (0 where masked), Cov over them.  The Jacobian's row i, keys moving by
- * e_j and the query by f, is  sum_h M_h [ sum_j P_ij (I + (x_j - xbar_i) u_i^T) e_j + s Cov_i(x) A_h f ],
- * u_i^h = s W_K^hT q_i.  b_K and b_V drop out.  Let r_h > 0 be any numbers (head weights w_h = r_h^2) and
- *     T = ||[M_h / r_h]||,   N = ||[r_h A_h]||,   n = |[r_h W_K^hT b_Q^h]|,   sigma = sum r_h^2,
- *     in = s X_k (X_q N + n)   >=  X_k sqrt(sum_h w_h |u_i^h|^2).
- * Cauchy-Schwarz with weights w_h P_ij, and sum_j P_ij (x_j - xbar) = 0, so that cross terms vanish, give
- *     keys      L_x = T sqrt(sigma + in^2);   or, with r and r' chosen apart,  T sqrt(sigma) + T' in'
- *     queries   L_y = T s X_k^2 N,            as Cov_i(x) <= X_k^2.
- * tokens = |out| (L_x + L_y), where self-attention has e = f and cross-attention max(|e|,|f|) on the right.
+ * X_q and X_k are the sizes of query and key tokens, s = |scale|, A_h = W_K^hT W_Q^h, and M_h = W_O^h W_V^h; a head is
+ * live unless M_h = 0.  P^h_ij are the probabilities (0 where masked); xbar_i^h and Cov_i^h are the mean and the
+ * covariance of the key tokens under row i of P^h; u_i^h = s W_K^hT q_i^h.  When key token j moves by e_j and query
+ * token i by f, row i of the Jacobian gives
+ *     sum_h M_h ( sum_j P_ij (I + (x_j - xbar_i) u_i^T) e_j + s Cov_i A_h f ).          (b_K and b_V drop out)
+ * [M_h] are blocks side by side; [A_h], and all other [B_h], are blocks one below the other.  For any r_h > 0 let
+ *     T = ||[M_h / r_h]||,   N = ||[r_h A_h]||,   n = |[r_h W_K^hT b_Q^h]|,   sigma = sum_h r_h^2,
+ *     in = s X_k (X_q N + n)   >=  X_k sqrt(sum_h r_h^2 |u_i^h|^2).
+ * Cauchy-Schwarz with weights r_h^2 P_ij gives the keys' and the queries' constants; cross terms vanish, since
+ * sum_j P_ij (x_j - xbar_i) = 0; and Cov_i <= X_k^2:
+ *     L_x = T sqrt(sigma + in^2);   or, with two choices r and r',  L_x = T sqrt(sigma) + T' in',
+ *     L_y = T s X_k^2 N.
+ * tokens = |out| (L_x + L_y): f = e_i in self-attention, and cross-attention measures e and f by the larger one.
  *
- * RoPE.  u_ij now depends on j and W_K^hT W_Q^h says nothing; cross terms stay.  With kn_h = ||W_K^h||,
+ * RoPE.  u_ij now depends on j, so cross terms stay and only the form with r and r' is left; and rotations stand
+ * between W_K^hT and W_Q^h, so that their product is of no use.  With kn_h = ||W_K^h||,
  *     L_x = T sqrt(sigma) + T' s X_k ( X_q ||[r'_h kn_h W_Q^h]|| + |(r'_h kn_h |b_Q^h|)_h| ),
  *     L_y = T' s X_k ||[r'_h (kn_h X_k + |b_K^h|) W_Q^h]||.
  *
- * flat.  Summing the rows' squares, each P_ij meets |e_j|^2: L_x gains sqrt(C), C >= sum_i max_h P^h_ij for every j
- * (count.c), L_y gains nothing.  Self: sqrt(C) L_x + L_y; cross: the l2 norm of the pair.
+ * flat.  The rows' squares add up.  Key j meets the sum over i of P^h_ij, so L_x gains sqrt(C), where
+ * C >= sum_i max_h P^h_ij for every j (count.c); query i meets its own row only, so L_y gains nothing.
+ *     self: |out| (sqrt(C) L_x + L_y);   cross: |out| sqrt(C L_x^2 + L_y^2).
  * growth.  |y_i| <= |out| (T sqrt(sigma) X_k + |W_O b_V|) + |b_O|, as |xbar_i^h| <= X_k; a query without keys: |b_O|.
  *
- * All matrices go through balls and certified norms.  Any r is valid, so they come from plain estimates. */
+ * Every matrix goes through balls and certified norms.  Any r gives a bound, so plain estimates may choose r. */
 #include "bound/attention.h"
 
 #include <stdlib.h>
@@ -37,26 +42,26 @@ typedef struct {
     const taut_attention_weights *w;
     taut_ledger *ledger;
     taut_up s, xq, xk;
-    int64_t live;                          /* heads that count: the arrays below have this length */
+    int64_t live;                          /* how many heads are live: the length of the arrays below */
     taut_pair *out, *logit;                /* M_h = W_O^h W_V^h;  A_h^T = W_Q^hT W_K^h (not with RoPE) */
     taut_ball *q;                          /* W_Q^h (RoPE) */
     taut_up *kb;                           /* |W_K^hT b_Q^h|; with RoPE ||W_K^h|| |b_Q^h| */
-    taut_up *kn, *kr, *qr;                 /* RoPE: ||W_K^h||, and the radii of k and q */
-    taut_spread *spread;                   /* for C */
-    double *size_out, *size_logit, *r, *t; /* estimates that choose r; r and t = 1/r of this family */
+    taut_up *kn, *kr, *qr;                 /* RoPE: ||W_K^h||, and the sizes of k and q */
+    taut_spread *spread;                   /* how far the logits of a row range: for C */
+    double *size_out, *size_logit, *r, *t; /* estimates of ||M_h|| and ||A_h||; this family's r and t = 1/r */
 } problem;
 
-/* One choice of r.  in and y lack the factor s X_k (y also T). */
+/* One choice of r: T, sigma, in / (s X_k) and L_y / (T s X_k). */
 typedef struct {
     taut_up t, sigma, in, y;
 } family;
 
-/* radius * norm, where a norm of exactly 0 wins over an infinite radius. */
+/* size * norm (`radius` is a size here); a norm of exactly 0 gives 0, even where the size is infinite. */
 static taut_up times(taut_up radius, taut_up norm) { return norm.v == 0 ? UP_ZERO : up_mul(radius, norm); }
 
 static taut_up up_vector(const double *b, int64_t len) { return b ? up_norm_frobenius(b, len) : UP_ZERO; }
 
-/* ||W_K^hT b_Q^h||, rounding included. */
+/* |W_K^hT b_Q^h|, rounding included. */
 static taut_up up_key_bias(const taut_attention_weights *w, int64_t h)
 {
     if (!w->bq) return UP_ZERO;
@@ -89,7 +94,7 @@ static void release(problem *p)
     free(p->out), free(p->logit), free(p->q), free(p->spread), free(p->kb), free(p->r);
 }
 
-/* What head h's logits need: p's entry number `at`. */
+/* Reads what head h's logits need into entry `at` of p's arrays; tall is scratch. */
 static void read_logits(problem *p, int64_t h, int64_t at, double *tall)
 {
     const taut_attention_weights *w = p->w;
@@ -143,8 +148,8 @@ static bool read_heads(problem *p)
     return true;
 }
 
-/* Family 0: all r = 1.  1: w_h like ||M_h||, good for T sqrt(sigma).  2: like ||M_h||/||A_h||, good for T N.
- */
+/* Family 0: r_h = 1.  Family 1: r_h^2 proportional to ||M_h||, which keeps T sqrt(sigma) small.  Family 2: to
+ * ||M_h|| / ||A_h||, which keeps T N small.  p->r holds r_h^2, up to a factor, until the last loop. */
 static void choose(problem *p, int kind)
 {
     double most_out = 0, most_logit = 0, sum = 0;
@@ -160,11 +165,11 @@ static void choose(problem *p, int kind)
     for (int64_t h = 0; h < p->live; h++) {
         p->t[h] = kind ? sqrt(sum / p->r[h]) : 1;
         if (!(p->t[h] > 0x1p-100 && p->t[h] < 0x1p100)) p->t[h] = 1;
-        p->r[h] = p->t[h] == 1 ? 1 : nextafter(1 / p->t[h], INFINITY); /* larger r only adds */
+        p->r[h] = p->t[h] == 1 ? 1 : nextafter(1 / p->t[h], INFINITY); /* r >= 1/t: no bound shrinks */
     }
 }
 
-/* ||[f_h W_Q^h]|| with f_h = r_h g_h. */
+/* ||[r_h g_h W_Q^h]||. */
 static taut_up up_query_stack(const problem *p, const taut_up *g)
 {
     taut_ball *parts = taut_calloc((size_t)p->live, sizeof *parts);
@@ -199,7 +204,7 @@ static family up_family(problem *p, int kind)
     return f;
 }
 
-/* T sqrt(sigma), L_x and L_y, each the least over the families. */
+/* mean = T sqrt(sigma), keys = L_x, queries = L_y, each the least over the families. */
 typedef struct {
     taut_up mean, keys, queries;
 } parts;
@@ -232,7 +237,7 @@ static taut_up up_value_bias(const taut_attention_weights *w)
     return r;
 }
 
-/* Every number must be finite, also those that drop out of the formulas. */
+/* Every weight must be finite, even one that no formula uses. */
 static bool finite_weights(const taut_attention_weights *w)
 {
     const int64_t inner = w->heads * w->dh, len = inner * w->width;

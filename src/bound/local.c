@@ -1,22 +1,25 @@
 /* Attention at an input: from the rows' numbers (local_row.c) to constants.
  *
- * Row i of head h maps the keys' changes e and the query's own change f_i to a vector of length at most
+ * Row i of head h maps the key tokens' changes e and the query token's own change f_i to a vector of length at most
  *     sqrt(sum_j K_ij |e_j|^2) + tau_i |f_i|,   K_ij = p_ij beta_i       (Cauchy-Schwarz with weights P_ij).
- * One head, self-attention (f = e); with queries of their own the two parts add in squares:
- *   triangle   sqrt(max_j sum_i K_ij) + max tau
- *   concave    local_concave.c
- *   split      nv ||p|| + ||[vm_i u_i]|| + max tau: values, logits of keys, logits of queries
- *   block      ||N||, N_ij = norm of block (i, j), + tau_i on the diagonal
- *   tokens     max_i sqrt(beta_i) + tau_i
- * All heads.  concave and triangle with K = sum_h K^h and tau_i^2 = sum_h (tau_i^h)^2, as heads write into different
- * coordinates, times ||W_O||.  block: the heads' best bounds as ||W_O|| sqrt(sum_h L_h^2) or sum_h ||W_O^h|| L_h.
- * split: with Q = mean_h P^h,
- *     ||Q|| ||W_O W_V|| + ||W_O|| sqrt(sum_h ||P^h - Q||^2 nv_h^2), or ||W_O|| sqrt(sum_h ||p^h||^2 nv_h^2),
- *     + ||W_O|| ( ||stack_h [vm_i u_i]|| + max tau ).
- * Tokens that a map of slope l_j made: K_ij l_j^2, N_ij l_j, tau_i l_i; split times max l.
- * |P' - p| <= 2 dev entry by entry.  [vm_i u_i] is made from the computed q: |vm (u' - u)| <= vm s (na d + nk eq)
- * goes into its
- * Frobenius norm; for one head the root of W_K W_K^T stands for W_K, which costs sqrt(lost) |q| more. */
+ * In self-attention f = e, and the keys' part and the queries' part of a constant add up; in cross-attention e and f
+ * are different tokens, and the two parts add up in squares (join).  [x_i] is the matrix of the rows x_i.  One head:
+ *     triangle   sqrt(max_j sum_i K_ij) + max_i tau_i
+ *     concave    of the same K and tau, local_concave.c
+ *     split      nv ||p|| + ||[vm_i u_i]|| + max_i tau_i: through the values, the keys' logits, the queries' logits
+ *     block      ||N||, N_ij the norm of the Jacobian's block (i, j), where N_ii includes tau_i
+ *     tokens     max_i ( sqrt(beta_i) + tau_i )
+ * All heads, which write into different coordinates (without W_O its norm is 1, and sum_h ||W_O^h|| L_h is not used):
+ *     triangle, concave, tokens   of K = sum_h K^h, tau_i^2 = sum_h (tau_i^h)^2, beta_i = sum_h beta_i^h, times ||W_O||
+ *     block      the smaller of ||W_O|| sqrt(sum_h L_h^2) and sum_h ||W_O^h|| L_h, L_h the least of head h's four
+ *     split      V + ||W_O|| ( ||stack_h [vm_i u_i]|| + max_i tau_i ), where with Q = mean_h P^h V is the smaller of
+ *                ||Q|| ||W_O W_V|| + ||W_O|| sqrt(sum_h ||P^h - Q||^2 nv_h^2), ||W_O|| sqrt(sum_h ||p^h||^2 nv_h^2)
+ * Where token j comes out of a map of constant l_j (slope_k, slope_q), K_ij, N_ij and tau_i become K_ij l_j^2, N_ij l_j
+ * and tau_i l_i; in split and tokens the keys' part is multiplied by max_j l_j.
+ *
+ * Errors.  The real P' has |P' - p| <= 2 dev, entry by entry.  The rows vm_i u_i are made from the computed q; the real
+ * u'_i is off by at most s (na d_i + nk eq_i), which is added in Frobenius norm.  For one head a root of W_K W_K^T
+ * takes the place of W_K, which adds s sqrt(lost) |q_i|. */
 #include "bound/local.h"
 
 #include <stdlib.h>
@@ -30,10 +33,12 @@
 typedef struct {
     const taut_attention_weights *w;
     const taut_local_at *at;
-    double *k, *tau2, *beta;          /* sums over heads */
-    double *p, *dev;                  /* (heads, tq, tk) */
-    taut_ball *keys;                  /* [vm_i u_i], one a head */
-    taut_up loose, root, sum, values; /* sqrt(sum_h x^2); sum: the heads one by one */
+    double *k, *tau2, *beta; /* sums over heads of K, tau^2 and beta */
+    double *p, *dev;         /* (heads, tq, tk) */
+    taut_ball *keys;         /* [vm_i u_i], one per head (not with RoPE) */
+    /* loose: sqrt(sum_h x_h^2), x_h what the norm of keys[h] can lack (RoPE: the whole up_key_part); root: sqrt(sum_h
+     * L_h^2); sum: sum_h ||W_O^h|| L_h; values: sqrt(sum_h ||p^h||^2 nv_h^2) */
+    taut_up loose, root, sum, values;
     taut_up *slope_q, *slope_k, *nv;
 } layer;
 
@@ -56,7 +61,7 @@ static taut_up join(const layer *l, taut_up keys, taut_up queries)
     return l->w->cross ? up_hypot(keys, queries) : up_add(keys, queries);
 }
 
-/* concave and triangle of K (scaled by the slopes here) and tau. */
+/* triangle and concave of K and tau, both still without the factors l. */
 static void root_bounds(const layer *l, taut_local_bound *b, const double *k, const double *tau)
 {
     const int64_t tq = l->w->tq, tk = l->w->tk;
@@ -80,7 +85,7 @@ static void root_bounds(const layer *l, taut_local_bound *b, const double *k, co
     free(scaled);
 }
 
-/* ||N|| with tau on the diagonal. */
+/* block of one head. */
 static taut_up up_blocks(const layer *l, const local_head *f)
 {
     const int64_t tq = f->tq, tk = f->tk;
@@ -96,8 +101,8 @@ static taut_up up_blocks(const layer *l, const local_head *f)
     return l->w->cross ? up_hypot(norm, up_max_tau(l, f->tau)) : norm;
 }
 
-/* The rows vm_i s q_i^T r, and what they leave out, in norm; r is W_K or a root of W_K W_K^T, transposed, that lost
- * `lost`. */
+/* [vm_i s q_i^T R], where R is r = W_K, or r transposed for a root r with W_K W_K^T <= r^T r + lost I.  *loose becomes
+ * what its norm can lack of the norm of the real [vm_i u'_i]. */
 static taut_ball key_rows(const local_head *f, const taut_ball *r, bool transposed, double lost, taut_up *loose)
 {
     const taut_up root = up_sqrt(up_wrap(lost)), na = { f->na }, nk = { f->nk }, s = { f->s };
@@ -116,7 +121,8 @@ static taut_ball key_rows(const local_head *f, const taut_ball *r, bool transpos
     return scaled;
 }
 
-/* Keys' logits: ||[vm_i u_i]||; with RoPE sqrt(max_j sum_i p_ij U_i^2 lam_i), U sqrt(lam) = sqrt(beta) - nv. */
+/* The keys' logits: ||[vm_i u_i]||; with RoPE sqrt(max_j sum_i p_ij U_i^2 lam_i), where U_i sqrt(lam_i) comes from
+ * beta_i = (nv + U_i sqrt(lam_i))^2. */
 static taut_up up_key_part(const local_head *f)
 {
     if (!f->w->rope) {
@@ -129,7 +135,7 @@ static taut_up up_key_part(const local_head *f)
     taut_up most = UP_ZERO;
     for (int64_t j = 0; j < f->tk; j++) {
         taut_up col = UP_ZERO;
-        for (int64_t i = 0; i < f->tq; i++) { /* the very nv that beta was made of */
+        for (int64_t i = 0; i < f->tq; i++) { /* beta has this very nv in it: exact */
             const taut_up u = up_sub(up_sqrt(up_wrap(f->beta[i])), lo_exact(f->nv));
             col = up_add(col, up_mul(up_wrap(f->p[i * f->tk + j]), up_mul(u, u)));
         }
@@ -171,7 +177,7 @@ static taut_up up_out_part(const taut_attention_weights *w, int64_t h)
     return norm;
 }
 
-/* What head f adds to the sums over heads. */
+/* Adds head f, whose constants are b, to the sums over heads. */
 static void gather(layer *l, const local_head *f, const taut_local_bound *b)
 {
     const int64_t tq = f->tq, tk = f->tk, h = f->index, d = l->w->width;
@@ -201,7 +207,7 @@ static void gather(layer *l, const local_head *f, const taut_local_bound *b)
     ball_free(&wk);
 }
 
-/* ||W_O W_V||; 1 for no W_O means the values as they are. */
+/* ||W_O W_V||; without W_O ||W_V||. */
 static taut_up up_value_norm(const taut_attention_weights *w)
 {
     const int64_t inner = w->heads * w->dh;
@@ -213,7 +219,7 @@ static taut_up up_value_norm(const taut_attention_weights *w)
     return norm;
 }
 
-/* ||P^h - Q|| for every h as sqrt(sum_h ||.||^2 nv_h^2), and ||Q||. */
+/* sqrt(sum_h ||P^h - Q||^2 nv_h^2), and in *mean_norm ||Q||. */
 static taut_up up_apart(const layer *l, taut_up *mean_norm)
 {
     const int64_t heads = l->w->heads, tq = l->w->tq, tk = l->w->tk, len = tq * tk;
@@ -221,7 +227,7 @@ static taut_up up_apart(const layer *l, taut_up *mean_norm)
     taut_up all = UP_ZERO;
     if (!mean) return *mean_norm = UP_NONE;
     double *dev = mean + len, *diff = dev + len;
-    const taut_up g = up_gamma(heads + 8); /* of a computed mean, and of what it is taken from */
+    const taut_up g = up_gamma(heads + 8); /* roundings of a computed mean and of the difference from it */
     for (int64_t i = 0; i < len; i++) {
         taut_up sum = UP_ZERO;
         for (int64_t h = 0; h < heads; h++)

@@ -1,12 +1,12 @@
 /* Numbers that only round up, and numbers that only round down.
  *
- * taut_up  promise: 0 <= the true number <= v; +inf means "cannot say", which is an answer.
- * taut_lo  promise: 0 <= v <= the true number.
- * Two types, so that dividing by an upper bound does not compile.  NaN becomes +inf (or 0 for lo).
+ * taut_up  promise: 0 <= the true number <= v.  v = +inf says nothing, and is an answer: no bound is known.
+ * taut_lo  promise: 0 <= v <= the true number.  v = 0 says nothing.
+ * They are two types: an upper bound divided by an upper bound does not compile.  NaN becomes +inf (taut_lo: 0).
  *
- * One IEEE operation is wrong by less than the distance to the next double, also where it underflows and
- * in every rounding mode, so nextafter repairs it.  Sums, products, quotients and roots with an exact 0
- * stay exact: a zero weight keeps the bound 0 instead of growing to the smallest double. */
+ * The result of one IEEE operation lies less than one step between doubles away from the true one, in every rounding
+ * mode and also where it underflows, so one nextafter repairs it.  up_add, up_mul, up_div and up_sqrt of an exact 0 are
+ * exact and are not repaired: a zero weight keeps the bound 0, instead of the smallest double.  0 * inf is +inf. */
 #ifndef TAUT_BOUND_UP_H
 #define TAUT_BOUND_UP_H
 #if defined __FAST_MATH__ || __FINITE_MATH_ONLY__
@@ -57,20 +57,22 @@ static inline taut_lo lo_div(taut_lo a, taut_up b) { return lo_wrap(nextafter(a.
 static inline taut_lo lo_sub(taut_lo a, taut_up b) { return lo_wrap(nextafter(a.v - b.v, -INFINITY)); }
 static inline taut_lo lo_max(taut_lo a, taut_lo b) { return lo_wrap(a.v >= b.v ? a.v : b.v); }
 
-/* The difference of a true number below a and one above b, when it is known not to be negative. */
+/* x - y for true numbers x <= a and y >= b, where it is known that x - y >= 0. */
 static inline taut_up up_sub(taut_up a, taut_lo b)
 {
     const double r = nextafter(a.v - b.v, INFINITY);
     return up_wrap(r < 0 ? 0 : r);
 }
 
-/* What is stated of a proved number: a billionth above it (below it), so that whoever checks the proof by another computation
- * finds room for its roundings.  Every number that leaves a proof goes through one of these. */
+/* What a certificate states for a proved number: a billionth more (less), so that a checker that computes it another
+ * way can afford its own roundings.  Every bound that a certificate states went through one of these (up_state leaves 0
+ * and 1 as they are). */
 static inline taut_up up_raise(taut_up a) { return up_mul(a, (taut_up){ 1 + 1e-9 }); }
 static inline taut_lo lo_lower(taut_lo a) { return lo_mul(a, (taut_lo){ 1 - 1e-9 }); }
 
-/* g_k = k u / (1 - k u), u = 2^-53: what k roundings can do.  Any order of summation, with or without fma:
- * |computed - exact| <= g_k * sum |a_i b_i| for an inner product of length k. */
+/* g_k = k u / (1 - k u), u = 2^-53: the relative error of k roundings to nearest.  An inner product of length k has
+ *     |computed - exact| <= g_k sum_i |a_i b_i|
+ * in any order of summation, with or without fma, if nothing underflows (range.h scales matrices for that). */
 static inline taut_up up_gamma(int64_t k)
 {
     const taut_up ku = up_mul(up_int(k), (taut_up){ 0x1p-53 });
