@@ -17,11 +17,12 @@
 struct taut_cert {
     taut_certificate proof;
     taut_predictions predictions;
-    taut_fall *fall;
+    taut_fall *fall; /* the waterfall: `falls` lines, in the order of the network */
     int falls;
 };
 
-/* How long the rows of a forecaster's inputs may be, and the data where they are needed. */
+/* Refuses options that do not fit the model.  *rows becomes the largest length of a row of a forecaster's inputs, +inf
+ * for all other models.  *data is opened only where examples or *rows come from it. */
 static taut_status prepare(taut_data **data, double *rows, const char *model, const taut_model_spec *m,
                            const taut_certify_options *o)
 {
@@ -44,6 +45,7 @@ static taut_status prepare(taut_data **data, double *rows, const char *model, co
     return s;
 }
 
+/* Certifies the caller's own inputs, or examples spread over the validation split. */
 static taut_status predict(taut_cert *c, const taut_data *data, const taut_certify_options *o)
 {
     taut_examples from = { .data = data ? data->source : NULL, .spread = true, .n = o->examples };
@@ -77,7 +79,8 @@ static taut_status check_options(const taut_certify_options *o)
     return TAUT_OK;
 }
 
-/* The norm of the target that the model was trained under; else what people mean by a change of such an input. */
+/* The norm of the target that the model was trained under; without a target, flat for images and tokens for all
+ * others. */
 static taut_status own_norm(taut_norm *out, const taut_model *m)
 {
     taut_config *cfg = NULL;

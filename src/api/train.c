@@ -18,6 +18,7 @@ taut_status taut_overrides_apply(taut_config *cfg, const char *const *overrides,
     return s;
 }
 
+/* taut_train reads a flag to see whether to stop; the caller's callback sets it by what it returns. */
 typedef struct {
     const taut_train_options *options;
     volatile int stop;
@@ -40,7 +41,7 @@ taut_status taut_train_recipe(taut_result *out, const char *recipe, const char *
     NEED(run);
     taut_status s = taut_options_take(&o, sizeof o, options, __func__);
     const taut_kernels *k = s ? NULL : taut_kernels_find(o.kernels ? o.kernels : "cpu");
-    if (!s && !k) s = TAUT_BAD_CALL; /* with the line that says why */
+    if (!s && !k) s = TAUT_BAD_CALL; /* taut_kernels_find has left the line that says why */
     if (!s) s = taut_config_open(&cfg, recipe);
     if (!s) s = taut_overrides_apply(cfg, o.overrides, o.count);
     watch w = { &o, 0 };
@@ -60,7 +61,7 @@ taut_status taut_train_recipe(taut_result *out, const char *recipe, const char *
 
 taut_status taut_net_score(taut_net *net, taut_score *out, const taut_data *data, taut_split split, int64_t examples)
 {
-    enum { ROWS = 16 };
+    enum { ROWS = 16 }; /* examples per pass */
     taut_data_facts f;
     taut_pass *pass = NULL;
     taut_batch batch = { 0 };

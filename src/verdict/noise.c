@@ -27,14 +27,15 @@ bool taut_noise_beaten(const taut_noise *n) { return n->found > up_add(n->moves,
 taut_status taut_noise_prove(taut_noise *n, const char *model, const taut_source *data, taut_split split)
 {
     taut_certificate c;
-    taut_up reach = UP_NONE;
+    taut_up reach = UP_NONE; /* of rows before they are moved; c.reach is of rows after */
     taut_status s = taut_rows_longest(&reach, data, split, split);
     if (!s) s = taut_certify_rows(&c, model, TAUT_NORM_TOKENS, n->noise, reach.v);
     if (s) return s;
     n->about = taut_certificate_about(&c);
     memcpy(n->model, c.sha, sizeof n->model);
     n->moves = up_mul(c.lip, c.room);
-    /* two computed forecasts, and noise added to rows: each sum is off by half a unit in the last place */
+    /* 2 round + lip 2^-53 reach.  Each of the two forecasts is computed to within `round`; and adding noise to a row
+     * rounds each number by at most 2^-53 of itself, which moves the row by at most 2^-53 of its length. */
     n->slack = up_add(up_ldexp(c.round, 1), up_mul(c.lip, up_mul((taut_up){ 0x1p-53 }, c.reach)));
     taut_certificate_free(&c);
     return taut_noise_find(n, model, data, split);

@@ -11,6 +11,7 @@
 #include "bound/up.h"
 #include "certify/example.h"
 
+/* Inputs as reals (a text's embeddings, an image's pixels), their labels and their logits. */
 static taut_status read_examples(taut_siege *s, const taut_examples *from)
 {
     const int64_t dim = s->target.dim;
@@ -66,7 +67,7 @@ taut_status taut_siege_certify(taut_siege *s, double room, int (*told)(double, v
     status = logits && s->radius && s->predicted ? taut_pass_create(&pass, s->cert.model, 1, s->cert.tokens, false)
                                                  : taut_no_memory("certificates of the examples");
     for (int64_t e = 0; !status && e < s->n; e++) {
-        const taut_input x = { NULL, s->x + e * s->target.dim }; /* embeddings are floats: the same in double */
+        const taut_input x = { NULL, s->x + e * s->target.dim }; /* a float32 embedding is exact in double */
         const taut_example found = taut_example_certify(&s->cert, pass, x, s->label[e], logits);
         s->radius[e] = found.radius.v;
         s->predicted[e] = found.predicted;
@@ -105,6 +106,7 @@ int64_t taut_siege_certified(const taut_siege *s, int eps)
     return good;
 }
 
+/* On the first 64 examples: what is to be warned of shows on a few. */
 static taut_status warn_before(taut_siege *s)
 {
     const int64_t few = s->n < 64 ? s->n : 64;
@@ -131,7 +133,8 @@ typedef struct {
     const taut_siege_way *way;
 } leading;
 
-/* After each part: held against the certificates, shown, saved. */
+/* After each part of the campaign: its successes are held against the certificates and shown in the gallery, the state
+ * is saved, the caller is told. */
 static taut_status part_done(void *arg, const taut_campaign_part *p)
 {
     const leading *l = arg;
@@ -160,6 +163,7 @@ taut_status taut_siege_lead(taut_siege *s, const taut_siege_way *way)
     if (way->gallery && s->text) return taut_fail(TAUT_BAD_CONFIG, "a gallery is for images: %s reads texts", s->path);
     s->shown = way->gallery;
     s->gallery = cJSON_CreateArray();
+    /* no certified radius is above the room, and it must be above the move to count: hence a millionth more */
     for (int i = 0; i < s->c.eps.count; i++) room = fmax(room, taut_siege_l2(s, i) * (1 + 1e-6));
     s->watch = (taut_watch){ .c = &s->c, .label = s->label, .model = s->sha, .folder = way->folder };
     if (way->state && taut_file_exists(way->state))
