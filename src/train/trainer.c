@@ -21,8 +21,9 @@ static taut_status open_source(taut_trainer *t, const taut_kernels *k)
     return s;
 }
 
-/* Sizes first, so that a recipe that cannot fit says so before anything is touched.  A pass grows with its
- * examples by as much each, beside what all share; asked for two of them, no size a recipe can name overflows. */
+/* Sizes come first, so that a recipe that cannot fit is refused before anything is allocated.  A pass over n
+ * examples needs len(n) = len(1) + (n - 1) (len(2) - len(1)) elements.  That is computed in double, from len(1) and
+ * len(2) alone: len(batch) itself could overflow. */
 static taut_status allocate(taut_trainer *t, const taut_kernels *k)
 {
     const taut_train_spec *r = &t->recipe.train;
@@ -80,14 +81,14 @@ static void first_batch(taut_pass *p, void *trainer)
 
 taut_status taut_trainer_settle(taut_trainer *t)
 {
-    const int settle = t->recipe.model.attention.settle; /* k-center, and one less of Lloyd */
+    const int settle = t->recipe.model.attention.settle; /* 0: no; s: k-center, then s - 1 steps of Lloyd */
     return settle ? taut_prototypes_settle(t->pass, settle - 1, first_batch, t) : TAUT_OK;
 }
 
-/* Forward and backward over the step's micro-batches; sums[TAUT_PASS_LOSS] over `targets` is then the mean loss of all of
- * them.
- * Masks leave an encoder's micro-batches with different numbers of targets, so they are counted first:
- * examples are a pure function of their number and can be drawn twice. */
+/* Forward and backward over the step's micro-batches.  Returns how many targets they have; afterwards
+ * sums[TAUT_PASS_LOSS] / targets is the mean loss, and grads holds its gradient and the penalty's. The weight of a
+ * target, 1 / targets, is needed before the first backward, and an encoder's micro-batches differ in their numbers
+ * of targets.  So every batch is drawn twice, first to be counted: an example is a function of its number. */
 static int64_t gradients(taut_trainer *t)
 {
     const taut_train_spec *r = &t->recipe.train;
@@ -118,8 +119,8 @@ static int64_t gradients(taut_trainer *t)
     return targets;
 }
 
-/* With shares each weight has a learning rate of its own.  The optimiser looks at a list of weights: a list
- * of one at a time will do. */
+/* With shares, each weight has its own learning rate.  The optimiser has one rate per call, so it is called once per
+ * weight, with a model that has this weight alone. */
 static void optimise(const taut_trainer *t, double factor)
 {
     if (t->recipe.train.shares == TAUT_SHARES_NONE) {
@@ -134,7 +135,8 @@ static void optimise(const taut_trainer *t, double factor)
     }
 }
 
-/* Before a step, so that the first one already sees logits as large as the target allows. */
+/* Scales the last layer so that the proved constant is at the target, every `fill` steps; and tells the optimiser the
+ * layer's norm.  It comes before the step, so that the first one already sees logits as large as the target allows. */
 static taut_status fill(taut_trainer *t)
 {
     const int64_t every = t->recipe.constrain.fill;

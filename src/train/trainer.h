@@ -27,21 +27,22 @@ typedef struct {
     double penalty; /* not part of loss */
 } taut_step;
 
-/* Reads the recipe and allocates everything, after saying so if it will not fit.  All weights are 0 still. */
+/* Reads the recipe and allocates everything; refuses first what will not fit into memory.  All weights are 0 still. */
 taut_status taut_trainer_open(taut_trainer *, taut_config *, const taut_kernels *) TAUT_MUST_USE;
 void taut_trainer_close(taut_trainer *); /* fine after a failed open */
 
 /* Puts PLASH's prototypes on the keys of the first batch, if the recipe says so; once, when the weights are drawn. */
 taut_status taut_trainer_settle(taut_trainer *) TAUT_MUST_USE;
 
-/* One step.  TAUT_NOT_FINITE: the loss or the gradient is not finite, and no weight was changed. */
+/* One step.  TAUT_NOT_FINITE: the loss or the gradient is not finite, and the optimiser changed no weight (with
+ * constrain.fill, the last layer may have been scaled before). */
 taut_status taut_trainer_step(taut_trainer *, taut_step *) TAUT_MUST_USE;
 
 /* Shrinks the weights until the proved constant of what taut_trainer_save will write is at most the recipe's
  * target, if it has one; training goes on from there. */
 taut_status taut_trainer_enforce(taut_trainer *) TAUT_MUST_USE;
 
-/* The model as a file, never above the target: where the weights are (a stop between two checkpoints), what
- * is written is shrunk, and the weights are left as they are. */
+/* Writes the model to a file, never above the target.  Where the weights are above it (a stop between two checkpoints),
+ * a shrunk copy is written, and the weights stay as they are. */
 taut_status taut_trainer_save(taut_trainer *, const char *path) TAUT_MUST_USE;
 #endif

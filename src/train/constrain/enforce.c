@@ -1,12 +1,13 @@
-/* In this order, asking for the proof again after each:
- *   1. nothing, when the constant is at or below the target already;
- *   2. the scale of a potential layer that is not proved to be large enough, and each matrix that is above its own cap:
- *      the proved rescale;
- *   3. the head, by at most one half: the constant is proportional to it;
- *   4. all matrices (and the token table when the head is tied to it) by one factor, found by bisection: at factor 0
- *      the network is constant, so some factor will do, unless the architecture has no constant at all.
- * Every trial is of the very floats that would be written; the last one that was proved is kept.  The goal is a
- * millionth below the target, so that whoever proves it again, with another library or processor, also stays below. */
+/* How the twin is brought to its target.  A proof follows each step, and the first one that meets the goal ends it.
+ *   1. Nothing is changed: the constant may be at or below the goal already.
+ *   2. Each potential layer gets a scale that is proved to be large enough; each matrix above its own cap gets the
+ *      proved rescale.
+ *   3. The last layer is multiplied by a factor of at least 1/2: the constant is proportional to it.
+ *   4. All matrices but orthogonal ones, and the token table where the last layer is tied to it, are multiplied by one
+ *      factor, found by bisection.  At factor 0 the network is constant, so that some factor will do, unless the
+ *      architecture has no finite constant.
+ * A proof is about the very floats that would be written, and the twin ends with floats whose proof met the goal.  The
+ * goal is a millionth below the target, so that a proof by another library or processor also stays below the target. */
 #include "train/constrain/enforce.h"
 #include "base/float32.h"
 
@@ -56,7 +57,9 @@ taut_status up_model_constant(taut_up *out, const taut_model *m, const taut_cons
     return status;
 }
 
-/* A proof that failed proves nothing, and the others behind it are not to hide that: nor are norms before it. */
+/* Proves the twin as it is.  `failed` stays from the first failure since begin() on, so that no later proof hides
+ * it; an allocation that failed in between, inside a norm of to_caps, is such a failure too.  Then the constant is
+ * +inf. */
 static void prove(taut_enforcer *e)
 {
     if (!e->failed) e->failed = taut_alloc_lasted(e->failures, "the proof");
@@ -89,6 +92,7 @@ static bool is_any(const taut_model *m, const taut_weight *w)
     return (w->param->role == TAUT_MATRIX && !w->param->orthogonal) || (m->spec.tied && w->param == &m->embed);
 }
 
+/* The twin's chosen weights become c times those in `kept`, as floats; then they are proved. */
 static void try_factor(taut_enforcer *e, choice chosen, double c)
 {
     for (int i = 0; i < e->twin->weights; i++) {
@@ -100,7 +104,8 @@ static void try_factor(taut_enforcer *e, choice chosen, double c)
     prove(e);
 }
 
-/* The layer wants s >= ||W||^2; s is raised 2^-20 above, so that it stays above when it becomes a float. */
+/* A potential layer needs s >= ||W||^2.  taut_scale_raise raises a smaller s to (1 + 2^-20) ||W||^2, so that
+ * rounding s to float keeps it above. */
 static void raise_scales(taut_enforcer *e)
 {
     taut_scale_raise(e->twin, e->raise, true);
@@ -135,8 +140,9 @@ static void shrink_head(taut_enforcer *e)
     }
 }
 
-/* lo is proved, hi is above; log constant against log factor is nearly a line, so that is tried before
- * halves. */
+/* The next factor to try between lo, whose constant meets the goal, and hi, whose constant does not.  The logarithm
+ * of the constant is nearly linear in that of the factor, so the line through both ends is tried; every third time,
+ * or where the line leads too near to an end, the geometric mean. */
 static double between(double lo, double hi, double log_lo, double log_hi, double log_goal, int turn)
 {
     const double a = log(lo), b = log(hi), slope = (log_hi - log_lo) / (b - a);
@@ -168,7 +174,7 @@ static void shrink_all(taut_enforcer *e)
     if (!met(e)) try_factor(e, is_any, lo);
 }
 
-/* The model's weights as floats in `kept`; false: one is not finite. */
+/* kept <- the model's weights, rounded to floats; false: one of them is not finite. */
 static bool read_weights(taut_enforcer *e, const taut_model *m)
 {
     TAUT_CHECK(e->twin->slab == m->slab, "enforce: the twin of another model");
@@ -180,7 +186,7 @@ static bool read_weights(taut_enforcer *e, const taut_model *m)
     return true;
 }
 
-/* False: nothing helps. */
+/* Steps 2 to 4; false: the goal is not met. */
 static bool shrink(taut_enforcer *e)
 {
     to_caps(e);
@@ -196,8 +202,8 @@ static void prove_kept(taut_enforcer *e)
     prove(e);
 }
 
-/* Lip is |c| times as large with c W in the place of the head's W: the bias has no part in it, and nothing follows but
- * a constant factor. */
+/* Where c W takes the place of the last layer's W, the constant becomes |c| times as large: a bias has no part in
+ * it, and only a constant factor follows. */
 taut_status taut_enforcer_fill(taut_enforcer *e, const taut_model *m)
 {
     begin(e);
@@ -205,7 +211,7 @@ taut_status taut_enforcer_fill(taut_enforcer *e, const taut_model *m)
     prove_kept(e);
     if (e->failed) return e->failed;
     const taut_weight *head = taut_model_find(m, "head.weight");
-    const double c = goal(e) * (1 - 0x1p-22) / e->proved.v; /* below the goal also after the rounding to floats */
+    const double c = goal(e) * (1 - 0x1p-22) / e->proved.v; /* a little lower, since c W is rounded to floats */
     if (isfinite(c) && c > 0) m->k->axpby(head->param->value, c, head->param->value, 0, taut_weight_len(head));
     return TAUT_OK;
 }

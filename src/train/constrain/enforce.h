@@ -22,8 +22,10 @@ void taut_enforcer_free(taut_enforcer *);
  * TAUT_NOT_FINITE: a weight is not finite; TAUT_BAD_CONFIG: no shrinking helps; TAUT_NO_MEMORY: nobody can say. */
 taut_status taut_enforcer_run(taut_enforcer *, const taut_model *, bool *shrunk) TAUT_MUST_USE;
 
-/* The model's head (its own matrix, not the token table) times what brings the proved constant to the target, up or
- * down; nothing where that is 0 or +inf.  And the head's norm, an estimate, free of the number of threads. */
+/* fill: multiplies the model's last layer (a matrix of its own, not the token table) by the factor, above or below
+ * 1, that brings the proved constant to the target; changes nothing where that constant is 0 or +inf.  What is then
+ * written is proved by taut_enforcer_run.  est_enforcer_head: the last layer's norm, the same for any number of
+ * threads. */
 taut_status taut_enforcer_fill(taut_enforcer *, const taut_model *) TAUT_MUST_USE;
 double est_enforcer_head(const taut_enforcer *, const taut_model *);
 
