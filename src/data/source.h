@@ -1,12 +1,13 @@
-/* WHERE EXAMPLES COME FROM.  A source fills one example at a time: tokens or numbers to read, and what is asked about
- * them.  An example is a pure function of its number, so a batch can be cut anywhere.
+/* WHERE EXAMPLES COME FROM.  A source fills one example at a time: the tokens or numbers that a model reads, and the
+ * right answers to what it is asked.  An example is a function of its number alone: any batch can be made again.
  *
- *     count   how many examples a split has, in a fixed order
- *     get     number `index` of them, the same for every model
- *     draw    number `number` of the endless training stream named by seed
+ *     count   how many examples a split has
+ *     get     example `index` of a split, from 0; the same for every model and seed
+ *     draw    example `number` of an endless training stream; each seed names another stream
  *
  * source_text.c: next tokens and masked tokens of a text.  source_images.c: images and their classes.
- * source_series.c: windows of a time series and the rows that follow; it alone has a split for testing. */
+ * source_series.c: windows of a time series and the rows that follow.  Only a series has a test split: no other source
+ * may be asked for TAUT_TEST. */
 #ifndef TAUT_DATA_SOURCE_H
 #define TAUT_DATA_SOURCE_H
 #include <stdbool.h>
@@ -14,25 +15,23 @@
 #include "base/status.h"
 #include "data/vocab.h"
 
-/* What a model is given and what it is asked: all that a batch, a pass and a loss need to know. */
+/* What a model reads and what it is asked: all that a batch, a pass and a loss need to know. */
 typedef struct {
-    int64_t tokens;  /* rows of the embedding that reads ids, a mask included; 0: the inputs are reals */
-    int64_t t, d;    /* tokens of an input; features of each, 0 where they are ids */
-    int64_t asked;   /* questions an example: one a token, or one */
-    int64_t answers; /* how many there are to choose from; 0: an answer is `reals` numbers */
-    bool shared;     /* examples that are drawn may have several right answers, each with its share */
-    int64_t reals;
+    int64_t tokens;  /* ids are below this, the id of a mask included; 0: inputs are reals */
+    int64_t t, d;    /* tokens per input; features per token, 0 where tokens are ids */
+    int64_t asked;   /* questions per example: one per token, one per forecast row, or 1 */
+    int64_t answers; /* classes per question; 0: an answer is `reals` numbers */
+    bool shared;     /* an example that is drawn may belong to several classes, to each with a share */
+    int64_t reals;   /* numbers per answer; 0: an answer is a class */
 } taut_task;
 
-/* One example's place in a batch: (t) ids or (t, d) reals, and (asked) targets, -1 where nothing is asked.  Where the
- * task is shared, draw also fills (asked, answers) shares, which sum to 1; the target has the largest.  Where answers are
- * numbers, (asked, reals) of them are wanted. */
+/* Where get and draw write one example: memory of the caller's, of which a task needs a part; the rest is NULL. */
 typedef struct {
-    int32_t *ids;
-    double *reals;
-    int32_t *target;
-    double *share;
-    double *wanted;
+    int32_t *ids;    /* (t), where task.tokens > 0 */
+    double *reals;   /* (t, d), where task.tokens = 0 */
+    int32_t *target; /* (asked) classes, -1 where nothing is asked; where answers are classes */
+    double *share;   /* (asked, answers), where task.shared; by draw alone: sums to 1, and the target has the largest */
+    double *wanted;  /* (asked, reals), where answers are numbers */
 } taut_slot;
 
 typedef struct taut_source taut_source;

@@ -1,7 +1,7 @@
-/* THE TABLE every backend fills.  Modules touch numbers through it and through nothing else.  Its slots are
- * listed in slots.def, with their formulas and the rules that hold for all of them; here are the structs they take.
- * kernels/ref/<file>.c is the definition of a slot, in double and plain loops; the file of the same
- * name in kernels/cpu/ states the error it promises against that definition. */
+/* THE TABLE that every backend fills.  Modules touch numbers through it and through nothing else.  slots.def lists
+ * its slots, with their formulas and the rules that hold for all of them; here are the structs that slots take.
+ * kernels/ref/<file>.c defines a slot, in double and plain loops; the file of the same name in kernels/cpu/ says
+ * how far its results may be from that definition. */
 #ifndef TAUT_KERNELS_H
 #define TAUT_KERNELS_H
 #include <math.h>
@@ -9,48 +9,53 @@
 #include "base/status.h"
 #include "tensor/tensor.h"
 
-/* Products of floats: in float; of factors rounded to tf32 (11 bits) or to bf16 (8 bits), with sums in float. */
+/* How matrices of floats are multiplied: FP32 as they are; TF32, BF16 with factors rounded to 11 or 8 bits.  Sums
+ * are float. */
 typedef enum { TAUT_PRODUCTS_FP32, TAUT_PRODUCTS_TF32, TAUT_PRODUCTS_BF16 } taut_products;
 
 typedef enum { TAUT_GELU, TAUT_GELU_TANH, TAUT_RELU, TAUT_SILU, TAUT_TANH, TAUT_ABS, TAUT_ELU } taut_curve;
 
-/* Softmax attention of n examples with `heads` heads of width dh.  q and o are (n, tq, heads*dh),
- * k and v are (n, tk, heads*dh), lse is (n, heads, tq).  With S = scale * q.k + alibi:
+/* Softmax attention of n examples with `heads` heads of width dh: tq queries look at tk keys.  q and o are
+ * (n, tq, heads*dh), k and v are (n, tk, heads*dh), lse is (n, heads, tq).  With S_ij = scale q_i.k_j, less what
+ * `alibi` says:
  *     o_i = sum_j P_ij v_j,  P = row softmax of S,  lse_i = ln sum_j exp S_ij.
  * A key that is masked has P = 0; a query that sees no key has o = 0, lse = -inf and derivative 0. */
 typedef struct {
     int64_t n, heads, tq, tk, dh;
     double scale;
     bool causal; /* query i sees key j only if j <= i + tk - tq */
-    bool alibi;  /* S_ij -= 2^(-8(h+1)/heads) * |i + tk - tq - j| */
-    double near; /* of attlip: S_ij -= near 2^(-h/2) |i - j| */
+    bool alibi;  /* in head h, from 0: S_ij -= 2^(-8(h+1)/heads) |i + tk - tq - j| */
+    double near; /* for the slots attlip*, which alone read it: S_ij -= near 2^(-h/2) |i - j| */
 } taut_attn;
 
-/* TensorSketch of `rows` vectors of d entries: hash is (degree, d), and entry i of factor t goes into bucket b
- * where hash[t][i] = b >= 0, with the sign - where it is ~b:
- *     c_t[b] = sum of +-x_i over the i in bucket b,   z = c_1 * ... * c_degree, circular convolution of `size`. */
+/* TensorSketch of `rows` vectors x of d entries.  hash (degree, d) sends entry i of factor t into a bucket b < size:
+ * hash[t][i] = b adds x_i to it, hash[t][i] = ~b (below 0) subtracts x_i:
+ *     c_t[b] = sum of +-x_i over the i in bucket b,   z = c_1 * ... * c_degree, circular convolutions. */
 typedef struct {
     int64_t rows, d, size; /* size: even */
     int degree;
     const taut_index *hash;
 } taut_sketch_shape;
 
-/* Keys and values of n examples brought together in m groups a head: k and v are (n, t, heads*dh), what is
- * made of the groups is (n, m, heads*dh), queries are (n, tq, heads*dh). */
+/* Keys and values of n examples, brought together in m groups per head: k and v are (n, t, heads*dh), what is made
+ * of the groups is (n, m, heads*dh), queries are (n, tq, heads*dh). */
 typedef struct {
     int64_t n, heads, tq, t, m, dh;
-    double scale; /* route: 1/temperature; clustered: times the logits */
+    double scale; /* logits are scale times inner products; for route it is 1/temperature */
 } taut_group;
-/* Attention by position alone: query i looks at key j with a weight that only i and j decide,
- *     p^h_ij = gain_h exp(w[h][c]) / sum over the keys of i of exp(w[h][c']),  c = i - j, or i - j + span/2 where keys
- * may also come after their query.  On a torus, tokens row by row, c is the shift from j to i: (rows down) row + columns to
- * the right, both counted round.  One p serves every example. */
+/* Attention by position alone: the weight with which query i looks at key j depends on their offset and on the head h,
+ *     p^h_ij = gain_h exp(w[h][c(i, j)]) / sum over the keys j' that i sees of exp(w[h][c(i, j')]).
+ *     c(i, j) = i - j             causal
+ *             = i - j + span/2    where keys may also come after their query
+ *             = down row + right  on a torus, whose tokens stand row by row: the way from j to i is `down` rows and
+ *                                 `right` columns, both counted round, so that neither is below 0
+ * One p serves every example. */
 typedef struct {
     int64_t n, heads, t, dh;
-    int64_t span;          /* columns of w; at least t, and where not causal odd and at least 2t - 1; on a torus t */
+    int64_t span;          /* columns of w: causal, at least t; not causal, odd and at least 2t - 1; on a torus, t */
     bool causal;           /* p_ij = 0 for j > i */
     int64_t row;           /* tokens in a row of the torus, a divisor of t; 0: no torus */
-    const taut_real *gain; /* one a head, above 0 */
+    const taut_real *gain; /* one per head, above 0 */
 } taut_distance;
 /* The column of w where query i meets key j. */
 static inline int64_t taut_distance_column(const taut_distance *a, int64_t i, int64_t j)
@@ -60,28 +65,30 @@ static inline int64_t taut_distance_column(const taut_distance *a, int64_t i, in
     return (down < 0 ? down + rows : down) * a->row + (right < 0 ? right + a->row : right);
 }
 
-/* ProbSparse attention (Informer): only `top` queries of a head look, all others take what every key gives alike.
- * Arrays as in taut_attn.  Which keys a query is judged by is a function of (key, query, draw) alone. */
+/* ProbSparse attention (Informer): only the `top` best queries of a head look at keys; all others take the mean of the
+ * values (causal: the sum of the values up to their own).  Arrays as in taut_attn.  A query is judged by `samples` keys
+ * that are drawn at random: draw r of query i depends on (key, i, r) alone. */
 typedef struct {
     int64_t n, heads, tq, tk, dh;
-    int64_t samples, top; /* keys drawn for every query; queries that look, at most tq */
+    int64_t samples, top; /* keys drawn per query; queries per head that look, at most tq */
     double scale;
     bool causal;  /* query i sees key j only if j <= i; tq = tk */
-    uint64_t key; /* names the draws */
+    uint64_t key; /* of the random numbers: names the draws */
 } taut_sparse;
 
-/* A factor, or n of them, that may come from numbers which the host has not seen: value by[e]; by NULL: value. */
+/* The factor of vector e is value * by[e], where `by` lies in the table's memory and the host need not have read it; by
+ * NULL: it is value, for every e. */
 typedef struct {
     double value;
     const taut_sum *by;
 } taut_factor;
-typedef enum {                /* where a or b is NULL it counts as 1 */
+typedef enum {                /* y from a, b and c; where a or b is NULL, it counts as 1 */
                TAUT_SUM_ADD,  /* a + c b */
                TAUT_SUM_MUL,  /* c a b */
                TAUT_SUM_DIV,  /* c a / b */
                TAUT_SUM_ROOT, /* c sqrt(a) */
                TAUT_SUM_MIN,  /* min(c, a); c where a is NaN */
-               TAUT_SUM_UNIT, /* c / sqrt(a), what makes a vector c long whose squares add up to a; 1 where a is not above 0 */
+               TAUT_SUM_UNIT, /* c / sqrt(a): scales a vector with |x|^2 = a to length c; 1 unless a > 0 */
 } taut_sum_op;
 
 /* One step of AdamW: m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2,
@@ -90,40 +97,41 @@ typedef struct {
     double lr, b1, b2, eps, decay, c1, c2;
 } taut_adam;
 
-/* The JaSMin penalty of an attention (jasmin.h): of every head of every example, the largest row's or the mean over its
- * rows; rows that see too few keys (k, or 1) do not count. */
+/* The JaSMin penalty of an attention layer (jasmin.h).  Each head of each example is penalised by the largest, or
+ * by the mean, of its rows' penalties.  A row counts only if it sees more than max(k, 1) keys. */
 enum { TAUT_JASMIN_LARGEST = 64 };
 typedef struct {
-    int64_t k;  /* 0, or from 2 to TAUT_JASMIN_LARGEST: divided by g_k */
-    bool exact; /* the singular value itself in the place of g_1 */
-    bool mean;
+    int64_t k;  /* 0: ln(g_1 + eps); 2 .. TAUT_JASMIN_LARGEST: ln(g_1 + eps) - ln(g_k + eps) */
+    bool exact; /* the largest singular value itself in the place of g_1 */
+    bool mean;  /* over the rows; else the largest row */
     double eps, weight;
 } taut_jasmin;
 
-/* From pixels to patches.  x is (n, height, width, channels); y is (n, patches, ph * pw * channels), the patches by rows,
- * inside one the pixels by rows; y = scale[channel] x + shift[channel]. */
+/* From pixels x (n, height, width, channels) to patches y (n, patches, ph * pw * channels) of ph x pw pixels each, the
+ * patches row by row and the pixels of a patch row by row:  y = scale[channel] x + shift[channel]. */
 typedef struct {
     int64_t n, height, width, channels, ph, pw;
     double scale[4], shift[4];
 } taut_pixels;
 
 typedef struct taut_kernels {
-    const char *name;  /* "ref", "cpu" */
+    const char *name;  /* "ref", "cpu", "cuda", "cuda64" */
     const char *dtype; /* what a safetensors file calls an element: "F64", "F32" */
     size_t elem;       /* bytes per element */
-    double unit;       /* roundoff of an element, relative */
+    double unit;       /* an element is rounded by at most this, relative to it */
     bool host;         /* the host can read its memory */
     bool rigorous;     /* elements are doubles and every operation is the one that proofs assume */
 #define SLOT(result, name, arguments) result(*name) arguments;
 #include "kernels/slots.def"
 } taut_kernels;
 
-/* "ref", "cpu" (the best build for this processor), one build of it ("cpu-base", on x86-64 "cpu-v3" and "cpu-v4"), "cuda" and
- * "cuda64" (float and double on a device); NULL, and a line in taut_last_error, for a name nobody has, for a build that this
- * processor cannot run and for a device that cannot be used. */
+/* The table of a name: "ref"; "cpu", the best build for this processor; one of its builds ("cpu-base", on x86-64
+ * also "cpu-v3" and "cpu-v4"); "cuda" and "cuda64", float and double on a device.  NULL, and a line in
+ * taut_last_error, for another name, for a build that this processor cannot run, and for a device that cannot be
+ * used. */
 const taut_kernels *taut_kernels_find(const char *name);
 
-int taut_threads(void); /* how many the kernels use; taut_threads_set is in taut.h */
+int taut_threads(void); /* how many threads the kernels use; taut_threads_set is in taut.h */
 
 /* For reports: OpenBLAS with its version and processor, and the compiler that built us. */
 const char *taut_blas_version(void);
@@ -136,7 +144,7 @@ static inline taut_real *taut_reals(const taut_kernels *k, int64_t len)
     return fits ? (taut_real *)k->alloc((size_t)len * k->elem) : NULL;
 }
 
-/* The address of a sum, or of element i: pointer arithmetic for types nobody can look into. */
+/* The addresses of sum i and of element i: their types are opaque, so C cannot add to their pointers. */
 static inline taut_sum *taut_sum_at(const taut_sum *s, int64_t i) { return (taut_sum *)((char *)s + 8 * i); }
 
 static inline taut_real *taut_at(const taut_kernels *k, const taut_real *x, int64_t i)
@@ -144,7 +152,7 @@ static inline taut_real *taut_at(const taut_kernels *k, const taut_real *x, int6
     return (taut_real *)((char *)x + i * (int64_t)k->elem);
 }
 
-/* x.y for a host that decides by it: waits.  NaN when the table failed.  `room` holds the sum meanwhile. */
+/* x.y on the host, which waits for it.  NaN where the table has failed.  `room` is a sum of the caller's to work in. */
 static inline double taut_dot(const taut_kernels *k, taut_sum *room, const taut_real *x, const taut_real *y,
                               int64_t len)
 {
@@ -153,7 +161,7 @@ static inline double taut_dot(const taut_kernels *k, taut_sum *room, const taut_
     return k->read(&sum, room, 1) ? (double)NAN : sum;
 }
 
-/* x divided by its length, where that is above 0.  room holds two sums: the first becomes the length's square. */
+/* x becomes x / |x|, where |x| > 0.  `room` is two sums of the caller's to work in: the first becomes |x|^2. */
 static inline void taut_make_unit(const taut_kernels *k, taut_sum *room, taut_real *x, int64_t len)
 {
     taut_sum *factor = taut_sum_at(room, 1);
