@@ -37,9 +37,9 @@ typedef enum {
     TAUT_BAD_FILE,   /* missing, unreadable, damaged, or not what it should be */
     TAUT_BAD_CONFIG, /* a recipe or an override that makes no sense */
     TAUT_BAD_DATA,   /* data that are not found or do not fit the model */
-    TAUT_NOT_FINITE, /* training met a NaN or an infinity */
-    TAUT_DEVICE,     /* the device failed, or there is none */
-    TAUT_BAD_CALL    /* NULL, a size or an option that a function of this header does not take */
+    TAUT_NOT_FINITE, /* a loss, a gradient or a weight is NaN or infinite */
+    TAUT_DEVICE,     /* a device failed, or nothing can be proved with this machine's arithmetic */
+    TAUT_BAD_CALL    /* NULL, a size or an option that a function does not take; kernels that are not there */
 } taut_status;
 
 TAUT_API const char *taut_version(void);     /* of the library that runs; TAUT_VERSION is the header's */
@@ -171,8 +171,9 @@ typedef struct {
     int64_t count[3];      /* examples of each split */
 } taut_data_facts;
 TAUT_API TAUT_MUST_USE taut_status taut_data_look(const taut_data *, taut_data_facts *out);
-/* Example `index` of a split into arrays of the caller's: ids (t) or reals (t, width); targets (asked), -1 where nothing is
- * asked; wanted (asked, wanted).  A pointer may be NULL: not needed. */
+/* Example `index` of a split into arrays of the caller's: ids (t) or reals (t, width); targets (asked), classes, -1
+ * where nothing is asked; of a series wanted (asked, wanted) instead.  An array that the data do not have is not
+ * written.  A pointer may be NULL: not needed. */
 typedef struct {
     int32_t *ids;
     double *reals;
@@ -198,7 +199,7 @@ typedef struct {
     void *arg;
 } taut_train_options;
 typedef struct {
-    int64_t steps, tokens, weights; /* done; seen; of the model */
+    int64_t steps, tokens, weights; /* done; seen: tokens of texts, images, rows of forecasts; of the model */
     double train_loss;              /* mean of the last 32 steps */
     double val_loss, val_acc; /* of the saved model, whole validation split; a forecaster has mean squared errors */
     double val_mae, test_loss, test_mae; /* of a forecaster; NaN for all others, as val_acc is for it */
@@ -247,16 +248,16 @@ typedef enum { TAUT_OWN, TAUT_TOKENS, TAUT_FLAT } taut_metric;
 typedef struct {
     size_t size;
     taut_metric metric;
-    double room;      /* inputs may also be moved by so much, in the metric; default 0 */
+    double room;      /* inputs may also be moved by so much, in the metric; default 0.  No radius is above it */
     double rows;      /* of a forecaster: rows of inputs are at most so long, l2; 0: as long as in its data */
     const char *data; /* other data than it was trained on, for `examples` and `rows` */
-    int64_t examples; /* certify so many predictions of the validation split, or those below */
+    int64_t examples; /* certify so many predictions, spread over the validation split; or those below */
     const taut_inputs
         *inputs;           /* own inputs in the place of the validation split: all n of them, full length; ids of a text
                                   (embeddings may lie outside the region), images with pixels in [0, 1] */
     const int32_t *labels; /* their classes (n) */
     int local;             /* constants around each example, too */
-    int (*progress)(double done, void *arg); /* not 0: stop, which is TAUT_BAD_CALL "stopped" */
+    int (*progress)(double done, void *arg); /* after each example; not 0: stop, which is TAUT_BAD_CALL "stopped" */
     void *arg;
 } taut_certify_options;
 /* Proves a Lipschitz constant of a stored model (a file or a run's folder), from inputs to logits, and the options' examples. */
@@ -277,8 +278,8 @@ typedef struct {
 } taut_cert_facts;
 TAUT_API TAUT_MUST_USE taut_status taut_cert_look(const taut_cert *, taut_cert_facts *out);
 typedef struct {
-    int32_t label, predicted;       /* predicted -1: no answer, a logit is not finite or a solver gave up */
-    double margin, radius;          /* computed; proved: moved by less than this, the prediction stays.  0: unknown */
+    int32_t label, predicted; /* predicted -1: no answer, a logit is NaN or a solver gave up; margin is then NaN */
+    double margin, radius;    /* computed; proved, at most the room: moved by less, the prediction stays.  0: unknown */
     double local_lip, local_radius; /* of option `local`; else NaN */
 } taut_prediction;
 TAUT_API TAUT_MUST_USE taut_status taut_cert_example(const taut_cert *, int64_t index, taut_prediction *out);
@@ -315,7 +316,7 @@ typedef struct {
     const char *attacks; /* "pgd,aa-standard"; default "aa-standard" */
     const char *norm;    /* "Linf", "L2", "L1"; default Linf, of a text L2 */
     const char *eps;     /* radii, "2/255,8/255"; default 8/255, 0.5 for L2, 12 for L1; needed for a text */
-    int64_t examples;    /* of the validation split (default 100), or those below */
+    int64_t examples;    /* the first so many of the validation split (default 100), or those below */
     const char *data;
     const taut_inputs *inputs; /* own inputs, as in taut_certify_options */
     const int32_t *labels;
@@ -327,8 +328,8 @@ typedef struct {
     const char *folder; /* where an input that contradicts a certificate is saved; default: nowhere */
     const char *state;  /* results so far: an interrupted attack goes on from this file */
     int64_t batch;      /* examples attacked and saved together; default 256; changes no result */
-    int64_t gallery;    /* keep up to so many of the images that were turned in the JSON, for a report */
-    int (*progress)(double done, void *arg); /* not 0: stop, which is TAUT_BAD_CALL "stopped" */
+    int64_t gallery;    /* the JSON keeps up to so many of the images whose class was changed, for a report */
+    int (*progress)(double done, void *arg); /* 0 to 1 for certificates, then for attacks; not 0: stop, as above */
     void *arg;
 } taut_attack_options;
 /* Attacks a stored model (a file or a run's folder) and holds what is found against what is certified. */
@@ -344,7 +345,7 @@ typedef struct {
 TAUT_API TAUT_MUST_USE taut_status taut_attacked_look(const taut_attacked *, taut_attack_facts *out);
 typedef struct {
     double eps;
-    int64_t standing;  /* right answers that no attack turned */
+    int64_t standing;  /* right answers that no attack changed */
     int64_t certified; /* right answers of the ref kernels that are proved to stand; -1: nothing was certified */
 } taut_attack_radius;
 TAUT_API TAUT_MUST_USE taut_status taut_attacked_at(const taut_attacked *, int radius, taut_attack_radius *out);
