@@ -1,3 +1,4 @@
+/* Opens and hashes a model's file, proves its constant on the region, and makes the certificate of the proof. */
 #include "certify/certify.h"
 
 #include <stdio.h>
@@ -6,7 +7,8 @@
 #include "base/sha256.h"
 #include "bound/arithmetic.h"
 
-/* Which inputs the constant is about: images p + e, p in the box and |e|_2 <= room; else tokens no longer than reach. */
+/* Which inputs the constant is about.  Images: p + e, every number of p in the box and |e|_2 <= room.  Others: no token
+ * is longer than reach.  Of a forecaster `rows` says how long a row is at most before it is moved by up to room. */
 static cJSON *region(const taut_certificate *c)
 {
     cJSON *o = cJSON_CreateObject();
@@ -17,6 +19,7 @@ static cJSON *region(const taut_certificate *c)
     return o;
 }
 
+/* The certificate, which owns `proof` from here on. */
 static cJSON *describe(const taut_certificate *c, cJSON *proof)
 {
     cJSON *o = cJSON_CreateObject(), *model = cJSON_AddObjectToObject(o, "model");
@@ -40,7 +43,7 @@ static taut_status prove(taut_certificate *c)
     taut_ledger *l = ledger_create();
     if (!l) return taut_no_memory("the proof");
     taut_ask in = taut_model_region(c->model, c->norm, c->room);
-    if (c->model->spec.ahead) in.size = up_raise(up_add(c->rows, c->room));
+    if (c->model->spec.ahead) in.size = up_raise(up_add(c->rows, c->room)); /* no weight limits a row */
     c->reach = in.size;
     in.ledger = l;
     taut_status s = taut_model_prove(&p, c->model, in);

@@ -1,7 +1,11 @@
-/* f_p - f_j moves by at most |scale| |w_p - w_j| B r when the input moves by r, B the constant up to the last
- * features.  A computed difference is within 2 round of the real one.  So the prediction stands while r <=
- * min_j (f_p - f_j - 2 round) / (|scale| |w_p - w_j| B),   and r <= room, where the proof holds; strictly
- * inside, so that no tie is reached.  A tie, a NaN or an infinity anywhere leaves radius 0: unknown. */
+/* Predictions and their radii.
+ *
+ * Logits are f_j = scale (w_j.h + b_j) of the last features h, B is the constant from the input to h (body), and r is
+ * how far the input moves.  Then f_p - f_j changes by at most |scale| |w_p - w_j| B r, and as computed it is within
+ * 2 round of the real one.  So the prediction p stands for every r <= room (where the proof holds) with
+ *     r < min_{j != p} (f_p - f_j - 2 round) / (|scale| |w_p - w_j| B);
+ * the radius is lowered below this quotient, so that no tie is reached.  A tie, a NaN, or an infinite logit, round or
+ * constant leaves the radius 0: unknown. */
 #include "certify/example.h"
 #include "base/float32.h"
 
@@ -12,7 +16,7 @@
 #include "base/alloc.h"
 #include "bound/norm.h"
 
-/* |w_p - w_j| from above; the difference of two float32 is rounded once in double. */
+/* |w_p - w_j|; in double, a difference of two float32 numbers is rounded once. */
 static taut_up up_row_distance(const taut_param *w, int64_t p, int64_t j)
 {
     const double *a = taut_ref_values(w) + p * w->cols, *b = taut_ref_values(w) + j * w->cols;
@@ -36,7 +40,7 @@ taut_lo taut_margin_radius(const taut_certificate *c, const double *logits, int6
         const taut_lo low = lo_sub(lo_mul((taut_lo){ margin }, (taut_lo){ 1 - 0x1p-52 }), twice);
         const taut_up slope = up_mul(up_mul(scale, up_row_distance(w, p, j)), c->body);
         if (!(low.v > 0)) return (taut_lo){ 0 };
-        if (slope.v == 0) continue; /* the two logits move together */
+        if (slope.v == 0) continue; /* f_p - f_j does not change */
         const taut_lo r = lo_lower(lo_div(low, slope));
         if (!(r.v >= least.v)) least = r;
     }
@@ -48,9 +52,8 @@ taut_example taut_example_certify(const taut_certificate *c, taut_pass *pass, ta
 {
     const taut_kernels *k = c->model->k;
     taut_example e = { .target = target };
-    pass->run.phase = (taut_phase){
-        .kind = TAUT_PHASE_PROVE
-    }; /* a proximal layer that misses its tolerance abstains: NaN, hence unknown */
+    /* a proximal layer that misses its tolerance abstains: NaN, hence unknown */
+    pass->run.phase = (taut_phase){ .kind = TAUT_PHASE_PROVE };
     taut_pass_read(pass, x, 1);
     const int64_t classes = pass->logits.shape.d;
     k->get(logits, taut_at(k, pass->logits.data, (pass->logits.shape.t - 1) * classes), classes);
@@ -79,6 +82,7 @@ cJSON *taut_example_json(const taut_example *e, taut_input x, int64_t count)
     return o;
 }
 
+/* |a - b| in the norm, computed. */
 static double distance(const double *a, const double *b, taut_shape s, taut_norm norm)
 {
     double most = 0, sum = 0;

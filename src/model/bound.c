@@ -1,4 +1,4 @@
-/* The proved constant of a whole model, from token embeddings or pixels to logits. */
+/* The proved constant of a whole model: from embeddings or pixels to logits, from rows of a series to forecasts. */
 #include "base/alloc.h"
 #include "bound/arithmetic.h"
 #include "bound/norm.h"
@@ -7,8 +7,8 @@
 taut_up taut_model_reach(const taut_model *m)
 {
     taut_up most = { 0 };
-    if (m->spec.ahead) return UP_NONE;                       /* a row of a series may be anything */
-    if (m->embed.rows == 0) return up_sqrt(up_int(m->in.d)); /* no pixel is above 1 */
+    if (m->spec.ahead) return UP_NONE;                       /* a row of a series may have any length */
+    if (m->embed.rows == 0) return up_sqrt(up_int(m->in.d)); /* one token of pixels, each in [0, 1] */
     for (int64_t i = 0; i < m->embed.rows; i++)
         most = up_max(most, up_norm_frobenius(taut_ref_values(&m->embed) + i * m->embed.cols, m->embed.cols));
     return most;
@@ -23,7 +23,7 @@ taut_ask taut_model_region(const taut_model *m, taut_norm norm, taut_up room)
 taut_up up_model_rms(const taut_model *m, taut_norm norm, taut_up lip)
 {
     const taut_shape in = { 1, m->in.t, m->in.d }, out = taut_plan_of(m->root, in).out;
-    const bool flat = norm == TAUT_NORM_FLAT; /* a forecaster has other tokens out than in */
+    const bool flat = norm == TAUT_NORM_FLAT; /* a forecaster has another number of tokens out than in */
     const int64_t reads = flat ? in.t * in.d : in.d, says = flat ? out.t * out.d : out.d;
     return up_mul(lip, up_sqrt(up_div(up_int(reads), lo_exact((double)says))));
 }
@@ -52,6 +52,7 @@ typedef struct {
     taut_up body;
 } listener;
 
+/* Keeps the body's constant when the body answers within the root. */
 static void hear_body(const taut_module *f, const taut_answer *b, void *arg)
 {
     listener *l = arg;
@@ -69,8 +70,7 @@ taut_status taut_model_prove(taut_model_proof *out, const taut_model *m, taut_as
     in.hearer = &l;
     out->whole = taut_bound_of(m->root, in);
     out->body = l.body;
-    if (!taut_model_finite(m))
-        out->whole.lip = out->body = UP_NONE; /* also where the weight drops out of every formula */
+    if (!taut_model_finite(m)) out->whole.lip = out->body = UP_NONE; /* even where no formula uses the weight */
     return taut_alloc_lasted(failures, "the proof");
 }
 
