@@ -1,22 +1,28 @@
-/* The rules of docs/certificate.md: every number is at least the true quantity, every lip and out at least what the
- * rule makes of the stated numbers.  X is the size that enters; a node hands on its stated out.
+/* The rules of docs/certificate.md.  Every stated number must be at least the true quantity, and every stated lip and
+ * out at least what the rule makes of the stated numbers.  X is the size that enters; a node hands on its stated out.
  *
  * Why the rules hold, for two inputs x, x' of the region:
- *   sequence, mix  constants multiply, regions follow each other; the triangle inequality
- *   linear         |W e| <= ||W|| |e|.  position: a shift.  channel: diag(a).  maxmin: sorting brings vectors no
- *                  further apart and keeps their lengths.  pointwise: secant slopes in [lo, hi], f(z)/z in [0, 1].
- *                  sinusoid: a shift whose pairs are sin and cos.  neighbours: every token comes three times.  halve: the
- *                  largest of at most three tokens, entry by entry, each token in at most two windows.  tokens: some.
- *                  parts: two modules, each of its own tokens.  ask: x + f(x) in the first tokens.
- *                  prefix: a token that does not move.  pool: one token; or the mean of T, 1/sqrt(T) times as long as
- *                  they are together, at most.  concat: T tokens as one, as long as they are together
- *   norm layers    J = diag(g) C (I - z z^T/d) / sd, 0 <= I - z z^T/d <= I, sd >= sqrt(eps);
- *                  |z| <= min(sqrt d, X/sd(X))
- *   mlp            f(h) - f(h') = D (h - h'), D diagonal in [lo, hi], so keep I + mix c W_out D W_in is (keep I + mix c
- *                  m W_out W_in) + mix c W_out T^-1 (D - m) T W_in, m = (lo + hi)/2
- *   potential, sll I - 2 W^T T^-1 D W is symmetric, and 0 <= W^T T^-1 W <= ratio I: its eigenvalues are between 1 - 2
- *                  ratio hi and 1 - 2 ratio lo (hi and lo turned round if T < 0).  SLL's t_i >= sum_j |G_ij| q_j/q_i,
- *                  G = W W^T: the absolute row sums of Q^-1 T^-1 G Q are at most 1, so ratio = 1 (Gershgorin). */
+ *   sequence       constants multiply, and the out of a part is the X of the next one.  mix: the triangle inequality.
+ *                  parts: two modules, each on tokens of its own.  ask: x + f(x) in the first tokens
+ *   linear         |W e| <= ||W|| |e|.  channel: W = diag(a).  scale: W = factor I.  centernorm: W = factor diag(g) C.
+ *                  position: a shift.  sinusoid: a shift by pairs (sin, cos)
+ *   prefix         one more token, which does not move.  tokens: some of the tokens
+ *   maxmin         sorting brings vectors no further from each other and keeps their lengths
+ *   pointwise      secant slopes of f lie in [lo, hi], |lo| <= hi; f(z)/z in [0, 1], of abs in [-1, 1]
+ *   neighbours     every token comes three times
+ *   halve          the largest of at most three tokens, entry by entry; each token is in at most two windows
+ *   pool           one token; or the mean of T, of length at most 1/sqrt(T) times that of all T together
+ *   concat         T tokens as one, as long as all T together
+ *   norm layers    C = I - 1 1^T/d takes the mean away (I where not centred); J = diag(g) C (I - z z^T/d) / sd with
+ *                  0 <= I - z z^T/d <= I and sd >= sqrt(eps);  |z| <= min(sqrt(d), X / sqrt(X^2/d + eps))
+ *   mlp            f(h) - f(h') = D (h - h') with D diagonal in [lo, hi].  Let m = (lo + hi)/2 and T = diag(2^units):
+ *                  keep I + mix c W_out D W_in
+ *                      = (keep I + mix c m W_out W_in) + mix c W_out T^-1 (D - m I) T W_in
+ *   potential, sll I - 2 W^T T^-1 D W is symmetric, and 0 <= W^T |T|^-1 W <= ratio I.  As lo <= 0 <= hi, its
+ *                  eigenvalues lie in [1 - 2 ratio hi, 1 - 2 ratio lo], if T < 0 in [1 + 2 ratio lo, 1 + 2 ratio hi].
+ *                  SLL has t_i >= sum_j |G_ij| q_j/q_i, G = W W^T, q > 0: the absolute row sums of Q^-1 T^-1 G Q,
+ *                  Q = diag(q), are at most 1, so ratio = 1 (Gershgorin)
+ *   attention      attention.c, posattention.c, attlip.c */
 #include <string.h>
 
 #include "check/ck.h"
@@ -25,10 +31,12 @@ static const ck_mat none;
 
 bool ck_is(const ck_node *n, const char *rule) { return strcmp(n->rule->name, rule) == 0; }
 
-/* ||diag(g) C|| <= mu?  Without C it is max |g|.  With C: let l <= mu^2.  If all g_i^2 <= l, yes.  If g_1^2 > l alone
- * and the others are < l, then for sum y_i = 0 Cauchy-Schwarz gives y_1^2 = (sum' y_i)^2 <= sum' (l - g_i^2) y_i^2 *
- * sum' 1/(l - g_i^2), so (g_1^2 - l) sum' 1/(l - g_i^2) <= 1 makes sum g_i^2 y_i^2 <= l |y|^2.  Squares of float32
- * numbers are exact. */
+/* Is the stated mu >= ||diag(g) C||?  Without C (not centred) the norm is max |g|.  With C let l <= mu^2.  If every
+ * g_i^2 <= l: yes.  If g_1^2 alone is above l and all others are below, let sum' leave out i = 1.  Every
+ * y = C x has |y| <= |x| and sum y_i = 0, so that by Cauchy-Schwarz
+ *     y_1^2 = (sum' y_i)^2 <= sum' (l - g_i^2) y_i^2 * sum' 1/(l - g_i^2).
+ * Hence (g_1^2 - l) sum' 1/(l - g_i^2) <= 1 implies sum g_i^2 y_i^2 <= l |y|^2: yes.  Squares of float32 numbers are
+ * exact in double. */
 static double claim_diagonal(ck_fields *f, ck_mat g, bool centred)
 {
     const double mu = ck_stated(f, "norm"), l = ck_below(mu * mu);
@@ -41,7 +49,7 @@ static double claim_diagonal(ck_fields *f, ck_mat g, bool centred)
     return ck_accept(f, "norm", mu, centred && (most * most - l) * sum <= 1 ? fmin(mu, most) : most);
 }
 
-/* What multiplies differences, what multiplies lengths, what is added to them. */
+/* lip multiplies differences, grow multiplies lengths, shift is added to lengths. */
 static ck_bound simple(ck_fields *f, ck_node *n, double x)
 {
     const double root = sqrt((double)n->tokens);
@@ -91,7 +99,7 @@ static void run_simple(ck *c, const ck_node *n, ck_mat *x)
     if (center || ck_is(n, "scale")) ck_weigh(x, n->k[0], n->w[0], n->w[1]);
 }
 
-/* W with row k times 2^(sign e_k), exactly; without units W itself. */
+/* diag(2^(sign e_k)) W, exactly; W itself where e is NULL. */
 static ck_mat scaled(ck_fields *f, ck_mat w, const cJSON *e, int sign)
 {
     ck_mat s = ck_stack(f->c, &w, (const double[]){ 1 }, 1);
@@ -105,7 +113,7 @@ static ck_mat scaled(ck_fields *f, ck_mat w, const cJSON *e, int sign)
     return s;
 }
 
-/* by P + keep I; P is square unless keep is 0. */
+/* by * P + keep I; where keep is not 0, P is square. */
 static ck_mat joined(ck *c, ck_mat p, double by, double keep)
 {
     ck_mat j = ck_stack(c, &p, &by, 1);
@@ -119,7 +127,7 @@ static ck_bound mlp(ck_fields *f, ck_node *n, double x)
     ck *c = f->c;
     const double keep = n->mixed ? n->up->k[0] : 0, mix = n->mixed ? n->up->k[1] : 1, kept = fabs(keep);
     const double mc = mix * n->k[1], hi = ck_slopes(n->k[0]).hi; /* of float32 numbers: exact */
-    const double m = ck_ratio(n->k[0]).lo < 0 ? 0 : 0.5;         /* the middle of both ranges */
+    const double m = ck_ratio(n->k[0]).lo < 0 ? 0 : 0.5;         /* the middle, of f' and of f(z)/z: 0 for abs */
     const ck_mat turned = ck_turn(c, n->w[2]), p = ck_product(c, turned, n->w[0]);
     int64_t listed;
     const cJSON *units = ck_list(f, "units", &listed);
@@ -141,8 +149,9 @@ static void run_mlp(ck *c, const ck_node *n, ck_mat *x)
     *x = ck_affine(c, *x, 1, n->w[2], n->w[3]);
 }
 
-/* The diagonal of T: |s|, or SLL's t_i = 2^-40 + sum_j |G_ij| q_j/q_i, each within `off` times itself.  G_ij is off by
- * gamma |v_i||v_j|; libm is trusted to 4 ulp, and its argument has been rounded. */
+/* The diagonal of |T|: |s|, or SLL's t_i = 2^-40 + sum_j |G_ij| q_j/q_i, each with a relative error of at most *off.
+ * G_ij is off by gamma |w_i| |w_j|, w_i the rows of W; exp is trusted to 4 units in the last place, and its argument
+ * has been rounded. */
 static ck_mat dominant(ck *c, const ck_node *n, double *off)
 {
     const int64_t hidden = n->w[0].rows;
@@ -164,7 +173,7 @@ static ck_mat dominant(ck *c, const ck_node *n, double *off)
     return t;
 }
 
-/* The largest |1 - 2 ratio D| for slopes D in s; for T < 0 the slopes are turned round. */
+/* The largest |1 - 2 ratio D| for slopes D in s, and at least 1; if T < 0 (turned), of |1 + 2 ratio D|. */
 static double reflected(ck_range s, double ratio, bool turned)
 {
     const double down = turned ? -s.lo : s.hi, up = turned ? s.hi : -s.lo, r = 2 * ratio;
@@ -199,8 +208,9 @@ static void run_potential(ck *c, const ck_node *n, ck_mat *x)
     *x = y;
 }
 
-/* (pixel - mean) / std for every channel, cut into patches: a diagonal map and a permutation.  An image of the region is
- * p + e, p in [0, 1]^d and |e| <= room: a patch lies within the farthest corner of that cube and what e adds. */
+/* (pixel - mean) / std for every channel, cut into patches: a diagonal map and a permutation.  Where this is the first
+ * module of the body (node 2) of an image model, it reads p + e with p in [0, 1]^d and |e| <= room: a patch is no
+ * longer than what the map makes of the farthest corner of [0, 1]^d, plus norm * room for e. */
 static ck_bound pixels(ck_fields *f, ck_node *n, double x)
 {
     const double each = n->k[2] * n->k[3];
@@ -221,7 +231,7 @@ static void run_concat(ck *c, const ck_node *n, ck_mat *x)
     *x = y;
 }
 
-/* Patches and the pixels of one, both by rows. */
+/* Patches are in row order, and so are the pixels within a patch. */
 static void run_pixels(ck *c, const ck_node *n, ck_mat *x)
 {
     const int64_t w = (int64_t)n->k[1], ph = (int64_t)n->k[2], pw = (int64_t)n->k[3], channels = n->w[0].cols;
@@ -257,7 +267,7 @@ static void run_pool(ck *c, const ck_node *n, ck_mat *x)
     *x = y;
 }
 
-/* The parts in order, or side by side. */
+/* sequence: its parts one after the other.  parts: side by side, each reads tokens of its own. */
 static ck_bound sequence(ck_fields *f, ck_node *n, double x)
 {
     int64_t parts;
@@ -275,7 +285,7 @@ static ck_bound sequence(ck_fields *f, ck_node *n, double x)
     return all;
 }
 
-/* keep x + mix f(x), of ask x + f(x), unless the only part has answered for that already. */
+/* keep x + mix f(x), with keep = mix = 1 for ask.  A part of scope mix has answered for the whole already. */
 static ck_bound mix(ck_fields *f, ck_node *n, double x)
 {
     const bool asks = ck_is(n, "ask");
