@@ -55,7 +55,7 @@ static void print(const cJSON *o, const char *run)
            fmin(steps, RECENT));
     if (!isnan(cli_number(o, "val_mae")))
         printf("  validation MSE   %.4f   MAE %.4f\n  test MSE         %.4f   MAE %.4f\n", cli_number(o, "val_loss"),
-               cli_number(o, "val_mae"), cli_number(o, "test_loss"), cli_number(o, "test_mae"));
+               cli_number(o, "val_mae"), cli_number(o, "test_mse"), cli_number(o, "test_mae"));
     else
         printf("  validation loss  %.4f   accuracy %.2f %%   (whole split)\n", cli_number(o, "val_loss"),
                100 * cli_number(o, "val_acc"));

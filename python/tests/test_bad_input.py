@@ -33,7 +33,7 @@ def test_values_of_images(image_model, images):
     refused(lambda: image_model.certify(x=x, y=y + 1000), "a class in y")
     refused(lambda: image_model.certify(x=x, y=y[:2]), "y has shape")
     refused(lambda: image_model.certify(x=x), "go together")
-    refused(lambda: image_model.certify(norm="l2"), "norm is tokens or flat")
+    refused(lambda: image_model.certify(norm="l2"), "norm is own, tokens or flat")
     refused(lambda: image_model.certify(radius=-1), "room")
     refused(lambda: image_model.certify(radius=float("nan")), "room")
     refused(lambda: image_model.certify(radius="far"), "radius is a number")

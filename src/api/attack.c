@@ -8,6 +8,7 @@
 #include "api/data.h"
 #include "api/net.h"
 #include "base/alloc.h"
+#include "base/sha256.h"
 #include "verdict/siege.h"
 
 struct taut_attacked {
@@ -43,6 +44,19 @@ static taut_status check_options(const taut_attack_options *o)
     return TAUT_OK;
 }
 
+/* Own examples by their bytes, so that the saved state of others is not taken for theirs. */
+static void name_own(char out[80], const taut_examples *x)
+{
+    char hex[65];
+    taut_sha256 h;
+    taut_sha256_begin(&h);
+    if (x->ids) taut_sha256_add(&h, x->ids, (size_t)(x->n * x->t) * sizeof *x->ids);
+    if (x->reals) taut_sha256_add(&h, x->reals, (size_t)(x->n * x->t * x->d) * sizeof *x->reals);
+    taut_sha256_add(&h, x->labels, (size_t)x->n * sizeof *x->labels);
+    taut_sha256_end(&h, hex);
+    snprintf(out, 80, "own %.16s", hex);
+}
+
 /* The model, the examples, what a saved state belongs to. */
 static taut_status open_siege(taut_attacked *a, const char *model, const char *path, const taut_attack_options *o)
 {
@@ -56,14 +70,16 @@ static taut_status open_siege(taut_attacked *a, const char *model, const char *p
     if (!s) s = taut_siege_open(&a->siege, a->net->model, path, &from);
     taut_data_free(data);
     if (s) return s;
+    char own[80] = "";
+    if (x) name_own(own, &from);
     a->data = taut_strdup(x ? "own" : o->data ? o->data : a->net->data.source);
     a->attacks = taut_strdup(o->attacks ? o->attacks : "aa-standard");
     if (!a->data || !a->attacks) return taut_no_memory("an attack");
     a->siege.data = a->data;
     a->siege.names = a->net->data.class_names;
     /* without certificates nobody looks for contradictions: such results cannot be taken over into a run that does */
-    snprintf(a->siege.about, sizeof a->siege.about, "%s %.100s %s%s", a->siege.sha, a->data, a->net->model->k->name,
-             o->no_certify ? " --no-certify" : "");
+    snprintf(a->siege.about, sizeof a->siege.about, "%s %.100s %s%s", a->siege.sha, x ? own : a->data,
+             a->net->model->k->name, o->no_certify ? " --no-certify" : "");
     return TAUT_OK;
 }
 

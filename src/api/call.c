@@ -15,7 +15,7 @@ taut_status taut_options_take(void *into, size_t ours, const void *given, const 
     if (!given) return TAUT_OK;
     size_t theirs;
     memcpy(&theirs, given, sizeof theirs);
-    if (theirs < sizeof theirs || theirs > 1 << 16)
+    if (theirs < sizeof theirs || theirs > 1 << 16 || theirs % sizeof theirs) /* no pointer is cut in two */
         return taut_fail(TAUT_BAD_CALL, "%s: the options' size is %zu, not that of a struct", function, theirs);
     for (size_t i = ours; i < theirs; i++)
         if (((const char *)given)[i])

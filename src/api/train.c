@@ -59,6 +59,15 @@ taut_status taut_train_recipe(taut_result *out, const char *recipe, const char *
     return TAUT_OK;
 }
 
+/* Does the model read such examples, and answer all that they ask? */
+static bool fits(const taut_model *m, const taut_task *k)
+{
+    const bool reads = k->t == m->in.t && k->tokens <= m->embed.rows && (k->tokens == 0) == (m->embed.rows == 0) &&
+                       (k->tokens > 0 || k->d == m->in.d);
+    const bool numbers = k->reals == m->spec.columns && k->asked == m->spec.ahead;
+    return reads && (k->reals > 0 ? numbers : m->spec.ahead == 0 && k->answers <= m->classes);
+}
+
 taut_status taut_net_score(taut_net *net, taut_score *out, const taut_data *data, taut_split split, int64_t examples)
 {
     enum { ROWS = 16 }; /* examples per pass */
@@ -73,10 +82,8 @@ taut_status taut_net_score(taut_net *net, taut_score *out, const taut_data *data
     if ((int)split < TAUT_TRAIN || (int)split > TAUT_TEST || f.count[split] == 0)
         return taut_fail(TAUT_BAD_DATA, "there is nothing to predict in this split");
     if (examples < 0) return taut_fail(TAUT_BAD_CALL, "%lld examples", (long long)examples);
-    if (data->source->task.t != net->model->in.t || data->source->task.tokens > net->model->embed.rows ||
-        (data->source->task.tokens == 0) != (net->model->embed.rows == 0) ||
-        (data->source->task.tokens == 0 && data->source->task.d != net->model->in.d))
-        return taut_fail(TAUT_BAD_DATA, "these data are not of the kind that the model reads");
+    if (!fits(net->model, &data->source->task))
+        return taut_fail(TAUT_BAD_DATA, "these data are not of the kind that the model reads, or ask for more answers");
     s = taut_pass_create(&pass, net->model, ROWS, net->model->in.t, false);
     if (!s) s = taut_batch_create(&batch, data->source, 0, ROWS);
     if (!s) s = taut_evaluate(&e, pass, &batch, split, examples, ROWS);

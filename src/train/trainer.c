@@ -155,7 +155,8 @@ taut_status taut_trainer_step(taut_trainer *t, taut_step *out)
     const long failures = taut_alloc_failures();
     taut_status s = fill(t);
     if (s) return s;
-    const double factor = taut_schedule(r, c->step), weight = 1 / (double)gradients(t);
+    const double factor = taut_schedule(r, c->step),
+                 weight = 1 / fmax(1, (double)gradients(t)); /* nothing masked: no loss */
     m->k->dot(taut_sum_at(t->pass->sums, TAUT_PASS_ROOM), m->grads, m->grads, 1, m->slab, m->slab);
     s = taut_pass_sums(t->pass, sums); /* the only wait of a step */
     if (!s) s = taut_alloc_lasted(failures, "a step");

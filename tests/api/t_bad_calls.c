@@ -98,6 +98,7 @@ static void bad_work(taut_net *net)
         refused(function(&json, "nowhere at all", NULL), #function ": no file");            \
         refused(function(&json, run, &(type){ .size = 0 }), #function ": size 0");          \
         refused(function(&json, run, &(type){ .size = 5 }), #function ": size 5");          \
+        refused(function(&json, run, &(type){ .size = 12 }), #function ": half a pointer"); \
         refused(function(&json, run, &newer.o), #function ": an option that nobody knows"); \
         CHECK(json == NULL, #function ": still NULL");                                      \
     } while (0)

@@ -154,6 +154,23 @@ static void images_and_data(void)
     free(x);
 }
 
+/* Windows of the same length that are cut elsewhere: reading on behind what is wanted would go unnoticed. */
+static void other_answers(void)
+{
+    taut_net *near = NULL, *far = NULL;
+    taut_data *data = NULL;
+    taut_score score;
+    const char *cut[] = { "model.label=12", "model.ahead=12", "model.width=16", "model.heads=2", "data.length=600" };
+    must(taut_net_create(&near, "recipes/forecast-waves.ini", cut, 5, NULL), "create");
+    cut[0] = "model.label=8", cut[1] = "model.ahead=16";
+    must(taut_net_create(&far, "recipes/forecast-waves.ini", cut, 5, NULL), "create");
+    must(taut_data_open(&data, near, NULL), "data");
+    must(taut_net_score(near, &score, data, TAUT_VALID, 4), "its own");
+    CHECK(taut_net_score(far, &score, data, TAUT_VALID, 4) == TAUT_BAD_DATA, "more rows than the data ask for");
+    taut_data_free(data);
+    taut_net_free(near), taut_net_free(far);
+}
+
 int main(void)
 {
     test_begin();
@@ -164,5 +181,6 @@ int main(void)
     text_model();
     weights();
     images_and_data();
+    other_answers();
     return test_end("net", "training, numbers, weights, data");
 }
