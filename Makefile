@@ -84,6 +84,7 @@ $(BUILD)/libtaut.a: $(OBJ)
 $(BUILD)/libtaut.so: $(OBJ)
 	@echo "  lib   $@"
 	@$(CC) $(ALL_CFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,-rpath,'$$ORIGIN' -o $@ $^ $(LIBS)
+	@ln -sf libtaut.so $(@D)/$(SONAME)
 $(BUILD)/taut.pc: tools/taut.pc.in Makefile include/taut.h
 	@mkdir -p $(@D) && sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(LIBS)|' $< > $@
 

@@ -49,7 +49,7 @@ static inline void make_npy(made *out, const char *descr, const char *shape, con
 
 static inline void put_little(made *m, uint64_t v, int bytes)
 {
-    for (int i = 0; i < bytes; i++) m->bytes[m->len++] = (uint8_t)(v >> 8 * i);
+    for (int i = 0; i < bytes; i++) m->bytes[m->len++] = i < 8 ? (uint8_t)(v >> 8 * i) : 0;
 }
 
 /* A zip file with `count` members, deflated or stored. */
