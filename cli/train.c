@@ -109,7 +109,7 @@ static const cli_option options[] = {
     { "--out", "RUN", "folder for the recipe, the model, the state, the log and the summary" },
     { "--set", "S.K=V", "override a key of the recipe; may be repeated" },
     { "--protocol", "NAME", "how a series is cut, informer2020 or full: short for --set data.protocol=NAME" },
-    { "--resume", NULL, "go on from RUN's last checkpoint, bit for bit" },
+    { "--resume", NULL, "go on from RUN's last checkpoint, bit for bit; its --set hold, and train.steps may change" },
     { "--overwrite", NULL, "start anew in a folder that already holds a run" },
     { NULL, NULL, NULL },
 };

@@ -15,20 +15,18 @@
 /* Whether run is finished and was trained with these settings: its recipe.ini holds every one of them. */
 static taut_status is_done(bool *done, const char *run, taut_config *cfg)
 {
-    char path[4200], *stored = NULL;
-    size_t len;
+    char path[4200];
+    taut_config *stored = NULL;
     taut_recipe recipe = { 0 };
+    const char *const may[] = { NULL }, *value[2];
     snprintf(path, sizeof path, "%s/summary.json", run);
     *done = taut_file_exists(path);
     snprintf(path, sizeof path, "%s/recipe.ini", run);
     if (!*done || !taut_file_exists(path)) return *done = false, TAUT_OK;
     taut_status s = taut_recipe_read(&recipe, cfg);
-    if (!s) s = taut_file_read(&stored, &len, path);
-    char *asked = s ? NULL : taut_config_print(cfg);
-    if (!s && !asked) s = taut_no_memory("a recipe");
-    *done = !s && strlen(asked) == len && memcmp(asked, stored, len) == 0;
-    free(asked);
-    free(stored);
+    if (!s) s = taut_config_open(&stored, path);
+    *done = !s && taut_config_problem(stored) == TAUT_OK && !taut_config_differs(cfg, stored, may, value);
+    taut_config_free(stored);
     return s;
 }
 

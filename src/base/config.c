@@ -75,13 +75,13 @@ taut_config_given *taut_config_find(const taut_config *cfg, const char *key)
     return NULL;
 }
 
-static bool add_given(taut_config *cfg, const char *key, const char *value, bool override)
+static bool add_given(taut_config *cfg, const char *key, const char *value, taut_config_giver by)
 {
     taut_config_given *more = taut_realloc(cfg->given, sizeof *more * ((size_t)cfg->givens + 1));
     if (!more) return false;
     cfg->given = more;
     taut_config_given *g = &more[cfg->givens];
-    *g = (taut_config_given){ taut_strdup(key), taut_strdup(value), override, false };
+    *g = (taut_config_given){ taut_strdup(key), taut_strdup(value), by, false };
     if (!g->key || !g->value) {
         free(g->key);
         free(g->value);
@@ -157,7 +157,7 @@ static int take_pair(void *arg, const char *section, const char *name, const cha
                          name, section);
     else if (taut_config_find(cfg, key))
         taut_config_note(cfg, TAUT_BAD_CONFIG, "%s: line %d: %s is given twice", cfg->name, src->line, key);
-    else if (!add_given(cfg, key, value, false))
+    else if (!add_given(cfg, key, value, TAUT_GIVEN_TEXT))
         taut_config_note_memory(cfg);
     return 1;
 }
@@ -196,40 +196,51 @@ taut_status taut_config_open(taut_config **out, const char *path)
     return status;
 }
 
-static taut_status override_set(taut_config *cfg, const char *key, const char *value)
+static taut_status give(taut_config *cfg, const char *key, const char *value, taut_config_giver by)
 {
     if (!taut_config_key_legal(key))
-        return taut_fail(TAUT_BAD_CONFIG, "--set %s=%s: wants section.key=value", key, value);
-    if (!taut_config_value_legal(key, value))
-        return taut_fail(TAUT_BAD_CONFIG, "--set %s: the value is too long or could not stand in a recipe", key);
+        return taut_fail(TAUT_BAD_CONFIG, "set %s=%s: wants section.key=value", key, value);
     taut_config_given *g = taut_config_find(cfg, key);
-    if (!g) return add_given(cfg, key, value, true) ? TAUT_OK : taut_no_memory(key);
+    if (g && by == TAUT_GIVEN_DATA) return TAUT_OK;
+    if (!taut_config_value_legal(key, value))
+        return taut_fail(TAUT_BAD_CONFIG, "set %s: the value is too long or could not stand in a recipe", key);
+    if (!g) return add_given(cfg, key, value, by) ? TAUT_OK : taut_no_memory(key);
     TAUT_CHECK(!g->used, "an override comes before the question");
     char *copy = taut_strdup(value);
     if (!copy) return taut_no_memory(key);
     free(g->value);
     g->value = copy;
-    g->override = true;
+    g->by = by;
     return TAUT_OK;
 }
 
-taut_status taut_config_set(taut_config *cfg, const char *assignment)
+static taut_status assign(taut_config *cfg, const char *assignment, taut_config_giver by)
 {
     char *copy = taut_strdup(assignment);
     if (!copy) return taut_no_memory(assignment);
     char *equals = strchr(copy, '='), *key = copy + strspn(copy, " ");
     taut_status status;
     if (!equals) {
-        status = taut_fail(TAUT_BAD_CONFIG, "--set %s: wants section.key=value", assignment);
+        status = taut_fail(TAUT_BAD_CONFIG, "set %s: wants section.key=value", assignment);
     } else {
         char *end = equals, *value = equals + 1 + strspn(equals + 1, " "), *stop = value + strlen(value);
         while (end > key && end[-1] == ' ') end--;
         while (stop > value && stop[-1] == ' ') stop--;
         *end = *stop = 0;
-        status = override_set(cfg, key, value);
+        status = give(cfg, key, value, by);
     }
     free(copy);
     return status;
+}
+
+taut_status taut_config_set(taut_config *cfg, const char *assignment)
+{
+    return assign(cfg, assignment, TAUT_GIVEN_SET);
+}
+
+taut_status taut_config_fill(taut_config *cfg, const char *assignment)
+{
+    return assign(cfg, assignment, TAUT_GIVEN_DATA);
 }
 
 bool taut_config_has(const taut_config *cfg, const char *key) { return taut_config_find(cfg, key) != NULL; }

@@ -28,6 +28,8 @@ taut_status taut_config_parse(taut_config **out, const char *text, const char *n
 taut_status taut_config_open(taut_config **out, const char *path) TAUT_MUST_USE;
 /* "section.key=value" wins over the text and over an earlier override.  Before the first getter. */
 taut_status taut_config_set(taut_config *cfg, const char *assignment) TAUT_MUST_USE;
+/* The same of a key that neither gives: what data say of themselves. */
+taut_status taut_config_fill(taut_config *cfg, const char *assignment) TAUT_MUST_USE;
 void taut_config_free(taut_config *cfg);
 
 int64_t taut_config_int(taut_config *cfg, const char *key, int64_t def, int64_t lo, int64_t hi);
@@ -49,4 +51,13 @@ taut_status taut_config_finish(taut_config *cfg) TAUT_MUST_USE;
 /* The resolved recipe: every asked key with its final value, defaults included, by section in the order
  * first asked.  Parses back to the same values, bit for bit.  The caller frees; NULL: out of memory. */
 char *taut_config_print(const taut_config *cfg);
+
+/* A recipe on record.  print_sets: what was overridden, as comments for the head of a printed recipe (the caller frees;
+ * NULL: out of memory).  take_sets: what such comments of a text say is overridden again, but for keys that are overridden
+ * already; before the first getter.  differs: the first key, not in the list `may` (NULL ends it), whose value is not the
+ * record's, with the value now (NULL: nobody asks for it) and then; NULL: there is none. */
+char *taut_config_print_sets(const taut_config *cfg);
+taut_status taut_config_take_sets(taut_config *cfg, const char *text) TAUT_MUST_USE;
+const char *taut_config_differs(const taut_config *now, const taut_config *record, const char *const *may,
+                                const char *value[2]);
 #endif

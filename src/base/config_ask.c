@@ -53,15 +53,19 @@ static taut_config_given *look(taut_config *cfg, const char *key)
     return g;
 }
 
-static const char *origin(const taut_config *cfg, const taut_config_given *g)
+/* Where a value comes from, before its key in a line: an override is named without dashes, which are the program's. */
+static const char *origin(char room[280], const taut_config *cfg, const taut_config_given *g)
 {
-    return g->override ? "--set" : cfg->name;
+    if (g->by == TAUT_GIVEN_SET) return "set ";
+    snprintf(room, 280, "%.270s: ", g->by == TAUT_GIVEN_DATA ? "the data" : cfg->name);
+    return room;
 }
 
 /* what: "a whole number from 1 to 10" */
 static void refuse(taut_config *cfg, const taut_config_given *g, const char *what)
 {
-    taut_config_note(cfg, TAUT_BAD_CONFIG, "%s: %s = \"%s\" is not %s", origin(cfg, g), g->key, g->value, what);
+    char room[280];
+    taut_config_note(cfg, TAUT_BAD_CONFIG, "%s%s = \"%s\" is not %s", origin(room, cfg, g), g->key, g->value, what);
 }
 
 /* A default may be computed from other keys, so an illegal one is a problem of the recipe, not a bug. */
@@ -202,7 +206,8 @@ taut_status taut_config_finish_section(taut_config *cfg, const char *section)
         const taut_config_given *g = &cfg->given[i];
         if (g->used || (section && !in_section(g->key, section))) continue;
         const char *near = suggestion(cfg, g->key);
-        taut_config_note(cfg, TAUT_BAD_CONFIG, "%s: unknown key %s%s%s%s", origin(cfg, g), g->key,
+        char room[280];
+        taut_config_note(cfg, TAUT_BAD_CONFIG, "%s%s: unknown key%s%s%s", origin(room, cfg, g), g->key,
                          near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
     }
     return taut_config_problem(cfg);

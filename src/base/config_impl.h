@@ -1,11 +1,14 @@
-/* What config.c (reading) and config_ask.c (asking) share; nobody else includes it. */
+/* What config.c (reading), config_ask.c (asking) and config_record.c (comparing) share; nobody else includes it. */
 #ifndef TAUT_BASE_CONFIG_IMPL_H
 #define TAUT_BASE_CONFIG_IMPL_H
 #include "base/config.h"
 
+typedef enum { TAUT_GIVEN_TEXT, TAUT_GIVEN_SET, TAUT_GIVEN_DATA } taut_config_giver; /* who gave a key its value */
+
 typedef struct {
     char *key, *value;
-    bool override, used;
+    taut_config_giver by;
+    bool used;
 } taut_config_given;
 
 typedef struct {

@@ -8,14 +8,6 @@
 #include "data/text.h"
 #include "train/recipe.h"
 
-/* Sets a key that the recipe does not give. */
-static taut_status give(taut_config *cfg, const char *line)
-{
-    char key[96];
-    snprintf(key, sizeof key, "%.*s", (int)strcspn(line, "="), line);
-    return taut_config_has(cfg, key) ? TAUT_OK : taut_config_set(cfg, line);
-}
-
 static taut_series_spec series_spec(const taut_data_spec *d)
 {
     return (taut_series_spec){ d->source, d->length, d->seed, d->target, d->full };
@@ -27,8 +19,8 @@ static taut_status series_defaults(taut_config *cfg)
     taut_data_spec d;
     taut_series *series = NULL;
     char line[2][96];
-    taut_status s = give(cfg, "data.source=waves");
-    if (!s) s = give(cfg, "data.length=4000");
+    taut_status s = taut_config_fill(cfg, "data.source=waves");
+    if (!s) s = taut_config_fill(cfg, "data.length=4000");
     if (s || (taut_config_has(cfg, "model.columns") && taut_config_has(cfg, "model.marks"))) return s;
     taut_data_spec_read(&d, cfg);
     const taut_series_spec spec = series_spec(&d);
@@ -37,7 +29,7 @@ static taut_status series_defaults(taut_config *cfg)
     snprintf(line[0], sizeof line[0], "model.columns=%d", (int)series->cols);
     snprintf(line[1], sizeof line[1], "model.marks=%d", (int)series->marks);
     taut_series_free(series);
-    for (int i = 0; !s && i < 2; i++) s = give(cfg, line[i]);
+    for (int i = 0; !s && i < 2; i++) s = taut_config_fill(cfg, line[i]);
     return s;
 }
 
@@ -63,12 +55,12 @@ static taut_status describe_images(taut_config *cfg, taut_frame f, int64_t class
     taut_status s = TAUT_OK;
     for (int i = 0; !s && i < 4; i++) {
         snprintf(line, sizeof line, "%s=%lld", number[i].key, (long long)number[i].value);
-        s = give(cfg, line);
+        s = taut_config_fill(cfg, line);
     }
     for (int i = 0; !s && i < 3; i++) {
         if (!text[i][1] || strlen(text[i][1]) > sizeof line - 64) continue; /* names without end: then they have none */
         snprintf(line, sizeof line, "%s=%s", text[i][0], text[i][1]);
-        s = give(cfg, line);
+        s = taut_config_fill(cfg, line);
     }
     return s;
 }
@@ -115,7 +107,7 @@ taut_status taut_recipe_defaults(taut_config *cfg)
     if (!k) return taut_config_has(cfg, "data.source") ? look_at_images(cfg) : TAUT_OK;
     char length[64];
     snprintf(length, sizeof length, "data.length=%lld", (long long)k->length);
-    const taut_status s = k->length ? give(cfg, length) : TAUT_OK;
+    const taut_status s = k->length ? taut_config_fill(cfg, length) : TAUT_OK;
     return s ? s : describe_images(cfg, k->frame, k->classes, k->mean, k->std, NULL);
 }
 

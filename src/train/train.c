@@ -8,14 +8,18 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/alloc.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "train/best.h"
 #include "train/glance.h"
+#include "train/resume.h"
 
 typedef struct {
     taut_trainer trainer;
+    taut_config *cfg;
+    char *sets; /* what the recipe was overridden with, as comments */
     const taut_training *options;
     taut_log *log;
     int64_t saved;  /* step of the last checkpoint; -1: none */
@@ -68,6 +72,30 @@ static taut_status check_folder(const run *r)
     return TAUT_OK;
 }
 
+/* The recipe in the run's folder: what it was overridden with, and then every key. */
+static taut_status record(const run *r)
+{
+    char path[4096];
+    const size_t sets = strlen(r->sets), keys = strlen(r->trainer.printed);
+    char *text = taut_malloc(sets + keys + 1);
+    if (!text) return taut_no_memory("the recipe");
+    memcpy(text, r->sets, sets);
+    memcpy(text + sets, r->trainer.printed, keys);
+    const taut_status s = taut_file_write(in_run(r, path, "recipe.ini"), text, sets + keys);
+    free(text);
+    return s;
+}
+
+/* Of a run that goes on, the overrides that it was begun with count again. */
+static taut_status read_sets(run *r)
+{
+    char path[4096];
+    const taut_status s = r->options->resume ? taut_resume_sets(r->cfg, in_run(r, path, "recipe.ini")) : TAUT_OK;
+    if (s) return s;
+    r->sets = taut_config_print_sets(r->cfg);
+    return r->sets ? TAUT_OK : taut_no_memory("the recipe");
+}
+
 static taut_status begin(run *r)
 {
     static const char *const old[] = { "state.safetensors", "model.safetensors", "summary.json" };
@@ -80,7 +108,8 @@ static taut_status begin(run *r)
     if (s) return s;
     taut_writer_sweep(o->run);
     if (o->resume) {
-        s = taut_state_load(&t->clock, t->optimiser, in_run(r, path, "state.safetensors"));
+        s = taut_resume_check(r->cfg, in_run(r, path, "recipe.ini"));
+        if (!s) s = taut_state_load(&t->clock, t->optimiser, in_run(r, path, "state.safetensors"));
         r->saved = t->clock.step;
         if (!s && t->clock.step > t->recipe.train.steps)
             return taut_fail(TAUT_BAD_CONFIG, "%s: %lld steps are done already, more than train.steps = %lld", path,
@@ -92,7 +121,7 @@ static taut_status begin(run *r)
         if (!s) s = taut_trainer_settle(t);
         for (int i = 0; !s && i < 3; i++) remove(in_run(r, path, old[i])); /* of the run that is overwritten */
     }
-    if (!s) s = taut_file_write(in_run(r, path, "recipe.ini"), t->printed, strlen(t->printed));
+    if (!s) s = record(r);
     if (!s) s = taut_log_open(&r->log, in_run(r, path, "log.jsonl"), o->resume ? t->clock.step : -1);
     r->started = now() - t->clock.seconds;
     return s;
@@ -313,15 +342,17 @@ static taut_status loop(run *r, taut_train_summary *out)
 
 taut_status taut_train(taut_train_summary *out, taut_config *cfg, const taut_kernels *k, const taut_training *options)
 {
-    run r = { .options = options, .saved = -1, .lock = -1 };
+    run r = { .cfg = cfg, .options = options, .saved = -1, .lock = -1 };
     if (!*options->run) return taut_fail(TAUT_BAD_FILE, "the run's folder has no name");
     if (strlen(options->run) > 4000) return taut_fail(TAUT_BAD_FILE, "the name of the run's folder is too long");
     taut_status s = check_folder(&r);
+    if (!s) s = read_sets(&r);
     if (!s) s = taut_trainer_open(&r.trainer, cfg, k);
     if (!s) s = begin(&r);
     if (!s) s = loop(&r, out);
     taut_log_close(r.log);
     taut_dir_release(r.lock);
     taut_trainer_close(&r.trainer);
+    free(r.sets);
     return s;
 }

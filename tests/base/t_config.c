@@ -68,9 +68,9 @@ static void problems(void)
            "tiny.ini: train.optimiser = \"adam\" is not one of adamw, muon, sgd (did you mean adamw?)");
     expect("[train]\noptimiser = lbfgs\n", NULL,
            "tiny.ini: train.optimiser = \"lbfgs\" is not one of adamw, muon, sgd");
-    expect("[train]\nstpes = 5\n", NULL, "tiny.ini: unknown key train.stpes (did you mean train.steps?)");
-    expect("[model]\nsteps = 5\n", NULL, "tiny.ini: unknown key model.steps (did you mean train.steps?)");
-    expect("[x]\ny = 5\n", NULL, "tiny.ini: unknown key x.y");
+    expect("[train]\nstpes = 5\n", NULL, "tiny.ini: train.stpes: unknown key (did you mean train.steps?)");
+    expect("[model]\nsteps = 5\n", NULL, "tiny.ini: model.steps: unknown key (did you mean train.steps?)");
+    expect("[x]\ny = 5\n", NULL, "tiny.ini: x.y: unknown key");
     expect("[train]\nsteps = 5\nlr = 1\nsteps = 5\n", NULL, "tiny.ini: line 4: train.steps is given twice");
     expect("[train]\nsteps = 5\n[model]\n[train]\nsteps = 5\n", NULL, "tiny.ini: line 5: train.steps is given twice");
     expect("\nsteps = 5\n", NULL, "tiny.ini: line 2: \"steps\" stands outside any [section]");
@@ -89,13 +89,13 @@ static void overrides(void)
 {
     expect("[train]\nsteps = abc\n", "train.steps=7", "");
     expect("", " train.steps = 7 ", "");
-    expect("", "train.steps=x", "--set: train.steps = \"x\" is not a whole number from 1 to 1000000000");
-    expect("", "train.stpes=7", "--set: unknown key train.stpes (did you mean train.steps?)");
-    expect("", "train.steps", "--set train.steps: wants section.key=value");
-    expect("", "steps=7", "--set steps=7: wants section.key=value");
-    expect("", "a.b.c=7", "--set a.b.c=7: wants section.key=value");
-    expect("", "data.source=a #b", "--set data.source: the value is too long or could not stand in a recipe");
-    expect("", "data.source=a\nb", "--set data.source: the value is too long or could not stand in a recipe");
+    expect("", "train.steps=x", "set train.steps = \"x\" is not a whole number from 1 to 1000000000");
+    expect("", "train.stpes=7", "set train.stpes: unknown key (did you mean train.steps?)");
+    expect("", "train.steps", "set train.steps: wants section.key=value");
+    expect("", "steps=7", "set steps=7: wants section.key=value");
+    expect("", "a.b.c=7", "set a.b.c=7: wants section.key=value");
+    expect("", "data.source=a #b", "set data.source: the value is too long or could not stand in a recipe");
+    expect("", "data.source=a\nb", "set data.source: the value is too long or could not stand in a recipe");
     expect("", "data.source=a=b", "");
 }
 
@@ -195,6 +195,38 @@ static void files_and_memory(void)
 }
 
 /* Any bytes at all: an answer, one line, no crash. */
+/* A record says what was overridden and whether a recipe is still the same; a key that it does not know has its default. */
+static void record(void)
+{
+    static const char *const may[] = { "train.steps", NULL };
+    const char *value[2] = { NULL, NULL };
+    taut_config *first = NULL, *again = NULL, *stored = NULL;
+    answers a;
+    CHECK(!taut_config_parse(&first, "[train]\nlr = 0.5\n", "r"), "a recipe");
+    CHECK(!taut_config_set(first, "train.lr=0.25") && !taut_config_fill(first, "train.lr=1"), "an override stands");
+    CHECK(!taut_config_fill(first, "model.tied=false"), "data fill what nobody gave");
+    char *sets = taut_config_print_sets(first);
+    CHECK(sets && strcmp(sets, "# --set train.lr=0.25\n") == 0, "only overrides are on record");
+    ask(&a, first);
+    char *text = taut_config_print(first);
+    CHECK(text && !taut_config_parse(&stored, text, "record"), "the record");
+    CHECK(!taut_config_parse(&again, "[train]\nlr = 0.5\nsteps = 7\n[model]\ntied = false\n", "r"), "the recipe again");
+    CHECK(!taut_config_take_sets(again, sets), "overridden as before");
+    ask(&a, again);
+    CHECK(!taut_config_differs(again, stored, may, value), "the same but for its steps");
+    const char *key = taut_config_differs(again, stored, may + 1, value);
+    CHECK(key && strcmp(key, "train.steps") == 0 && strcmp(value[0], "7") == 0, "which may not always change");
+    taut_config_free(stored), taut_config_free(again);
+    CHECK(!taut_config_parse(&stored, "[train]\nlr = 0.25\n[model]\ntied = false\n", "old"), "an older record");
+    CHECK(!taut_config_differs(first, stored, may, value), "knows fewer keys");
+    taut_config_free(stored);
+    CHECK(!taut_config_parse(&stored, "[train]\nlr = 0.25\n[model]\ntied = false\nx = 1\n", "other"), "another");
+    key = taut_config_differs(first, stored, may, value);
+    CHECK(key && strcmp(key, "model.x") == 0 && !value[0] && strcmp(value[1], "1") == 0, "a key that nobody asks for");
+    taut_config_free(stored), taut_config_free(first);
+    free(sets), free(text);
+}
+
 static void noise(void)
 {
     static const char pieces[] = "[]=;# \t\n\rabc.train.steps:12-\"\x80\xFF";
@@ -216,6 +248,7 @@ int main(void)
     defaults();
     round_trip();
     files_and_memory();
+    record();
     noise();
     return test_end("config", "problems, round trips, failed allocations");
 }

@@ -56,7 +56,7 @@ steps = 5"
 refuse "unknown section" "trian.steps.*train.steps" "$TAUT" train "$tmp/recipe.ini" --out "$fresh"
 recipe "once upon a time"
 refuse "not a recipe" "line 1" "$TAUT" train "$tmp/recipe.ini" --out "$fresh"
-refuse "unknown key on the command line" "did you mean train.steps" train --out "$fresh" --set train.stepz=5
+refuse "unknown key on the command line" "train: --set train.stepz: unknown key (did you mean train.steps" train --out "$fresh" --set train.stepz=5
 refuse "unknown value" "did you mean layernorm" train --out "$fresh" --set model.norm=layernrom
 refuse "unknown optimiser" "adamw" train --out "$fresh" --set train.optimiser=adam
 refuse "word for a number" "model.width.*abc" train --out "$fresh" --set model.width=abc
@@ -102,12 +102,12 @@ kept "bad key" refuse "bad key with --resume" "stepz" train --out "$good" --resu
 kept "no data" refuse "no data with --overwrite" "nowhere" train --out "$good" --overwrite --set data.source=nowhere
 refuse "--resume without a checkpoint" "nothing to resume" train --out "$fresh" --resume
 check "it made no folder" [ ! -e "$fresh" ]
-kept "width" refuse "--resume with another width" "embed.weight.*shape" train --out "$good" --resume --set model.width=32
-kept "depth" refuse "--resume with another depth" "block.1" train --out "$good" --resume --set model.depth=2
-kept "mlp" refuse "--resume with another mlp" "mlp.in.weight.*shape" train --out "$good" --resume --set model.mlp=20
-kept "optimiser" refuse "--resume with another optimiser" "optimiser" train --out "$good" --resume \
+kept "width" refuse "--resume with another width" "begun with model.width = 16, now it is 32" train --out "$good" --resume --set model.width=32
+kept "depth" refuse "--resume with another depth" "model.depth = 1, now it is 2" train --out "$good" --resume --set model.depth=2
+kept "mlp" refuse "--resume with another mlp" "model.mlp = 64, now it is 20" train --out "$good" --resume --set model.mlp=20
+kept "optimiser" refuse "--resume with another optimiser" "train.optimiser = adamw, now it is sgd" train --out "$good" --resume \
     --set train.optimiser=sgd
-kept "tokens" refuse "--resume with other tokens" "vocabulary" train --out "$good" --resume --set data.tokens=bytes
+kept "tokens" refuse "--resume with other tokens" "data.tokens = chars, now it is bytes" train --out "$good" --resume --set data.tokens=bytes
 refuse "a folder below a file" "empty.txt" train --out "$tmp/empty.txt/run"
 if [ "$(id -u)" != 0 ]; then
     mkdir "$tmp/locked" && chmod 555 "$tmp/locked"

@@ -81,6 +81,25 @@ check "it goes on" "$TAUT" train $recipe --set train.checkpoint_every=1000 --out
 check "to the same numbers" state_is "$tmp/polite" "$tmp/whole"
 check "and the same log" log_is "$tmp/polite" "$tmp/whole"
 
+# a run is what it was begun as: what was overridden then holds, and what is said now may differ in its length alone
+# shellcheck disable=SC2086
+check "begun" "$TAUT" train $recipe --set train.steps=10 --out "$tmp/own"
+check "its overrides are on record" grep -q '^# --set train.optimiser=muon$' "$tmp/own/recipe.ini"
+cp "$tmp/own/recipe.ini" "$tmp/own.ini"
+check "it goes on without them" "$TAUT" train recipes/tiny.ini --out "$tmp/own" --resume
+check "and nothing has changed" cmp "$tmp/own/recipe.ini" "$tmp/own.ini"
+refuse "another learning rate" "begun with train.lr = 0.003, now it is 0.1: only train.steps" \
+    "$TAUT" train recipes/tiny.ini --out "$tmp/own" --resume --set train.lr=0.1
+sed 's/^lr = 0.003/lr = 0.004/' recipes/tiny.ini >"$tmp/edited.ini"
+refuse "an edited recipe" "train.lr = 0.003, now it is 0.004" "$TAUT" train "$tmp/edited.ini" --out "$tmp/own" --resume
+sed '/^weight_decay/d' recipes/tiny.ini >"$tmp/edited.ini"
+refuse "a recipe with a line less" "weight_decay = 0.1, now it is 0" "$TAUT" train "$tmp/edited.ini" --out "$tmp/own" --resume
+check "refused, it is as it was" cmp "$tmp/own/recipe.ini" "$tmp/own.ini"
+check "longer" "$TAUT" train recipes/tiny.ini --out "$tmp/own" --resume --set train.steps=30 --set train.log_every=5
+check "to its new end" [ "$(json_get "$tmp/own/summary.json" steps)" = 30 ]
+mv "$tmp/own/recipe.ini" "$tmp/gone"
+refuse "a run without its record" "recipe.ini" "$TAUT" train recipes/tiny.ini --out "$tmp/own" --resume
+
 # the number of threads is no part of a run
 # shellcheck disable=SC2086
 check "with one thread" "$TAUT" train $recipe --out "$tmp/one" --threads 1
