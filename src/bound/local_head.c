@@ -26,10 +26,12 @@ static void project(const local_head *f, double *y, double *e, const double *x, 
     }
 }
 
+/* RoPE.  A base of at least 1 gives angles of at most i, each within i 2^-50 of the true one whatever the base: what rounding
+ * the exponent changes is at most 2^-53 x exp(-x) of i with x = -log(base^exponent).  No other base is answered. */
 static void turn(const local_head *f, double *y, double *e, int64_t t)
 {
     const int64_t half = f->dh / 2;
-    const taut_up away = up_mul((taut_up){ 0x1p-48 }, up_int(t + 1));
+    const taut_up away = f->w->rope_base >= 1 ? up_mul((taut_up){ 0x1p-48 }, up_int(t + 1)) : UP_NONE;
     for (int64_t i = 0; i < t; i++) {
         double *x = y + i * f->dh;
         e[i] = up_add((taut_up){ e[i] }, up_mul(away, up_norm_frobenius(x, f->dh))).v;

@@ -136,6 +136,7 @@ static taut_answer attention_bound(const taut_module *m, taut_ask in)
         .scale = a->scale,
         .out = a->out,
         .rope = a->rope,
+        .rope_base = a->rope_base,
         .causal = a->causal,
         .alibi = a->alibi,
         .cross = a->queries != 0,

@@ -1,4 +1,4 @@
-/* Attention: laws over masks, biases, RoPE, ALiBi, cross-attention; heads of one-head attentions are
+/* Attention: laws over masks, biases, RoPE, ALiBi, cross-attention; around an input; heads of one-head attentions are
  * the definition of many heads; bare heads; vector T3; the counterexample of many heads; a witness near its bound. */
 #include "laws.h"
 
@@ -172,12 +172,44 @@ static void bare(void)
     }
 }
 
+/* At an input: inputs of every size have no constant, those around one do, with rotary positions too; and no slope there
+ * is above it. */
+static void around(void)
+{
+    enum { T = 4, D = 8 };
+    const double r = 0.01;
+    for (case_no = 0; case_no < effort(40); case_no++) {
+        law l;
+        law_begin(&l,
+                  taut_attention(&(taut_attention_spec){ .width = D,
+                                                         .heads = 2,
+                                                         .scale = 0.5,
+                                                         .out = 1,
+                                                         .causal = rng_int(0, 1),
+                                                         .rope = true,
+                                                         .rope_base = case_no % 2 ? 100 : 1e4,
+                                                         .gain = 1,
+                                                         .out_gain = 1 }),
+                  (taut_shape){ 1, T, D });
+        law_forward(&l, l.y);
+        const taut_ask all = { .norm = TAUT_NORM_FLAT, .tokens = T, .size = UP_NONE, .radius = { r } };
+        const double near = taut_bound_of(l.m, taut_ask_at(all, law_at(&l))).lip.v;
+        CHECK(taut_bound_of(l.m, all).lip.v == INFINITY, "every input: no constant");
+        CHECK_LE(near, 4 * slope_at(&l, TAUT_NORM_FLAT, 60), "around one, RoPE: a constant that is near");
+        CHECK_LE(slope_at(&l, TAUT_NORM_FLAT, 60), near, "at the centre");
+        for (int64_t i = 0; i < l.nx; i++) l.x[i] += r * rng_pm() / sqrt((double)(T * D));
+        CHECK_LE(slope_at(&l, TAUT_NORM_FLAT, 60), near, "beside it");
+        law_end(&l);
+    }
+}
+
 int main(void)
 {
     test_begin();
     laws(make, 1);
     heads_agree();
     bare();
+    around();
     vector_t3();
     many_heads();
     tightness();
