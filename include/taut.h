@@ -38,8 +38,8 @@ typedef enum {
     TAUT_BAD_CONFIG, /* a recipe or an override that makes no sense */
     TAUT_BAD_DATA,   /* data that are not found or do not fit the model */
     TAUT_NOT_FINITE, /* a loss, a gradient or a weight is NaN or infinite */
-    TAUT_DEVICE,     /* a device failed, or nothing can be proved with this machine's arithmetic */
-    TAUT_BAD_CALL    /* NULL, a size or an option that a function does not take; kernels that are not there */
+    TAUT_DEVICE,     /* a device failed or is not there, or nothing can be proved with this machine's arithmetic */
+    TAUT_BAD_CALL    /* NULL, a size or an option that a function does not take, kernels of an unknown name */
 } taut_status;
 
 TAUT_API const char *taut_version(void);     /* of the library that runs; TAUT_VERSION is the header's */

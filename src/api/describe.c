@@ -14,8 +14,9 @@ taut_status taut_build_json(char **json, const char *kernels)
 {
     NEED(json);
     *json = NULL;
-    const taut_kernels *k = taut_kernels_find(kernels ? kernels : "cpu");
-    if (!k) return TAUT_BAD_CALL; /* with the line that says why */
+    const taut_kernels *k;
+    const taut_status s = taut_kernels_open(&k, kernels ? kernels : "cpu");
+    if (s) return s;
     cJSON *o = cJSON_CreateObject();
     cJSON_AddStringToObject(o, "version", TAUT_VERSION);
     cJSON_AddStringToObject(o, "kernels", k->name);

@@ -23,12 +23,6 @@ char *taut_model_path(const char *model)
     return path;
 }
 
-static taut_status kernels_of(const taut_kernels **k, const char *name)
-{
-    *k = taut_kernels_find(name ? name : "cpu");
-    return *k ? TAUT_OK : TAUT_BAD_CALL; /* with the line that says why */
-}
-
 /* A tokenizer as a model's file holds it: of a folder, or plain bytes. */
 static taut_status read_tokenizer(char **printed, int32_t *size, const char *folder)
 {
@@ -137,7 +131,7 @@ taut_status taut_net_create(taut_net **out, const char *recipe, const char *cons
     *out = NULL;
     NEED(recipe);
     taut_status s = taut_options_take(&o, sizeof o, options, __func__);
-    if (!s) s = kernels_of(&k, o.kernels);
+    if (!s) s = taut_kernels_open(&k, o.kernels ? o.kernels : "cpu");
     if (!s) s = taut_config_open(&cfg, recipe);
     if (!s) s = taut_overrides_apply(cfg, overrides, count);
     taut_net *net = s ? NULL : taut_calloc(1, sizeof *net);
@@ -174,7 +168,7 @@ taut_status taut_net_open(taut_net **out, const char *model, const taut_open_opt
     *out = NULL;
     NEED(model);
     taut_status s = taut_options_take(&o, sizeof o, options, __func__);
-    if (!s) s = kernels_of(&k, o.kernels);
+    if (!s) s = taut_kernels_open(&k, o.kernels ? o.kernels : "cpu");
     return s ? s : open_model(out, model, k, &o);
 }
 

@@ -40,8 +40,8 @@ taut_status taut_train_recipe(taut_result *out, const char *recipe, const char *
     NEED(recipe);
     NEED(run);
     taut_status s = taut_options_take(&o, sizeof o, options, __func__);
-    const taut_kernels *k = s ? NULL : taut_kernels_find(o.kernels ? o.kernels : "cpu");
-    if (!s && !k) s = TAUT_BAD_CALL; /* taut_kernels_find has left the line that says why */
+    const taut_kernels *k = NULL;
+    if (!s) s = taut_kernels_open(&k, o.kernels ? o.kernels : "cpu");
     if (!s) s = taut_config_open(&cfg, recipe);
     if (!s) s = taut_overrides_apply(cfg, o.overrides, o.count);
     watch w = { &o, 0 };

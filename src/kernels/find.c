@@ -78,22 +78,29 @@ static bool runs(const taut_kernels *table)
 #endif
 }
 
-const taut_kernels *taut_kernels_find(const char *name)
+taut_status taut_kernels_open(const taut_kernels **out, const char *name)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     const bool best = strcmp(name, "cpu") == 0;
     taut_blas_single();
-    if (strcmp(name, "ref") == 0) return &taut_ref_table;
-    if (strcmp(name, "cuda") == 0 || strcmp(name, "cuda64") == 0) return taut_library_find(name);
-    for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
+    *out = NULL;
+    if (strcmp(name, "cuda") == 0 || strcmp(name, "cuda64") == 0)
+        return (*out = taut_library_find(name)) ? TAUT_OK : TAUT_DEVICE;
+    if (strcmp(name, "ref") == 0) *out = &taut_ref_table;
+    for (size_t i = 0; !*out && i < sizeof variants / sizeof *variants; i++) {
         const bool can = runs(variants[i].table);
         if (best ? !can : strcmp(name, variants[i].name) != 0) continue;
-        if (can) pthread_once(&once, blas_prepare);
-        if (!can) (void)taut_fail(TAUT_DEVICE, "this processor lacks instructions that %s is made of", name);
-        return can ? variants[i].table : NULL;
+        if (!can) return taut_fail(TAUT_DEVICE, "this processor lacks instructions that %s is made of", name);
+        pthread_once(&once, blas_prepare);
+        *out = variants[i].table;
     }
-    (void)taut_fail(TAUT_BAD_CONFIG, "no kernels are called %s (cpu, ref, cuda, cuda64)", name);
-    return NULL;
+    return *out ? TAUT_OK : taut_fail(TAUT_BAD_CALL, "no kernels are called %s (cpu, ref, cuda, cuda64)", name);
+}
+
+const taut_kernels *taut_kernels_find(const char *name)
+{
+    const taut_kernels *k;
+    return taut_kernels_open(&k, name) ? NULL : k;
 }
 
 void taut_threads_set(int threads)

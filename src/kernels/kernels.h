@@ -126,10 +126,10 @@ typedef struct taut_kernels {
 } taut_kernels;
 
 /* The table of a name: "ref"; "cpu", the best build for this processor; one of its builds ("cpu-base", on x86-64
- * also "cpu-v3" and "cpu-v4"); "cuda" and "cuda64", float and double on a device.  NULL, and a line in
- * taut_last_error, for another name, for a build that this processor cannot run, and for a device that cannot be
- * used. */
-const taut_kernels *taut_kernels_find(const char *name);
+ * also "cpu-v3" and "cpu-v4"); "cuda" and "cuda64", float and double on a device.  TAUT_BAD_CALL for another name,
+ * TAUT_DEVICE for a build that this processor cannot run and for a device that cannot be used. */
+taut_status taut_kernels_open(const taut_kernels **out, const char *name) TAUT_MUST_USE;
+const taut_kernels *taut_kernels_find(const char *name); /* of a name that is always there: "ref", "cpu"; else NULL */
 
 int taut_threads(void); /* how many threads the kernels use; taut_threads_set is in taut.h */
 

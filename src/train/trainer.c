@@ -53,6 +53,7 @@ taut_status taut_trainer_open(taut_trainer *t, taut_config *cfg, const taut_kern
     taut_status s = taut_recipe_read(&t->recipe, cfg);
     if (!s) s = k->products(t->recipe.train.matmul);
     if (s) return s;
+    t->k = k;
     t->printed = taut_config_print(cfg);
     s = t->printed ? open_source(t, k) : taut_no_memory("the recipe");
     return s ? s : allocate(t, k);
@@ -60,6 +61,8 @@ taut_status taut_trainer_open(taut_trainer *t, taut_config *cfg, const taut_kern
 
 void taut_trainer_close(taut_trainer *t)
 {
+    /* products of whoever uses the table next are as exact as ever; there is no table that refuses that */
+    if (t->k) (void)t->k->products(TAUT_PRODUCTS_FP32);
     taut_batch_free(&t->batch);
     taut_pass_free(t->pass);
     if (t->penalty_work) t->model->k->release(t->penalty_work);

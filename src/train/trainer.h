@@ -9,6 +9,7 @@
 #include "train/state.h"
 
 typedef struct {
+    const taut_kernels *k; /* whose products are as the recipe says, until close; or NULL */
     taut_recipe recipe;
     char *printed; /* the resolved recipe */
     taut_source *source;

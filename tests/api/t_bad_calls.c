@@ -124,6 +124,9 @@ static void answers(const char *run)
     refused(taut_check_json(&json, "a", NULL), "model"), refused(taut_check_json(&json, "nowhere", run), "no file");
     refused(taut_cert_report(NULL, &json), "cert"), refused(taut_build_json(NULL, NULL), "json");
     refused(taut_build_json(&json, "gpu"), "kernels nobody has");
+    const taut_status device = taut_build_json(&json, "cuda");
+    CHECK(device == TAUT_DEVICE || device == TAUT_OK, "a device, if there is one");
+    if (device == TAUT_OK) taut_string_free(json), json = NULL;
     refused(taut_run_json(NULL, run), "json"), refused(taut_run_json(&json, NULL), "run");
     refused(taut_run_json(&json, "nowhere at all"), "no folder");
     refused(taut_report_page(NULL, NULL, &run, 1, NULL), "page");
