@@ -44,6 +44,7 @@ def test_ctrl_c_saves(recipes, tmp_path):
         if now.step == 2:
             os.kill(os.getpid(), signal.SIGINT)
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where pytest runs in the background
     with pytest.raises(KeyboardInterrupt):
         taut.train(recipes / "tiny.ini", tmp_path / "a", set=TEXT, progress=interrupt)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -12,7 +12,8 @@ for attention in softmax plash clustered probsparse l2 attlip; do
     [ $attention = clustered ] && set -- "$@" --set model.clusters=8
     # shellcheck disable=SC2086
     check "$attention trains" "$TAUT" train $waves "$@" --out "$run-$attention"
-    check "$attention: its errors" grep -Eq 'test MSE +[0-9.]+ +MAE +[0-9]' "$tmp/check.log"
+    cp "$tmp/check.log" "$tmp/train.log"
+    check "$attention: its errors" grep -Eq 'test MSE +[0-9.]+ +MAE +[0-9]' "$tmp/train.log"
     check "$attention: test MSE $(json_get "$run-$attention/summary.json" test_mse)" \
         less "$(json_get "$run-$attention/summary.json" test_mse)" 0.9
 done
