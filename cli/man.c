@@ -65,6 +65,7 @@ static void page_of_taut(void)
     entry(NULL, "1", NULL, "bad input or a failed world, with one line on stderr");
     entry(NULL, "2", NULL, "a contradiction: something that is proved was beaten, or a certificate does not check");
     entry(NULL, "3", NULL, "no fault was found in a certificate, but not all of it could be confirmed");
+    entry(NULL, "130, 143", NULL, "stopped by Ctrl-C or SIGTERM; training has saved what it has, unless asked twice");
     printf(".SH ENVIRONMENT\n");
     entry(NULL, "TAUT_DATA", NULL, "the folder where data sets are looked for by their names");
     entry(NULL, "OMP_NUM_THREADS", NULL, "threads, where --threads does not say; without both, one per processor");

@@ -1,4 +1,4 @@
-/* Trains a recipe into a folder; a signal saves and stops. */
+/* Trains a recipe into a folder; a signal saves and stops, and the exit code says which it was. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -7,12 +7,16 @@
 
 #include "cli.h"
 
-static volatile sig_atomic_t stop;
+static volatile sig_atomic_t stop, stepping; /* the signal that came; a step was made, so there is something to save */
 
+/* The first one lets the step end and saves; a second one, or one while data are made, ends the program at once. */
 static void on_signal(int number)
 {
-    (void)number;
-    stop = 1;
+    if (stop || !stepping) {
+        signal(number, SIG_DFL);
+        raise(number);
+    }
+    stop = number;
 }
 
 static int show(const taut_step_facts *p, void *arg)
@@ -20,6 +24,7 @@ static int show(const taut_step_facts *p, void *arg)
     char text[128];
     const double left = p->seconds / (double)p->step * (double)(p->steps - p->step);
     (void)arg;
+    stepping = 1;
     snprintf(text, sizeof text, "step %lld  loss %.4f  %.0f tokens/s  %d:%02d left", (long long)p->step, p->loss,
              p->tokens_per_s, (int)left / 60, (int)left % 60);
     cli_bar((double)p->step / (double)p->steps, text);
@@ -102,7 +107,9 @@ static int run(const cli_args *a)
     signal(SIGTERM, on_signal);
     const taut_status s = taut_train_recipe(&result, a->operand[0], run, &o);
     cli_bar_end();
-    return s ? cli_fail(a) : tell(a, run);
+    if (s) return cli_fail(a);
+    const int told = tell(a, run);
+    return result.stopped && !told ? 128 + stop : told;
 }
 
 static const cli_option options[] = {

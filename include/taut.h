@@ -213,6 +213,15 @@ TAUT_API TAUT_MUST_USE taut_status taut_train_recipe(taut_result *out, const cha
                                                      const taut_train_options *);
 
 typedef struct {
+    size_t size;
+    const char *const *overrides; /* `count` texts "section.key=value" */
+    int count;
+    const char *run; /* a run that is in this folder, if there is one, must be of this recipe */
+} taut_recipe_options;
+/* Reads a recipe (.ini file) without training it: `values`, every key that counts with its value, defaults included. */
+TAUT_API TAUT_MUST_USE taut_status taut_recipe_json(char **json, const char *recipe, const taut_recipe_options *);
+
+typedef struct {
     double loss, accuracy; /* means over the targets; of a forecaster the mean squared error, and NaN */
     double mae;            /* of a forecaster; NaN for all others */
     int64_t targets, examples;
@@ -427,7 +436,7 @@ TAUT_API TAUT_MUST_USE taut_status taut_plan_table(char **json);
 
 /* ---- Reporting ----------------------------------------------------------------------------------------------------- */
 
-/* One HTML page about the folders of runs; with `svg`, each chart also as a file in that folder (NULL: not). */
+/* One HTML page about the folders of runs (or of sweeps: then all runs inside); with `svg`, each chart also as a file in that folder (NULL: not). */
 TAUT_API TAUT_MUST_USE taut_status taut_report_runs(const char *page, const char *title, const char *const *runs,
                                                     int count, const char *svg);
 typedef struct {
@@ -438,8 +447,9 @@ typedef struct {
 /* The same with options; *figures (or NULL) is how many charts there are. */
 TAUT_API TAUT_MUST_USE taut_status taut_report_page(int *figures, const char *page, const char *const *runs, int count,
                                                     const taut_page_options *);
-/* What a run's folder says of itself, as JSON: finished; summary, as in its summary.json (null: there is none); lip and about
- * of its certificate.json where that is about its model.safetensors as it is now (lip null: there is none). */
+/* What a run's folder says of itself, as JSON: finished; summary, as in its summary.json (null: there is none); lip, measure (its norm
+ * and units) and about of its certificate.json where that is about its model.safetensors as it is now (lip null: there is
+ * none); target, of a run under one: { target, bound, measure, about }, what its summary says of the model as it is now. */
 TAUT_API TAUT_MUST_USE taut_status taut_run_json(char **json, const char *run);
 
 #ifdef __cplusplus

@@ -10,32 +10,8 @@ from ctypes import c_uint64, c_void_p
 from pathlib import Path
 from typing import Any, Sequence
 
+from ._errors import STATUS, DeviceError, Error, FileError, InputError, NoMemoryError, NotFiniteError  # noqa: F401
 
-class Error(Exception):
-    """What the library could not do, in its own one line.  All errors of this package are of this class."""
-
-
-class InputError(Error, ValueError):
-    """An argument, a recipe, or data that do not fit the model."""
-
-
-class FileError(Error, OSError):
-    """A file is missing, damaged, or not what it should be."""
-
-
-class NotFiniteError(Error, ArithmeticError):
-    """A NaN or an infinity was met."""
-
-
-class DeviceError(Error):
-    """The device failed, or there is none."""
-
-
-class NoMemoryError(Error, MemoryError):
-    """Memory ran out."""
-
-
-STATUS = (None, NoMemoryError, FileError, InputError, InputError, NotFiniteError, DeviceError, InputError)  # taut_status
 SPLITS = ("train", "valid", "test")  # taut_split
 METRICS = ("own", "tokens", "flat")  # taut_metric
 VERDICTS = ("confirmed", "refuted", "cannot say")  # taut_verdict
@@ -95,6 +71,10 @@ class Result(Structure):
                 ("val_loss", c_double), ("val_acc", c_double), ("val_mae", c_double), ("test_loss", c_double),
                 ("test_mae", c_double), ("tokens_per_s", c_double), ("seconds", c_double), ("best_step", c_int64),
                 ("stopped", c_int)]
+
+
+class RecipeOptions(Options):
+    _fields_ = [("size", c_size_t), ("overrides", Strings), ("count", c_int), ("run", c_char_p)]
 
 
 class Score(Structure):
@@ -226,6 +206,7 @@ def functions() -> "dict[str, tuple[Any, list[Any]]]":
         "taut_data_look": (c_int, [h, at(DataFacts)]),
         "taut_data_get": (c_int, [h, c_int, c_int64, at(Sample)]),
         "taut_train_recipe": (c_int, [at(Result), text, text, at(TrainOptions)]),
+        "taut_recipe_json": (c_int, [strings, text, at(RecipeOptions)]),
         "taut_net_score": (c_int, [h, at(Score), h, c_int, c_int64]),
         "taut_evaluate_file": (c_int, [strings, text, at(EvaluateOptions)]),
         "taut_certify_file": (c_int, [hs, text, at(CertifyOptions)]),

@@ -1,8 +1,14 @@
 /* A page about runs, and what a run's folder says of itself. */
+#include <dirent.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "api/call.h"
+#include "base/alloc.h"
+#include "base/file.h"
 #include "bound/ledger.h"
 #include "report/run.h"
 
@@ -18,27 +24,91 @@ static taut_status check_folders(const char *const *runs, int count)
     return TAUT_OK;
 }
 
+/* The runs that are meant: each folder, or all runs inside it where it is no run itself, in the order of their names. */
+typedef struct {
+    char **name;
+    int count;
+} folders;
+
+static taut_status add_folder(folders *f, const char *parent, const char *child)
+{
+    char **more = taut_realloc(f->name, ((size_t)f->count + 1) * sizeof *more);
+    if (more) f->name = more;
+    const size_t room = strlen(parent) + strlen(child) + 2;
+    char *name = more ? taut_malloc(room) : NULL;
+    if (!name) return taut_no_memory("the names of runs");
+    snprintf(name, room, "%s%s%s", parent, *child ? "/" : "", child);
+    f->name[f->count++] = name;
+    return TAUT_OK;
+}
+
+static bool is_run(const char *folder)
+{
+    static const char *const files[] = { "recipe.ini", "summary.json", "log.jsonl", "model.safetensors" };
+    char path[4096];
+    for (int i = 0; i < 4; i++)
+        if (snprintf(path, sizeof path, "%s/%s", folder, files[i]) < (int)sizeof path && taut_file_exists(path))
+            return true;
+    return false;
+}
+
+static taut_status add_runs(folders *f, const char *folder)
+{
+    struct dirent **list = NULL;
+    const int before = f->count, found = is_run(folder) ? 0 : scandir(folder, &list, NULL, alphasort);
+    char path[4096];
+    taut_status s = TAUT_OK;
+    for (int i = 0; i < found; i++) {
+        const bool whole = snprintf(path, sizeof path, "%s/%s", folder, list[i]->d_name) < (int)sizeof path;
+        if (!s && list[i]->d_name[0] != '.' && whole && is_run(path)) s = add_folder(f, folder, list[i]->d_name);
+        free(list[i]);
+    }
+    free(list);
+    return s || f->count > before ? s : add_folder(f, folder, "");
+}
+
+static void free_folders(folders *f)
+{
+    for (int i = 0; i < f->count; i++) free(f->name[i]);
+    free(f->name);
+}
+
 taut_status taut_report_page(int *figures, const char *file, const char *const *runs, int count,
                              const taut_page_options *options)
 {
     taut_page_options o;
     taut_page page;
+    folders f = { NULL, 0 };
     NEED(file);
     NEED(runs);
     taut_status s = taut_options_take(&o, sizeof o, options, __func__);
     if (!s) s = check_folders(runs, count);
-    if (s) return s;
-    taut_page_begin(&page, o.title ? o.title : "taut: a report", o.svg);
-    taut_report_frontier(&page, count, (char *const *)runs);
-    for (int i = 0; i < count && !o.frontier; i++) taut_report_run(&page, runs[i]);
-    if (figures) *figures = page.figures;
-    return taut_page_end(&page, file);
+    for (int i = 0; !s && i < count; i++) s = add_runs(&f, runs[i]);
+    if (!s) {
+        taut_page_begin(&page, o.title ? o.title : "taut: a report", o.svg);
+        taut_report_frontier(&page, f.count, f.name);
+        for (int i = 0; i < f.count && !o.frontier; i++) taut_report_run(&page, f.name[i]);
+        if (figures) *figures = page.figures;
+        s = taut_page_end(&page, file);
+    }
+    free_folders(&f);
+    return s;
 }
 
 taut_status taut_report_runs(const char *file, const char *title, const char *const *runs, int count, const char *svg)
 {
     const taut_page_options o = { .size = sizeof o, .title = title, .svg = svg };
     return taut_report_page(NULL, file, runs, count, &o);
+}
+
+/* The constant of a run under a target, in the norm and units of that. */
+static void add_target(cJSON *o, const cJSON *summary)
+{
+    const char *about = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(summary, "about"));
+    cJSON_AddNumberToObject(o, "target", taut_report_number(summary, "target"));
+    cJSON_AddItemToObject(o, "bound", up_json((taut_up){ taut_report_number(summary, "bound") }));
+    cJSON_AddStringToObject(o, "measure", taut_report_measure(summary));
+    cJSON_AddStringToObject(o, "about", about ? about : "");
 }
 
 taut_status taut_run_json(char **json, const char *run)
@@ -51,13 +121,16 @@ taut_status taut_run_json(char **json, const char *run)
     taut_status s = check_folders(&run, 1);
     if (s) return s;
     cJSON *o = cJSON_CreateObject(), *summary = taut_report_json(run, "summary.json", &broken),
-          *cert = taut_report_own(run, "certificate.json", &broken, &other);
+          *cert = taut_report_own(run, "certificate.json", &broken, &other),
+          *now = taut_report_own(run, "summary.json", &broken, &other);
     const double lip = taut_report_number(cert, "lip");
-    cJSON_AddBoolToObject(o, "finished",
-                          summary && !cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(summary, "stopped")));
+    cJSON_AddBoolToObject(o, "finished", now && !cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(now, "stopped")));
     cJSON_AddItemToObject(o, "summary", summary ? summary : cJSON_CreateNull());
     cJSON_AddItemToObject(o, "lip", isnan(lip) ? cJSON_CreateNull() : up_json((taut_up){ lip }));
+    if (cert) cJSON_AddStringToObject(o, "measure", taut_report_measure(cert));
     if (cert) cJSON_AddStringToObject(o, "about", taut_report_about(about, cert));
+    if (taut_report_number(now, "target") > 0) add_target(cJSON_AddObjectToObject(o, "target"), now);
+    cJSON_Delete(now);
     cJSON_Delete(cert);
     return taut_json_out(json, o, TAUT_OK);
 }

@@ -44,3 +44,9 @@ const char *taut_about_text(char text[TAUT_ABOUT_ROOM], const taut_about *a)
                  taut_number_up(defect, a->defect));
     return text;
 }
+
+const char *taut_about_measure(bool flat, bool rms)
+{
+    if (flat) return rms ? "norm flat, RMS units" : "norm flat, l2";
+    return rms ? "norm tokens, RMS units" : "norm tokens, l2";
+}

@@ -17,4 +17,6 @@ enum { TAUT_ABOUT_ROOM = 384 };
 /* "for ..., moved by at most ...", and the defect; without a full stop.  Numbers that are assumed are rounded down, the defect
  * is rounded up.  Returns text. */
 const char *taut_about_text(char text[TAUT_ABOUT_ROOM], const taut_about *);
+/* The norm and the units of a constant: "norm tokens, RMS units". */
+const char *taut_about_measure(bool flat, bool rms);
 #endif

@@ -52,6 +52,9 @@ taut_status taut_config_finish(taut_config *cfg) TAUT_MUST_USE;
  * first asked.  Parses back to the same values, bit for bit.  The caller frees; NULL: out of memory. */
 char *taut_config_print(const taut_config *cfg);
 
+/* What was asked for, one after the other: the key (NULL: there are no more) and its value (NULL: it has none). */
+const char *taut_config_answer(const taut_config *cfg, int index, const char **value);
+
 /* A recipe on record.  print_sets: what was overridden, as comments for the head of a printed recipe (the caller frees;
  * NULL: out of memory).  take_sets: what such comments of a text say is overridden again, but for keys that are overridden
  * already; before the first getter.  differs: the first key, not in the list `may` (NULL ends it), whose value is not the

@@ -215,6 +215,13 @@ taut_status taut_config_finish_section(taut_config *cfg, const char *section)
 
 taut_status taut_config_finish(taut_config *cfg) { return taut_config_finish_section(cfg, NULL); }
 
+const char *taut_config_answer(const taut_config *cfg, int index, const char **value)
+{
+    if (index < 0 || index >= cfg->askeds) return NULL;
+    *value = cfg->asked[index].value;
+    return cfg->asked[index].key;
+}
+
 static size_t section_len(const char *key) { return (size_t)(strchr(key, '.') - key); }
 
 static bool same_section(const char *a, const char *b)

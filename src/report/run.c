@@ -65,6 +65,13 @@ double taut_report_lowered(double v)
     return isnan(v) ? v : strtod(taut_number_down(word, v), NULL);
 }
 
+const char *taut_report_measure(const cJSON *o)
+{
+    const char *norm = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(o, "norm")),
+               *units = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(o, "units"));
+    return taut_about_measure(norm && strcmp(norm, "flat") == 0, units && strcmp(units, "rms") == 0);
+}
+
 enum { FACTS = 40, FACT_LEN = TAUT_ABOUT_ROOM };
 
 /* The plain members of an object, as name and value. */
@@ -144,7 +151,7 @@ enum { PARTS = sizeof parts / sizeof *parts, CERTIFICATE = 0, CERTIFY, ATTACK, N
 
 typedef struct {
     taut_card card[10];
-    char word[10][32];
+    char word[10][32], name[10][128];
     int count;
 } cards;
 
@@ -157,21 +164,29 @@ static void deal(cards *c, const char *name, const char *format, double v)
     c->count++;
 }
 
-static void show_cards(taut_page *p, const cJSON *summary, cJSON *const *part)
+/* A constant with its norm and units, and the target that it was held under where it has one. */
+static void deal_constant(cards *c, const cJSON *o, const char *key)
+{
+    const double target = taut_report_number(o, "target"), v = taut_report_number(o, key);
+    char under[64] = "", number[32];
+    if (isnan(v)) return;
+    if (target > 0) snprintf(under, sizeof under, "; target %s", taut_number_print(number, target));
+    taut_number_up(c->word[c->count], v);
+    snprintf(c->name[c->count], sizeof c->name[0], "proved Lipschitz constant (%s%s)", taut_report_measure(o), under);
+    c->card[c->count] = (taut_card){ c->word[c->count], c->name[c->count] };
+    c->count++;
+}
+
+/* stale: the summary is about another model than the folder has now. */
+static void show_cards(taut_page *p, const cJSON *summary, bool stale, cJSON *const *part)
 {
     cards c = { .count = 0 };
-    const double mae = taut_report_number(summary, "val_mae"), lip = taut_report_number(part[CERTIFICATE], "lip");
+    const double mae = taut_report_number(summary, "val_mae");
     deal(&c, "accuracy on examples it has not seen", "%.1f %%", 100 * taut_report_number(summary, "val_acc"));
     deal(&c, isnan(mae) ? "validation loss" : "mean squared error, validation", "%.3f",
          taut_report_number(summary, "val_loss"));
-    if (!isnan(lip)) {
-        taut_number_up(c.word[c.count], lip);
-        const char *norm = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(part[CERTIFICATE], "norm"));
-        c.card[c.count] = (taut_card){ c.word[c.count], norm && strcmp(norm, "flat") == 0
-                                                            ? "proved Lipschitz constant (l2)"
-                                                            : "proved Lipschitz constant (largest token)" };
-        c.count++;
-    }
+    if (!stale) deal_constant(&c, summary, "bound");
+    deal_constant(&c, part[CERTIFICATE], "lip");
     deal(&c, "steepest slope found (l2)", "%.4g", taut_report_number(part[NETWORK], "max"));
     if (part[FORECAST] && !isnan(taut_report_number(part[FORECAST], "moves"))) {
         taut_number_up(c.word[c.count], taut_report_number(part[FORECAST], "moves"));
@@ -190,11 +205,14 @@ void taut_report_run(taut_page *p, const char *folder)
     char run[NAME];
     bool broken = false, damaged[PARTS] = { false }, other[PARTS];
     cJSON *part[PARTS], *summary = taut_report_json(folder, "summary.json", &broken);
+    const bool stale = of_another(summary, folder);
     for (int i = 0; i < PARTS; i++) part[i] = taut_report_own(folder, parts[i].file, &damaged[i], &other[i]);
     taut_page_section(p, base_name(run, folder));
-    show_cards(p, summary, part);
+    show_cards(p, summary, stale, part);
     if (!summary)
         taut_page_say(p, broken ? "summary.json is damaged." : "This run has not finished: there is no summary.json.");
+    else if (stale)
+        taut_page_say(p, "This run has been trained further since summary.json was written.");
     for (int i = 0; i < PARTS; i++) {
         if (part[i]) parts[i].draw(p, part[i], run);
         if (damaged[i]) taut_page_say(p, "%s is damaged.", parts[i].file);
@@ -208,48 +226,75 @@ void taut_report_run(taut_page *p, const char *folder)
     cJSON_Delete(summary);
 }
 
-/* One point a run: a number of its summary, times `unit`, against its proved constant.  Nothing for fewer than two. */
-static void frontier(taut_page *p, int runs, char *const *folder, const char *key, double unit, const char *y_name,
+typedef struct {
+    cJSON *cert, *summary; /* of the folder's own model; NULL: there is none */
+    char name[NAME];
+} point;
+
+/* What the constants are measured in: that of the targets where all runs have one and the same, else that of the certificates;
+ * NULL: certificates of different norms. */
+static const char *common_measure(const point *run, int runs, bool targets)
+{
+    const char *same = NULL;
+    for (int i = 0; i < runs; i++) {
+        const cJSON *o = targets ? run[i].summary : run[i].cert;
+        if (!run[i].cert || !run[i].summary) continue;
+        if (targets && !(taut_report_number(o, "target") > 0)) return NULL;
+        if (same && strcmp(same, taut_report_measure(o)) != 0) return NULL;
+        same = taut_report_measure(o);
+    }
+    return same;
+}
+
+/* One point per run: a number of its summary, times `unit`, against its proved constant.  Nothing for fewer than two. */
+static void frontier(taut_page *p, int runs, const point *run, const char *key, double unit, const char *y_name,
                      const char *about)
 {
     double *x = taut_calloc((size_t)runs, sizeof *x), *y = taut_calloc((size_t)runs, sizeof *y);
-    const char **label = taut_calloc((size_t)runs, sizeof *label);
-    char name[64], (*word)[NAME] = taut_calloc((size_t)runs, sizeof *word);
+    const char **label = taut_calloc((size_t)runs, sizeof *label), *target = common_measure(run, runs, true),
+               *measure = target ? target : common_measure(run, runs, false);
+    char name[64], x_name[96];
     int count = 0;
-    for (int i = 0; x && y && label && word && i < runs; i++) {
-        bool broken = false, other;
-        cJSON *cert = taut_report_own(folder[i], "certificate.json", &broken, &other);
-        cJSON *summary = taut_report_json(folder[i], "summary.json", &broken);
-        x[count] = taut_report_raised(taut_report_number(cert, "lip"));
-        y[count] = unit * taut_report_number(summary, key);
-        label[count] = base_name(word[count], folder[i]);
-        if (cert && summary && !isnan(y[count])) count++;
-        cJSON_Delete(cert);
-        cJSON_Delete(summary);
+    for (int i = 0; x && y && label && i < runs; i++) {
+        x[count] = taut_report_raised(target ? taut_report_number(run[i].summary, "bound")
+                                             : taut_report_number(run[i].cert, "lip"));
+        y[count] = unit * taut_report_number(run[i].summary, key);
+        label[count] = run[i].name;
+        if (run[i].cert && run[i].summary && !isnan(y[count])) count++;
     }
-    p->text.failed |= !x || !y || !label || !word;
+    p->text.failed |= !x || !y || !label;
     snprintf(name, sizeof name, "frontier-%s", key);
+    snprintf(x_name, sizeof x_name, "proved Lipschitz constant (%s)", measure ? measure : "l2, each in its own norm");
     if (count > 1 && !p->text.failed)
-        taut_page_plot(p, name, "What a bound costs", about,
-                       &(taut_plot){ "proved Lipschitz constant",
-                                     y_name,
-                                     true,
-                                     false,
-                                     { { "runs", x, y, label, count, TAUT_DRAW_POINTS } },
-                                     1 });
+        taut_page_plot(
+            p, name, "What a bound costs", about,
+            &(taut_plot){ x_name, y_name, true, false, { { "runs", x, y, label, count, TAUT_DRAW_POINTS } }, 1 });
     free(x);
     free(y);
     free(label);
-    free(word);
 }
 
 void taut_report_frontier(taut_page *p, int runs, char *const *folder)
 {
-    frontier(p, runs, folder, "val_loss", 1, "validation loss",
-             "One point a run: further left is a smaller proved constant (each for the inputs and in the norm that its "
-             "certificate states), further down a model that errs less; the "
-             "best runs "
-             "lie on the border at the bottom left.");
-    frontier(p, runs, folder, "val_acc", 100, "accuracy, %",
-             "The same runs by the share of their answers that are right: the best lie on the border at the top left.");
+    point *run = taut_calloc((size_t)runs, sizeof *run);
+    bool broken, other;
+    p->text.failed |= !run;
+    for (int i = 0; run && i < runs; i++) {
+        run[i].cert = taut_report_own(folder[i], "certificate.json", &broken, &other);
+        run[i].summary = taut_report_own(folder[i], "summary.json", &broken, &other);
+        base_name(run[i].name, folder[i]);
+    }
+    if (run) {
+        frontier(p, runs, run, "val_loss", 1, "validation loss",
+                 "One point per run: further left is a smaller proved constant (each for the inputs that its proof "
+                 "states), further down a model that errs less; the best runs lie on the border at the bottom left.");
+        frontier(
+            p, runs, run, "val_acc", 100, "accuracy, %",
+            "The same runs by the share of their answers that are right: the best lie on the border at the top left.");
+    }
+    for (int i = 0; run && i < runs; i++) {
+        cJSON_Delete(run[i].cert);
+        cJSON_Delete(run[i].summary);
+    }
+    free(run);
 }

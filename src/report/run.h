@@ -22,6 +22,8 @@ void taut_report_frontier(taut_page *, int runs, char *const *folder); /* loss a
 cJSON *taut_report_json(const char *folder, const char *name, bool *broken);
 /* The same of an answer about the folder's own model; NULL and *other: it is about another one. */
 cJSON *taut_report_own(const char *folder, const char *name, bool *broken, bool *other);
+/* The norm and units of a certificate's constant, or of a summary's target. */
+const char *taut_report_measure(const cJSON *);
 double taut_report_number(const cJSON *object,
                           const char *name); /* NaN if there is none; the string "inf" is infinity */
 

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/sha256.h"
 #include "train/best.h"
 #include "train/glance.h"
 #include "train/resume.h"
@@ -237,6 +238,7 @@ static cJSON *summary_json(const taut_train_summary *s)
 {
     cJSON *o = cJSON_CreateObject();
     cJSON_AddStringToObject(o, "taut", TAUT_VERSION);
+    cJSON_AddStringToObject(o, "model", s->sha256);
     cJSON_AddNumberToObject(o, "steps", (double)s->steps);
     cJSON_AddNumberToObject(o, "tokens", (double)s->tokens);
     cJSON_AddNumberToObject(o, "weights", (double)s->weights);
@@ -309,7 +311,9 @@ static taut_status finish(run *r, taut_train_summary *out)
                                  .seconds = seconds,
                                  .best_step = t->optimiser->best ? c->best_step : 0,
                                  .stopped = c->step < t->recipe.train.steps && !taut_best_over(t) };
-    s = tell_bound(out, r);
+    uint64_t bytes;
+    s = taut_sha256_file(out->sha256, &bytes, in_run(r, path, "model.safetensors"));
+    if (!s) s = tell_bound(out, r);
     if (s) return s;
     cJSON *o = summary_json(out);
     char *text = taut_json_text(o, true);

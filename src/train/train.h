@@ -29,6 +29,7 @@ typedef struct {
     taut_up bound;                       /* what is proved of model.safetensors, in the recipe's norm and units */
     bool flat, l2;                       /* these */
     char about[TAUT_ABOUT_ROOM];         /* the inputs it holds for: as they are, not moved */
+    char sha256[65];                     /* of model.safetensors */
 } taut_train_summary;
 
 taut_status taut_train(taut_train_summary *, taut_config *, const taut_kernels *, const taut_training *) TAUT_MUST_USE;

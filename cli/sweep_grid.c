@@ -1,0 +1,140 @@
+/* The grid of a sweep: reading it, the folders of its runs, and whether all of it can be run. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sweep.h"
+
+enum { NAME = 255 }; /* a file system's longest name */
+
+/* "train.lr=0.1,0.2"; a value that is given twice is one run. */
+static bool read_axis(sweep_axis *x, const char *text)
+{
+    const char *equal = strchr(text, '='), *at = equal ? equal + 1 : "";
+    if (!equal || equal == text || equal - text >= (int)sizeof x->key) return false;
+    memcpy(x->key, text, (size_t)(equal - text));
+    x->key[equal - text] = '\0';
+    for (x->count = 0; *at && x->count < SWEEP_VALUES;) {
+        const size_t len = strcspn(at, ",");
+        bool twice = false;
+        if (len == 0 || len >= sizeof x->value[0]) return false;
+        memcpy(x->value[x->count], at, len);
+        x->value[x->count][len] = '\0';
+        for (int i = 0; i < x->count; i++) twice |= strcmp(x->value[i], x->value[x->count]) == 0;
+        x->count += !twice;
+        at += len + (at[len] == ',');
+    }
+    return x->count > 0 && !*at;
+}
+
+const char *sweep_value(const sweep *s, int run, int axis)
+{
+    for (int i = 0; i < axis; i++) run /= s->axis[i].count;
+    return s->axis[axis].value[run % s->axis[axis].count];
+}
+
+/* The axes in the order of their keys, so that neither the order of --grid nor the length of the grid tells in a name. */
+static void by_key(const sweep *s, int order[SWEEP_AXES])
+{
+    for (int i = 0; i < s->axes; i++) {
+        int at = i;
+        for (; at > 0 && strcmp(s->axis[order[at - 1]].key, s->axis[i].key) > 0; at--) order[at] = order[at - 1];
+        order[at] = i;
+    }
+}
+
+void sweep_folder(const sweep *s, int run, char path[SWEEP_PATH])
+{
+    int order[SWEEP_AXES];
+    int len = snprintf(path, SWEEP_PATH, "%s/%s", s->out, s->axes ? "" : "run");
+    char *name = path + len;
+    by_key(s, order);
+    for (int i = 0; i < s->axes; i++)
+        len += snprintf(path + len, (size_t)(SWEEP_PATH - len), "%s%s=%s", i ? "_" : "", s->axis[order[i]].key,
+                        sweep_value(s, run, order[i]));
+    for (; (name = strchr(name, '/')); *name = '-') {} /* a value may be a path */
+}
+
+int sweep_sets(const sweep *s, int run, const char *set[64], char room[SWEEP_AXES][SWEEP_LEN])
+{
+    int count = 0;
+    for (int i = 0; i < s->args->given; i++)
+        if (strcmp(s->args->name[i], "--set") == 0 && count < 64 - SWEEP_AXES) set[count++] = s->args->value[i];
+    for (int i = 0; i < s->axes; i++) {
+        snprintf(room[i], SWEEP_LEN, "%s=%s", s->axis[i].key, sweep_value(s, run, i));
+        set[count++] = room[i];
+    }
+    return count;
+}
+
+/* The longest name that a run's folder may have, less where it lies. */
+static size_t longest_name(const sweep *s)
+{
+    size_t len = 4;
+    for (int i = 0; i < s->axes; i++) {
+        size_t most = 0;
+        for (int v = 0; v < s->axis[i].count; v++)
+            if (strlen(s->axis[i].value[v]) > most) most = strlen(s->axis[i].value[v]);
+        len += strlen(s->axis[i].key) + most + 2;
+    }
+    return len;
+}
+
+/* --mean KEY: the key of a grid. */
+static bool read_mean(sweep *s, const char *key)
+{
+    for (int i = 0; i < s->axes; i++)
+        if (strcmp(s->axis[i].key, key) == 0) return s->axis[i].mean = true;
+    return false;
+}
+
+int sweep_read(sweep *s, const cli_args *a)
+{
+    for (int i = 0; i < a->given; i++) {
+        if (strcmp(a->name[i], "--grid") != 0) continue;
+        if (s->axes == SWEEP_AXES || !read_axis(&s->axis[s->axes], a->value[i]) || strchr(a->value[i], '\''))
+            return cli_refuse(a, "--grid %s is not section.key=value,value,...", a->value[i]);
+        for (int j = 0; j < s->axes; j++)
+            if (strcmp(s->axis[j].key, s->axis[s->axes].key) == 0)
+                return cli_refuse(a, "--grid %s is given twice", s->axis[j].key);
+        s->runs *= s->axis[s->axes++].count;
+        if (s->runs > SWEEP_RUNS) return cli_refuse(a, "that is more than %d runs", SWEEP_RUNS);
+    }
+    if (longest_name(s) > NAME) return cli_refuse(a, "--grid: the folder of a run would be too long a name");
+    for (int i = 0; i < a->given; i++) {
+        if (strcmp(a->name[i], "--set") == 0 && strchr(a->value[i], '\'')) return cli_refuse(a, "a --set with a quote");
+        if (strcmp(a->name[i], "--mean") == 0 && !read_mean(s, a->value[i]))
+            return cli_refuse(a, "--mean %s: there is no --grid of it", a->value[i]);
+    }
+    return EXIT_DONE;
+}
+
+/* What the library says of an override, which is one of the grid's or of --set. */
+static int refuse(const sweep *s)
+{
+    const char *line = taut_last_error();
+    if (strncmp(line, "set ", 4) != 0) return cli_fail(s->args);
+    const char *option = "--set";
+    for (int i = 0; i < s->axes; i++)
+        if (strncmp(line + 4, s->axis[i].key, strlen(s->axis[i].key)) == 0) option = "--grid";
+    return cli_refuse(s->args, "%s %s", option, line + 4);
+}
+
+int sweep_check(const sweep *s)
+{
+    char path[2][SWEEP_PATH], room[SWEEP_AXES][SWEEP_LEN], *json = NULL;
+    const char *set[64];
+    for (int i = 0; i < s->runs; i++) {
+        sweep_folder(s, i, path[0]);
+        for (int j = 0; j < i; j++) {
+            sweep_folder(s, j, path[1]);
+            if (strcmp(path[0], path[1]) == 0) return cli_refuse(s->args, "--grid: two runs would both be %s", path[0]);
+        }
+        const int count = sweep_sets(s, i, set, room);
+        const taut_recipe_options o = { .size = sizeof o, .overrides = set, .count = count, .run = path[0] };
+        if (taut_recipe_json(&json, s->recipe, &o)) return refuse(s);
+        taut_string_free(json);
+    }
+    return EXIT_DONE;
+}
