@@ -64,7 +64,7 @@ static bool fits(const taut_model *m, const taut_task *k)
 {
     const bool reads = k->t == m->in.t && k->tokens <= m->embed.rows && (k->tokens == 0) == (m->embed.rows == 0) &&
                        (k->tokens > 0 || k->d == m->in.d);
-    const bool numbers = k->reals == m->spec.columns && k->asked == m->spec.ahead;
+    const bool numbers = k->reals == m->classes && k->asked == m->spec.ahead;
     return reads && (k->reals > 0 ? numbers : m->spec.ahead == 0 && k->answers <= m->classes);
 }
 

@@ -13,7 +13,8 @@
 #include "base/config_impl.h"
 #include "base/file.h"
 
-enum { LONGEST_LINE = 190, LONGEST_KEY = 48 }; /* inih cuts at 200 and 50 without a word */
+/* inih cuts lines at 200 bytes and keys at 50 without a word: of a longer line it gets the key alone. */
+enum { INIH_LINE = 190, LONGEST_LINE = 1 << 17, LONGEST_KEY = 48 };
 
 void taut_config_note(taut_config *cfg, taut_status status, const char *format, ...)
 {
@@ -95,6 +96,8 @@ typedef struct {
     taut_config *cfg;
     const char *rest;
     int line;
+    const char *value; /* of a line that is longer than inih takes, and its length; NULL: inih has it */
+    size_t len;
 } source;
 
 static void malformed(taut_config *cfg, int line)
@@ -102,28 +105,44 @@ static void malformed(taut_config *cfg, int line)
     taut_config_note(cfg, TAUT_BAD_CONFIG, "%s: line %d is neither \"key = value\" nor \"[section]\"", cfg->name, line);
 }
 
+/* Of a line that is too long for inih: its key to inih, its value aside; of a comment its sign. */
+static bool set_aside(source *src, char *dst, size_t text)
+{
+    const bool comment = strchr(";#", src->rest[0]) != NULL;
+    const size_t key = comment ? 1 : strcspn(src->rest, "=:\n") + 1;
+    if (key > INIH_LINE || key > text) return false;
+    memcpy(dst, src->rest, key);
+    memcpy(dst + key, "\n", 2);
+    if (!comment) src->value = src->rest + key, src->len = text - key;
+    return true;
+}
+
 /* One line for inih, without its indent (inih would take it for the continuation of the line before) and
- * always with a newline.  A line that inih would cut ends the text with a problem. */
+ * always with a newline. */
 static char *next_line(char *dst, int room, void *stream)
 {
     source *src = stream;
     if (*src->rest == 0 || src->cfg->status) return NULL;
     src->line++;
+    src->value = NULL;
     src->rest += strspn(src->rest, " \t");
     const size_t len = strcspn(src->rest, "\n"), text = len > 0 && src->rest[len - 1] == '\r' ? len - 1 : len;
-    if (text > LONGEST_LINE || room < LONGEST_LINE + 2) {
-        taut_config_note(src->cfg, TAUT_BAD_CONFIG, "%s: line %d is longer than %d bytes", src->cfg->name, src->line,
-                         LONGEST_LINE);
-        return NULL;
-    }
     for (size_t i = 0; i < text; i++) {
-        dst[i] = src->rest[i] == '\t' ? ' ' : src->rest[i];
-        if (!iscntrl((unsigned char)dst[i])) continue;
+        if (!iscntrl((unsigned char)src->rest[i]) || src->rest[i] == '\t') continue;
         taut_config_note(src->cfg, TAUT_BAD_CONFIG, "%s: line %d has a control character", src->cfg->name, src->line);
         return NULL;
     }
-    dst[text] = '\n';
-    dst[text + 1] = 0;
+    if (text > LONGEST_LINE || room < INIH_LINE + 2 || (text > INIH_LINE && !set_aside(src, dst, text))) {
+        taut_config_note(src->cfg, TAUT_BAD_CONFIG, "%s: line %d is longer than %d bytes", src->cfg->name, src->line,
+                         text > LONGEST_LINE ? LONGEST_LINE : INIH_LINE);
+        return NULL;
+    }
+    if (text <= INIH_LINE) {
+        memcpy(dst, src->rest, text);
+        memcpy(dst + text, "\n", 2);
+    }
+    for (char *p = dst; *p; p++)
+        if (*p == '\t') *p = ' ';
     const char *close = dst[0] == '[' ? strchr(dst, ']') : dst;
     if (!close)
         malformed(src->cfg, src->line);
@@ -134,21 +153,33 @@ static char *next_line(char *dst, int room, void *stream)
     return dst;
 }
 
+/* A value without blanks around it and without the comment behind it. */
+static void tidy(char *value)
+{
+    char *end = value;
+    for (char *p = value; *p; p++)
+        if (*p == '\t') *p = ' ';
+    const size_t blanks = strspn(value, " ");
+    memmove(value, value + blanks, strlen(value + blanks) + 1);
+    for (char *p = value; *p && !(strchr(";#", *p) && (p == value || p[-1] == ' ')); p++)
+        if (*p != ' ') end = p + 1;
+    *end = 0;
+}
+
 /* Called by inih for each pair; 1 goes on. */
 static int take_pair(void *arg, const char *section, const char *name, const char *text)
 {
     source *src = arg;
     taut_config *cfg = src->cfg;
-    char key[2 * LONGEST_LINE], value[2 * LONGEST_LINE];
+    char key[2 * INIH_LINE];
     if (cfg->status) return 1;
     snprintf(key, sizeof key, "%s.%s", section, name);
-    snprintf(value, sizeof value, "%s", text);
-    for (char *p = value; *p; p++) /* inih knows only ; behind a value */
-        if (*p == '#' && (p == value || p[-1] == ' ')) {
-            while (p > value && p[-1] == ' ') p--;
-            *p = 0;
-            break;
-        }
+    const size_t len = src->value ? src->len : strlen(text);
+    char *value = taut_malloc(len + 1);
+    if (!value) return taut_config_note_memory(cfg), 1;
+    memcpy(value, src->value ? src->value : text, len);
+    value[len] = 0;
+    tidy(value);
     if (!*section)
         taut_config_note(cfg, TAUT_BAD_CONFIG, "%s: line %d: \"%s\" stands outside any [section]", cfg->name, src->line,
                          name);
@@ -159,6 +190,7 @@ static int take_pair(void *arg, const char *section, const char *name, const cha
         taut_config_note(cfg, TAUT_BAD_CONFIG, "%s: line %d: %s is given twice", cfg->name, src->line, key);
     else if (!add_given(cfg, key, value, TAUT_GIVEN_TEXT))
         taut_config_note_memory(cfg);
+    free(value);
     return 1;
 }
 
@@ -170,7 +202,7 @@ taut_status taut_config_parse(taut_config **out, const char *text, const char *n
         free(cfg);
         return taut_no_memory(name);
     }
-    source src = { cfg, strncmp(text, "\xEF\xBB\xBF", 3) == 0 ? text + 3 : text, 0 };
+    source src = { cfg, strncmp(text, "\xEF\xBB\xBF", 3) == 0 ? text + 3 : text, 0, NULL, 0 };
     const int bad_line = ini_parse_stream(next_line, &src, take_pair, &src);
     if (bad_line > 0) malformed(cfg, bad_line);
     if (bad_line < 0 || cfg->status == TAUT_NO_MEMORY) {

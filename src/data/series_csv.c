@@ -1,178 +1,191 @@
-/* Reading a series from CSV (series.h says what is refused), and calendars. */
+/* A series from a table of text; series.h says what is refused. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/number.h"
+#include "data/names.h"
 #include "data/series.h"
+#include "data/table.h"
 
-/* Days since 1970 of a date in the Gregorian calendar (the months counted from March). */
-static int64_t days_of(int64_t y, int m, int d)
+enum { MOST_COLUMNS = 1 << 16 };
+
+typedef struct {
+    taut_series *s;
+    const taut_series_spec *spec;
+    taut_table table;
+    taut_date *when; /* (rows) */
+    int64_t date;    /* which cell of a row is its date */
+    int64_t *cell;   /* (cols) which cell of a row each column is */
+    char mark;       /* between a number's whole part and its fraction: a point or a comma, once one was seen */
+    int64_t empty, empty_line;
+    const char *empty_name;
+} reader;
+
+static taut_status bad_date(const reader *r, const char *text)
 {
-    y -= m <= 2;
-    const int64_t era = (y >= 0 ? y : y - 399) / 400, yoe = y - era * 400;
-    const int64_t doy = (153 * (m + (m > 2 ? -3 : 9)) + 2) / 5 + d - 1, doe = yoe * 365 + yoe / 4 - yoe / 100 + doy;
-    return era * 146097 + doe - 719468;
+    return taut_fail(
+        TAUT_BAD_DATA,
+        "%s: line %lld: '%.40s' is no date (2016-07-01 00:00:00; 7/1/2016 0:00, month first; 01.07.2016 00:00)",
+        r->spec->source, (long long)r->table.line, text);
 }
 
-static void date_of(int64_t days, int64_t *year, int *month, int *day)
+/* The first cell of the first row that is a date; in the header there is none. */
+static taut_status find_date(reader *r)
 {
-    days += 719468;
-    const int64_t era = (days >= 0 ? days : days - 146096) / 146097, doe = days - era * 146097;
-    const int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365,
-                  doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
-    const int64_t mp = (5 * doy + 2) / 153;
-    *day = (int)(doy - (153 * mp + 2) / 5 + 1);
-    *month = (int)(mp < 10 ? mp + 3 : mp - 9);
-    *year = yoe + era * 400 + (*month <= 2);
+    const taut_table *t = &r->table;
+    taut_date date;
+    for (int64_t i = 0; i < t->cells; i++)
+        if (taut_date_parse(&date, t->name[i]))
+            return taut_fail(TAUT_BAD_DATA, "%s: line 1 is a row, where the names of the columns should be",
+                             r->spec->source);
+    for (r->date = 0; r->date < t->cells && !taut_date_parse(&date, t->cell[r->date]);) r->date++;
+    return r->date < t->cells ? TAUT_OK : bad_date(r, t->cell[0]);
 }
 
-/* At least `least` and at most `most` digits at *p. */
-static bool digits(int *out, const char **p, int least, int most)
+/* Which cell has that name; refused where none has, or two have. */
+static taut_status find_column(int64_t *cell, const reader *r, const taut_names *all, const char *name)
 {
-    int count = 0;
-    *out = 0;
-    for (; count < most && **p >= '0' && **p <= '9'; count++, (*p)++) *out = 10 * *out + (**p - '0');
-    return count >= least;
+    const int64_t first = taut_names_find(all, name), rest = first + 1;
+    const taut_names behind = { all->name + rest, all->count - rest };
+    *cell = first;
+    if (first < 0)
+        return taut_fail(TAUT_BAD_DATA, "%s has no column '%.60s', which data.columns names; its last is '%.60s'",
+                         r->spec->source, name, all->name[all->count - 1]);
+    const int64_t again = taut_names_find(&behind, name);
+    if (again < 0) return TAUT_OK;
+    return taut_fail(TAUT_BAD_DATA, "%s: columns %lld and %lld are both called '%.60s'", r->spec->source,
+                     (long long)first + 1, (long long)(rest + again) + 1, name);
 }
 
-static bool sign(const char **p, char c) { return **p == c && (*p)++; }
-
-/* 2016-07-01, or as WTH has it 7/1/2016: month, day, year. */
-static bool parse_day(int *y, int *m, int *d, const char **p)
+/* The names that are asked for, or all but the date's. */
+static taut_status list_wanted(taut_names *wanted, const reader *r, const taut_names *all)
 {
-    const char *back = *p;
-    if (digits(y, p, 4, 4) && sign(p, '-')) return digits(m, p, 2, 2) && sign(p, '-') && digits(d, p, 2, 2);
-    *p = back;
-    return digits(m, p, 1, 2) && sign(p, '/') && digits(d, p, 1, 2) && sign(p, '/') && digits(y, p, 4, 4);
-}
-
-/* A day alone, or with its hour and minute (0:00 or 00:00), or with its seconds too; a date that no calendar has is none. */
-static bool parse_date(int64_t *seconds, const char *p)
-{
-    int y, mo, d, h = 0, mi = 0, s = 0;
-    if (!parse_day(&y, &mo, &d, &p)) return false;
-    if (*p && (!sign(&p, ' ') || !digits(&h, &p, 1, 2) || !sign(&p, ':') || !digits(&mi, &p, 2, 2))) return false;
-    if (*p && (!sign(&p, ':') || !digits(&s, &p, 2, 2))) return false;
-    if (*p || h > 23 || mi > 59 || s > 59 || mo < 1 || mo > 12 || d < 1) return false;
-    const int64_t days = days_of(y, mo, d);
-    int64_t year;
-    int month, day;
-    date_of(days, &year, &month, &day);
-    *seconds = days * 86400 + h * 3600 + mi * 60 + s;
-    return year == y && month == mo && day == d;
-}
-
-void taut_series_mark(double *mark, int64_t marks, int64_t seconds)
-{
-    const int64_t days = seconds >= 0 ? seconds / 86400 : -((86399 - seconds) / 86400), rest = seconds - days * 86400;
-    int64_t year;
-    int month, day;
-    date_of(days, &year, &month, &day);
-    const int64_t weekday = ((days + 3) % 7 + 7) % 7; /* 1970 began on a Thursday; Monday is 0 */
-    mark[0] = (double)(rest / 3600) / 23 - 0.5;
-    mark[1] = (double)weekday / 6 - 0.5;
-    mark[2] = (double)(day - 1) / 30 - 0.5;
-    mark[3] = (double)(days - days_of(year, 1, 1)) / 365 - 0.5;
-    if (marks > 4) mark[4] = (double)(rest / 60 % 60) / 59 - 0.5;
-}
-
-taut_status taut_series_alloc(taut_series *s, int64_t rows, int64_t cols, int64_t marks)
-{
-    s->rows = rows, s->cols = cols, s->marks = marks;
-    s->name = taut_calloc((size_t)cols, sizeof *s->name);
-    s->value = taut_malloc((size_t)(rows * cols + 1) * sizeof *s->value);
-    s->mark = taut_malloc((size_t)(rows * marks + 1) * sizeof *s->mark);
-    s->mean = taut_malloc((size_t)cols * sizeof *s->mean);
-    s->std = taut_malloc((size_t)cols * sizeof *s->std);
-    return s->name && s->value && s->mark && s->mean && s->std ? TAUT_OK : taut_no_memory("a series");
-}
-
-/* Cuts the line off the front of *rest, without its end; NULL: there is none. */
-static char *next_line(char **rest)
-{
-    char *line = *rest;
-    if (!line || !*line) return NULL;
-    char *end = strchr(line, '\n');
-    *rest = end ? end + 1 : NULL;
-    if (end) *end = 0;
-    const size_t len = strlen(line);
-    if (len && line[len - 1] == '\r') line[len - 1] = 0;
-    return line;
-}
-
-static char *next_cell(char **rest)
-{
-    char *cell = *rest;
-    if (!cell) return NULL;
-    char *end = strchr(cell, ',');
-    *rest = end ? end + 1 : NULL;
-    if (end) *end = 0;
-    return cell;
-}
-
-static int64_t count_cells(const char *line)
-{
-    int64_t cells = 1;
-    for (; *line; line++) cells += *line == ',';
-    return cells;
-}
-
-static int64_t count_lines(const char *text)
-{
-    int64_t lines = 0;
-    for (; *text; text++) lines += *text != '\n' && (text[1] == '\n' || !text[1]);
-    return lines;
-}
-
-/* One row: its date, later than the one before, and a number in every column. */
-static taut_status parse_row(taut_series *s, int64_t row, char *line, int64_t *when, const char *path)
-{
-    const int64_t before = *when, cells = count_cells(line);
-    const long long at = (long long)row + 2; /* lines are counted from 1, the first is the header */
-    if (cells != s->cols + 1)
-        return taut_fail(TAUT_BAD_DATA, "%s: line %lld has %lld columns, the header %lld", path, at, (long long)cells,
-                         (long long)s->cols + 1);
-    const char *date = next_cell(&line);
-    if (!parse_date(when, date)) return taut_fail(TAUT_BAD_DATA, "%s: line %lld: '%.40s' is no date", path, at, date);
-    if (row > 0 && *when <= before)
-        return taut_fail(TAUT_BAD_DATA, "%s: line %lld: %s is not later than the line before", path, at, date);
-    for (int64_t c = 0; c < s->cols; c++) {
-        const char *cell = next_cell(&line);
-        if (!*cell) return taut_fail(TAUT_BAD_DATA, "%s: line %lld: no value for %s", path, at, s->name[c]);
-        if (!taut_number_real(&s->value[row * s->cols + c], cell) || strchr(cell, '/'))
-            return taut_fail(TAUT_BAD_DATA, "%s: line %lld: '%.40s' is no number for %s", path, at, cell, s->name[c]);
+    if (r->spec->columns) return taut_names_read(wanted, r->spec->columns, "data.columns");
+    *wanted = (taut_names){ taut_calloc((size_t)all->count, sizeof *wanted->name), 0 };
+    if (!wanted->name) return taut_no_memory(r->spec->source);
+    for (int64_t i = 0; i < all->count; i++) {
+        if (i == r->date) continue;
+        if (!*all->name[i])
+            return taut_fail(TAUT_BAD_DATA, "%s: column %lld has no name (data.columns names those to read)",
+                             r->spec->source, (long long)i + 1);
+        if (!(wanted->name[wanted->count++] = taut_strdup(all->name[i]))) return taut_no_memory(r->spec->source);
     }
     return TAUT_OK;
 }
 
-taut_status taut_series_parse(taut_series *s, char *text, const char *path)
+static taut_status choose(reader *r, const taut_names *all)
 {
-    const int64_t lines = count_lines(text);
-    char *rest = text, *head = next_line(&rest);
-    if (!head || lines < 3) return taut_fail(TAUT_BAD_DATA, "%s: a series wants a header and at least two rows", path);
-    const int64_t cols = count_cells(head) - 1;
-    if (cols < 1) return taut_fail(TAUT_BAD_DATA, "%s: line 1 wants a date and at least one column", path);
-    taut_status status = taut_series_alloc(s, lines - 1, cols, TAUT_MARKS);
-    int64_t *when = status ? NULL : taut_malloc((size_t)s->rows * sizeof *when);
-    if (!status && !when) status = taut_no_memory(path);
-    const char *first = next_cell(&head);
-    if (!status && parse_date(when, first))
-        status = taut_fail(TAUT_BAD_DATA, "%s: line 1 is a row, where the names of the columns should be", path);
-    for (int64_t c = 0; !status && c < cols; c++)
-        if (!(s->name[c] = taut_strdup(next_cell(&head)))) status = taut_no_memory(path);
-    for (int64_t row = 0; !status && row < s->rows; row++) {
-        char *line = next_line(&rest);
-        if (!line || !*line)
-            return free(when), taut_fail(TAUT_BAD_DATA, "%s: line %lld is empty", path, (long long)row + 2);
-        if (row > 0) when[row] = when[row - 1];
-        status = parse_row(s, row, line, &when[row], path);
+    taut_names wanted = { 0 };
+    taut_status s = list_wanted(&wanted, r, all);
+    if (!s && wanted.count < 1)
+        s = taut_fail(TAUT_BAD_DATA, "%s: line 1 wants a date and at least one column", r->spec->source);
+    if (!s) s = taut_series_alloc(r->s, r->table.rows, wanted.count);
+    if (!s && !(r->cell = taut_calloc((size_t)wanted.count, sizeof *r->cell))) s = taut_no_memory(r->spec->source);
+    for (int64_t c = 0; !s && c < wanted.count; c++) {
+        s = find_column(&r->cell[c], r, all, wanted.name[c]);
+        if (!s && r->cell[c] == r->date)
+            s = taut_fail(TAUT_BAD_DATA, "%s: column '%.60s' has the dates", r->spec->source, wanted.name[c]);
+        r->s->name[c] = wanted.name[c];
+        wanted.name[c] = NULL;
     }
-    if (!status) s->marks = when[1] - when[0] < 3600 ? 5 : 4;
-    for (int64_t row = 0; !status && row < s->rows; row++)
-        taut_series_mark(s->mark + row * s->marks, s->marks, when[row]);
-    free(when);
+    taut_names_free(&wanted);
+    return s;
+}
+
+/* The names as UTF-8, and which of them are read. */
+static taut_status choose_columns(reader *r)
+{
+    const taut_table *t = &r->table;
+    taut_names all = { taut_calloc((size_t)t->cells, sizeof *all.name), 0 };
+    taut_status s = all.name ? TAUT_OK : taut_no_memory(t->path);
+    for (int64_t i = 0; !s && i < t->cells; i++)
+        if (!(all.name[all.count++] = taut_name_copy(t->name[i]))) s = taut_no_memory(t->path);
+    if (!s) s = choose(r, &all);
+    taut_names_free(&all);
+    return s;
+}
+
+/* A number; an empty cell is NaN, and counted. */
+static taut_status read_number(reader *r, double *out, char *cell, const char *name)
+{
+    const char *path = r->spec->source;
+    const long long line = (long long)r->table.line;
+    char *comma = r->table.separator == ';' ? strchr(cell, ',') : NULL;
+    const char mark = comma ? ',' : strchr(cell, '.') ? '.' : r->mark;
+    *out = NAN;
+    if (!*cell) {
+        if (!r->empty++) r->empty_line = line, r->empty_name = name;
+        return TAUT_OK;
+    }
+    if (r->mark && mark != r->mark)
+        return taut_fail(TAUT_BAD_DATA, "%s: line %lld: '%.40s' for %s has a '%c', where numbers before have a '%c'",
+                         path, line, cell, name, mark, r->mark);
+    r->mark = mark;
+    if (comma) *comma = '.';
+    if (taut_number_real(out, cell) && !strchr(cell, '/')) return TAUT_OK;
+    if (comma) *comma = ',';
+    return taut_fail(TAUT_BAD_DATA, "%s: line %lld: '%.40s' is no number for %s", path, line, cell, name);
+}
+
+/* One row: its date, later than the one before, and a number in every column. */
+static taut_status read_row(reader *r, int64_t row)
+{
+    const char *text = r->table.cell[r->date], *path = r->spec->source;
+    const long long line = (long long)r->table.line;
+    taut_date *now = &r->when[row];
+    taut_status s = taut_date_parse(now, text) ? TAUT_OK : bad_date(r, text);
+    if (!s && row > 0 && now->zoned != now[-1].zoned)
+        s = taut_fail(TAUT_BAD_DATA, "%s: line %lld: %s has %s zone, unlike the line before", path, line, text,
+                      now->zoned ? "a" : "no");
+    if (!s && row > 0 && taut_date_instant(*now) <= taut_date_instant(now[-1]))
+        s = taut_fail(TAUT_BAD_DATA, "%s: line %lld: %s is not later than the line before", path, line, text);
+    for (int64_t c = 0; !s && c < r->s->cols; c++)
+        s = read_number(r, &r->s->value[row * r->s->cols + c], r->table.cell[r->cell[c]], r->s->name[c]);
+    return s;
+}
+
+static taut_status read_rows(reader *r)
+{
+    taut_status s = taut_table_next(&r->table);
+    if (!s) s = find_date(r);
+    if (!s) s = choose_columns(r);
+    if (!s && !(r->when = taut_malloc((size_t)r->s->rows * sizeof *r->when))) s = taut_no_memory(r->spec->source);
+    for (int64_t row = 0; !s && row < r->s->rows; row++) {
+        if (row > 0) s = taut_table_next(&r->table);
+        if (!s) s = read_row(r, row);
+    }
+    if (s || !r->empty || r->spec->missing) return s;
+    return taut_fail(
+        TAUT_BAD_DATA,
+        "%s: line %lld: no value for %s, and %lld empty cell%s in all (data.missing = hold or interpolate)",
+        r->spec->source, (long long)r->empty_line, r->empty_name, (long long)r->empty, r->empty == 1 ? "" : "s");
+}
+
+taut_status taut_series_alloc(taut_series *s, int64_t rows, int64_t cols)
+{
+    s->rows = rows, s->cols = cols;
+    s->name = taut_calloc((size_t)cols, sizeof *s->name);
+    s->value = taut_malloc((size_t)(rows * cols + 1) * sizeof *s->value);
+    s->mean = taut_malloc((size_t)cols * sizeof *s->mean);
+    s->std = taut_malloc((size_t)cols * sizeof *s->std);
+    return s->name && s->value && s->mean && s->std ? TAUT_OK : taut_no_memory("a series");
+}
+
+taut_status taut_series_parse(taut_series *s, char *text, const taut_series_spec *spec)
+{
+    reader r = { .s = s, .spec = spec };
+    taut_status status = taut_table_open(&r.table, text, spec->source);
+    if (status) return *text ? status : taut_fail(TAUT_BAD_DATA, "%s is empty", spec->source);
+    if (r.table.rows < 2)
+        status = taut_fail(TAUT_BAD_DATA, "%s: a series wants a header and at least two rows", spec->source);
+    else if (r.table.cells > MOST_COLUMNS)
+        status = taut_fail(TAUT_BAD_DATA, "%s: more than %d columns", spec->source, MOST_COLUMNS);
+    if (!status) status = read_rows(&r);
+    if (!status) status = taut_series_settle(s, &r.when, spec);
+    taut_table_free(&r.table);
+    free(r.cell);
+    free(r.when);
     return status;
 }

@@ -42,7 +42,8 @@ static void series_get(const taut_source *base, taut_slot to, taut_split split, 
     double *at = to.reals;
     for (int64_t i = 0; i < s->label + s->ahead; i++, at += d) put_row(x, at, now - s->label + i, i < s->label);
     for (int64_t i = 0; i < s->seq; i++, at += d) put_row(x, at, from + i, true);
-    memcpy(to.wanted, x->value + now * x->cols, (size_t)(s->ahead * x->cols) * sizeof *to.wanted);
+    for (int64_t i = 0; i < s->ahead * x->targets; i++)
+        to.wanted[i] = x->value[(now + i / x->targets) * x->cols + x->target[i % x->targets]];
 }
 
 static void series_draw(const taut_source *base, taut_slot to, uint64_t seed, int64_t number)
@@ -82,10 +83,14 @@ taut_status taut_source_series(taut_source **out, taut_series *series, int64_t s
         free(s);
         return status;
     }
-    const taut_task task = {
-        .t = seq + label + ahead, .d = series->cols + series->marks, .asked = ahead, .answers = 0, .reals = series->cols
-    };
+    const taut_task task = { .t = seq + label + ahead,
+                             .d = series->cols + series->marks,
+                             .asked = ahead,
+                             .answers = 0,
+                             .reals = series->targets };
     *s = (source){ { &series_ops, task, NULL }, series, seq, label, ahead };
     *out = &s->base;
     return TAUT_OK;
 }
+
+const taut_series *taut_source_series_of(const taut_source *base) { return ((const source *)base)->series; }

@@ -11,7 +11,9 @@ void taut_spec_read_series(taut_model_spec *s, taut_config *cfg)
     s->decoder_depth = taut_config_int(cfg, "model.decoder_depth", 1, 1, 12);
     if (taut_config_has(cfg, "model.distil")) s->distil = taut_config_bool(cfg, "model.distil", false);
     s->context = s->seq;
-    s->classes = s->columns;
+    s->classes = s->columns; /* all of them are forecast, unless the recipe chooses some */
+    if (taut_config_has(cfg, "model.targets"))
+        s->classes = taut_config_int(cfg, "model.targets", s->columns, 1, s->columns);
 }
 
 int64_t taut_spec_tokens(const taut_model_spec *s, int64_t block)

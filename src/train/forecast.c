@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "data/series.h"
 
 enum { COLUMNS = 4 };
 
@@ -19,7 +20,8 @@ static cJSON *numbers(const double *from, int64_t step, int64_t count)
 taut_status taut_forecast_add(cJSON *o, taut_pass *p, taut_batch *b, taut_split split)
 {
     const taut_model_spec *m = &p->m->spec;
-    const int64_t index = taut_source_count(b->source, split) / 2, len = m->ahead * m->columns,
+    const taut_series *x = taut_source_series_of(b->source);
+    const int64_t index = taut_source_count(b->source, split) / 2, len = m->ahead * m->classes,
                   d = m->columns + m->marks;
     double *said = taut_malloc((size_t)len * sizeof *said);
     if (!said) return taut_no_memory("a forecast");
@@ -28,11 +30,15 @@ taut_status taut_forecast_add(cJSON *o, taut_pass *p, taut_batch *b, taut_split 
     p->m->k->get(said, p->logits.data, len);
     cJSON_AddNumberToObject(o, "window", (double)index);
     cJSON *list = cJSON_AddArrayToObject(o, "columns");
-    for (int64_t c = 0; c < m->columns && c < COLUMNS; c++) { /* the decoder's rows stand before the encoder's */
+    for (int64_t c = 0; c < m->classes && c < COLUMNS; c++) { /* the decoder's rows stand before the encoder's */
+        const int64_t at = x->target[c];
         cJSON *one = cJSON_CreateObject();
-        cJSON_AddItemToObject(one, "read", numbers(b->reals + (m->label + m->ahead) * d + c, d, m->seq));
-        cJSON_AddItemToObject(one, "came", numbers(b->wanted + c, m->columns, m->ahead));
-        cJSON_AddItemToObject(one, "said", numbers(said + c, m->columns, m->ahead));
+        cJSON_AddStringToObject(one, "name", x->name[at]);
+        cJSON_AddNumberToObject(one, "mean", x->mean[at]);
+        cJSON_AddNumberToObject(one, "deviation", x->std[at]);
+        cJSON_AddItemToObject(one, "read", numbers(b->reals + (m->label + m->ahead) * d + at, d, m->seq));
+        cJSON_AddItemToObject(one, "came", numbers(b->wanted + c, m->classes, m->ahead));
+        cJSON_AddItemToObject(one, "said", numbers(said + c, m->classes, m->ahead));
         cJSON_AddItemToArray(list, one);
     }
     free(said);

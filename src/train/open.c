@@ -1,35 +1,21 @@
 /* Which source a model trains on: what its architecture reads decides. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "data/images.h"
-#include "data/series.h"
 #include "data/text.h"
 #include "train/recipe.h"
 
-static taut_series_spec series_spec(const taut_data_spec *d)
+taut_status taut_recipe_give(taut_config *cfg, const char *key, const char *value)
 {
-    return (taut_series_spec){ d->source, d->length, d->seed, d->target, d->full };
-}
-
-/* A series says how many columns and time features its rows have. */
-static taut_status series_defaults(taut_config *cfg)
-{
-    taut_data_spec d;
-    taut_series *series = NULL;
-    char line[2][96];
-    taut_status s = taut_config_fill(cfg, "data.source=waves");
-    if (!s) s = taut_config_fill(cfg, "data.length=4000");
-    if (s || (taut_config_has(cfg, "model.columns") && taut_config_has(cfg, "model.marks"))) return s;
-    taut_data_spec_read(&d, cfg);
-    const taut_series_spec spec = series_spec(&d);
-    s = taut_series_open(&series, &spec);
-    if (s) return s;
-    snprintf(line[0], sizeof line[0], "model.columns=%d", (int)series->cols);
-    snprintf(line[1], sizeof line[1], "model.marks=%d", (int)series->marks);
-    taut_series_free(series);
-    for (int i = 0; !s && i < 2; i++) s = taut_config_fill(cfg, line[i]);
+    char *line = taut_malloc(strlen(key) + strlen(value) + 2);
+    if (!line) return taut_no_memory(key);
+    sprintf(line, "%s=%s", key, value);
+    const taut_status s = taut_config_fill(cfg, line);
+    free(line);
     return s;
 }
 
@@ -51,17 +37,14 @@ static taut_status describe_images(taut_config *cfg, taut_frame f, int64_t class
     const char *const text[][2] = { { "model.pixel_mean", mean },
                                     { "model.pixel_std", std },
                                     { "data.class_names", names } };
-    char line[16384];
+    char value[32];
     taut_status s = TAUT_OK;
     for (int i = 0; !s && i < 4; i++) {
-        snprintf(line, sizeof line, "%s=%lld", number[i].key, (long long)number[i].value);
-        s = taut_config_fill(cfg, line);
+        snprintf(value, sizeof value, "%lld", (long long)number[i].value);
+        s = taut_recipe_give(cfg, number[i].key, value);
     }
-    for (int i = 0; !s && i < 3; i++) {
-        if (!text[i][1] || strlen(text[i][1]) > sizeof line - 64) continue; /* names without end: then they have none */
-        snprintf(line, sizeof line, "%s=%s", text[i][0], text[i][1]);
-        s = taut_config_fill(cfg, line);
-    }
+    for (int i = 0; !s && i < 3; i++)
+        if (text[i][1]) s = taut_recipe_give(cfg, text[i][0], text[i][1]);
     return s;
 }
 
@@ -100,14 +83,14 @@ static taut_status look_at_images(taut_config *cfg)
 taut_status taut_recipe_defaults(taut_config *cfg)
 {
     const int what = taut_config_choice(cfg, "model.arch", taut_arch_names, TAUT_ARCH_GPT);
-    if (what == TAUT_ARCH_FORECASTER) return series_defaults(cfg);
+    if (what == TAUT_ARCH_FORECASTER) return taut_recipe_series_defaults(cfg);
     if (!taut_arch_reads_images((taut_arch)what)) return TAUT_OK;
     const char *source = taut_config_text(cfg, "data.source", "brackets");
     const taut_known_images *k = taut_images_known(source);
     if (!k) return taut_config_has(cfg, "data.source") ? look_at_images(cfg) : TAUT_OK;
-    char length[64];
-    snprintf(length, sizeof length, "data.length=%lld", (long long)k->length);
-    const taut_status s = k->length ? taut_config_fill(cfg, length) : TAUT_OK;
+    char length[32];
+    snprintf(length, sizeof length, "%lld", (long long)k->length);
+    const taut_status s = k->length ? taut_recipe_give(cfg, "data.length", length) : TAUT_OK;
     return s ? s : describe_images(cfg, k->frame, k->classes, k->mean, k->std, NULL);
 }
 
@@ -149,24 +132,9 @@ static taut_status open_images(taut_source **out, const taut_data_spec *d, const
                      (long long)i->height, (long long)i->width, (long long)i->channels, (long long)m->classes);
 }
 
-static taut_status open_series(taut_source **out, const taut_data_spec *d, const taut_model_spec *m,
-                               const taut_vocab *given)
-{
-    (void)given;
-    taut_series *series = NULL;
-    const taut_series_spec spec = series_spec(d);
-    const taut_status s = taut_series_open(&series, &spec);
-    if (s) return s;
-    const int64_t cols = series->cols, marks = series->marks;
-    if (cols == m->columns && marks == m->marks) return taut_source_series(out, series, m->seq, m->label, m->ahead);
-    taut_series_free(series);
-    return taut_fail(TAUT_BAD_DATA, "%s: rows of %lld columns and %lld time features; the model reads %lld and %lld",
-                     d->source, (long long)cols, (long long)marks, (long long)m->columns, (long long)m->marks);
-}
-
 taut_status taut_recipe_source(taut_source **out, const taut_data_spec *d, const taut_model_spec *m,
                                const taut_vocab *given)
 {
-    if (m->arch == TAUT_ARCH_FORECASTER) return open_series(out, d, m, given);
+    if (m->arch == TAUT_ARCH_FORECASTER) return taut_recipe_series_source(out, d, m);
     return (taut_arch_reads_images(m->arch) ? open_images : open_text)(out, d, m, given);
 }

@@ -28,9 +28,7 @@ void taut_data_spec_read(taut_data_spec *s, taut_config *cfg)
     const taut_known_images *known = taut_images_known(s->source);
     s->class_names = known ? known->names : NULL;
     if (taut_config_has(cfg, "data.class_names")) s->class_names = taut_config_text(cfg, "data.class_names", "");
-    if (taut_config_has(cfg, "data.target")) s->target = taut_config_text(cfg, "data.target", "");
-    if (taut_config_has(cfg, "data.protocol"))
-        s->full = taut_config_choice(cfg, "data.protocol", "informer2020|full", 0);
+    taut_series_spec_read(&s->series, cfg);
 }
 
 static void read_optimiser(taut_train_spec *t, taut_config *cfg)

@@ -2,6 +2,7 @@
 #ifndef TAUT_TRAIN_RECIPE_H
 #define TAUT_TRAIN_RECIPE_H
 #include "data/images.h"
+#include "data/series_spec.h"
 #include "model/spec.h"
 #include "train/constrain/shares.h"
 #include "train/constrain/spec.h"
@@ -37,10 +38,9 @@ typedef struct {
     uint64_t seed;    /* of a built-in set */
     double mask_rate; /* of an encoder's questions */
     taut_augment augment;
-    bool full;               /* how a series is cut: data.protocol */
     int64_t side;            /* pictures are made side x side: data.resize; 0: they stay as they are */
     const char *class_names; /* with commas between them; NULL: classes are numbers */
-    const char *target;      /* the one column of a series that is read and forecast; NULL: all */
+    taut_series_spec series; /* of a forecaster; but for source, length and seed, which are above */
 } taut_data_spec;
 
 typedef struct {
@@ -55,9 +55,15 @@ typedef struct {
 taut_status taut_recipe_read(taut_recipe *, taut_config *cfg) TAUT_MUST_USE;
 void taut_data_spec_read(taut_data_spec *, taut_config *cfg);
 
-/* open.c: what a known set of images says for the recipe; and the source of its examples, read with the vocabulary given
+/* open.c: what a set of images or a series says for the recipe; and the source of its examples, read with the vocabulary given
  * (of a stored model), or with its own. */
 taut_status taut_recipe_defaults(taut_config *cfg) TAUT_MUST_USE;
+taut_status taut_recipe_give(taut_config *cfg, const char *key, const char *value) TAUT_MUST_USE; /* if it has none */
 taut_status taut_recipe_source(taut_source **out, const taut_data_spec *, const taut_model_spec *,
                                const taut_vocab *given) TAUT_MUST_USE;
+/* open_series.c: the same of a forecaster. */
+void taut_series_spec_read(taut_series_spec *, taut_config *cfg);
+taut_status taut_recipe_series_defaults(taut_config *cfg) TAUT_MUST_USE;
+taut_series_spec taut_recipe_series(const taut_data_spec *);
+taut_status taut_recipe_series_source(taut_source **out, const taut_data_spec *, const taut_model_spec *) TAUT_MUST_USE;
 #endif

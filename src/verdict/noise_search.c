@@ -41,11 +41,11 @@ static void ask(search *s, double *y, const double *noise)
 /* The row that has moved most. */
 static double farthest(const search *s, int64_t *row)
 {
-    const int64_t cols = s->m->columns;
+    const int64_t wide = s->m->classes;
     double most = 0;
     for (int64_t j = 0; j < s->m->ahead; j++) {
         double square = 0;
-        for (int64_t c = 0; c < cols; c++) square += pow(s->moved[j * cols + c] - s->y[j * cols + c], 2);
+        for (int64_t c = 0; c < wide; c++) square += pow(s->moved[j * wide + c] - s->y[j * wide + c], 2);
         if (!(square > most)) continue;
         most = square;
         *row = j;
@@ -56,10 +56,10 @@ static double farthest(const search *s, int64_t *row)
 /* Every row of the noise turned the way that moves `row` further. */
 static void climb(search *s, int64_t row, double radius)
 {
-    const int64_t seq = s->m->seq, label = s->m->label, cols = s->m->columns;
+    const int64_t seq = s->m->seq, label = s->m->label, cols = s->m->columns, wide = s->m->classes;
     const taut_kernels *k = s->pass->m->k;
     memset(s->room, 0, (size_t)s->out * sizeof *s->room);
-    for (int64_t c = 0; c < cols; c++) s->room[row * cols + c] = s->moved[row * cols + c] - s->y[row * cols + c];
+    for (int64_t i = row * wide; i < (row + 1) * wide; i++) s->room[i] = s->moved[i] - s->y[i];
     k->put(s->pass->logits.data, s->room, s->out);
     taut_pass_input_grad(s->pass);
     k->get(s->room, s->pass->gx, s->len);
@@ -99,7 +99,7 @@ static taut_status open_search(search *s, taut_model *m, bool backward)
     s->m = &m->spec;
     s->d = s->m->columns + s->m->marks;
     s->len = (s->m->seq + s->m->label + s->m->ahead) * s->d;
-    s->out = s->m->ahead * s->m->columns;
+    s->out = s->m->ahead * s->m->classes;
     return taut_pass_create(&s->pass, m, 1, m->in.t, backward);
 }
 
@@ -150,7 +150,7 @@ taut_status taut_noise_find(taut_noise *n, const char *path, const taut_source *
     taut_status status = taut_model_open(&m, path, taut_kernels_find("cpu"), false);
     if (status) return status;
     const taut_model_spec *spec = &m->spec;
-    const int64_t noise = spec->seq * spec->columns, out = spec->ahead * spec->columns;
+    const int64_t noise = spec->seq * spec->columns, out = spec->ahead * spec->classes;
     const int64_t len = (spec->seq + spec->label + spec->ahead) * (spec->columns + spec->marks);
     double *room = taut_malloc((size_t)(2 * len + 2 * noise + 2 * out) * sizeof *room);
     search s = { .x = room, .room = room + len, .noise = room + 2 * len, .best = room + 2 * len + noise };

@@ -80,9 +80,45 @@ static void problems(void)
     expect("[train]\n= 5\n", NULL, "tiny.ini: line 2: \"\" in [train] is not a legal key");
     expect("[tr.ain]\nx = 5\n", NULL, "tiny.ini: line 2: \"x\" in [tr.ain] is not a legal key");
     expect("[train]\nsteps = 5\a\n", NULL, "tiny.ini: line 2 has a control character");
-    char text[400];
-    snprintf(text, sizeof text, "[train]\n# %0200d\n", 0);
+    static char text[140000];
+    snprintf(text, sizeof text, "[train]\n# %0200d\nsteps = 5\n", 0);
+    expect(text, NULL, "");
+    snprintf(text, sizeof text, "[train]\nsteps = 5 # %0200d\n", 0);
+    expect(text, NULL, "");
+    snprintf(text, sizeof text, "[train]\nsteps %0200d\n", 0);
     expect(text, NULL, "tiny.ini: line 2 is longer than 190 bytes");
+    snprintf(text, sizeof text, "[train]\nx%0200d = 5\n", 0);
+    expect(text, NULL, "tiny.ini: line 2 is longer than 190 bytes");
+    snprintf(text, sizeof text, "[train]\nsteps = 5 \a %0200d\n", 0);
+    expect(text, NULL, "tiny.ini: line 2 has a control character");
+    snprintf(text, sizeof text, "[data]\nsource = %0131100d\n", 0);
+    expect(text, NULL, "tiny.ini: line 2 is longer than 131072 bytes");
+}
+
+/* Values of any length come back as they are, from a text and from an override. */
+static void long_values(void)
+{
+    static char value[100001], text[100100];
+    for (int len = 150; len <= 100000; len = len < 250 ? len + 1 : 10 * len) {
+        taut_config *cfg;
+        for (int i = 0; i < len; i++) value[i] = i && i < len - 1 && i % 7 == 3 ? ' ' : (char)('a' + i % 26);
+        value[len] = 0;
+        snprintf(text, sizeof text, "[data]\n source\t= %s  ; text\n[train]\nlr = 1\n", value);
+        if (taut_config_parse(&cfg, text, "a")) abort();
+        CHECK(strcmp(taut_config_text(cfg, "data.source", ""), value) == 0, "a long value");
+        CHECK(taut_config_real(cfg, "train.lr", 0, 0, 1) == 1, "and the line behind it");
+        char *printed = taut_config_print(cfg);
+        taut_config_free(cfg);
+        if (taut_config_parse(&cfg, printed, "b")) abort();
+        CHECK(strcmp(taut_config_text(cfg, "data.source", ""), value) == 0, "printed and read again");
+        free(printed);
+        taut_config_free(cfg);
+        snprintf(text, sizeof text, "data.source=%s", value);
+        if (taut_config_parse(&cfg, "", "c")) abort();
+        CHECK(!taut_config_set(cfg, text), taut_last_error());
+        CHECK(strcmp(taut_config_text(cfg, "data.source", ""), value) == 0, "an override");
+        taut_config_free(cfg);
+    }
 }
 
 static void overrides(void)
@@ -244,6 +280,7 @@ int main(void)
     test_begin();
     temp_begin();
     problems();
+    long_values();
     overrides();
     defaults();
     round_trip();

@@ -18,12 +18,14 @@ static void refused(const char *text, const char *word)
 #define HEAD "date,a,b\n2016-07-01 00:00:00,1,2\n"
 static void bad(void)
 {
-    refused("", "header");
+    refused("", "is empty");
     refused("date,a,b\n", "header");
     refused("2016-07-01 00:00:00,1,2\n2016-07-01 01:00:00,2,3\n2016-07-01 02:00:00,3,1\n", "line 1 is a row");
     refused(HEAD "2016-07-01 01:00:00,1\n", "line 3 has 2 columns");
     refused(HEAD "2016-07-01 01:00:00,1,2,3\n", "line 3 has 4 columns");
-    refused(HEAD "2016-07-01 01:00:00,,2\n", "line 3: no value for a");
+    refused(HEAD "2016-07-01 01:00:00,,2\n", "line 3: no value for a, and 1 empty cell in all");
+    refused(HEAD "2016-07-01 01:00:00,1,\n2016-07-01 02:00:00, ,\n",
+            "line 3: no value for b, and 3 empty cells in all");
     refused(HEAD "2016-07-01 01:00:00,1,nan\n", "'nan' is no number for b");
     refused(HEAD "2016-07-01 01:00:00,1,inf\n", "line 3");
     refused(HEAD "2016-07-01 01:00:00,1,1/2\n", "'1/2' is no number");
@@ -38,6 +40,21 @@ static void bad(void)
     refused(HEAD "2016-06-30 23:00:00,1,2\n", "not later");
     refused(HEAD "2016-07-01 00:00:00,1,2\n", "not later");
     refused(HEAD "\n2016-07-01 01:00:00,1,2\n", "line 3 is empty");
+    refused(HEAD "2016-07-01T01:00:00Z,1,2\n", "line 3: 2016-07-01T01:00:00Z has a zone");
+    refused("date,a,a\n2016-07-01,1,2\n2016-07-02,2,3\n", "columns 2 and 3 are both called 'a'");
+    refused("date,a,\n2016-07-01,1,2\n2016-07-02,2,3\n", "column 3 has no name");
+    refused("date,a,b\n2016-07-01,\"1,2\n2016-07-02,2,3\n", "line 2");
+    refused("date,a,b\n2016-07-01,\"1\"x,2\n2016-07-02,2,3\n", "line 2: the quotes of cell 2 are wrong");
+    refused("date,a,b\n2016-07-01,1\"2,3\"4,5\n2016-07-02,2,3\n", "quotes");
+    refused("date,a,b\n2016-07-01,\"1,5\",2\n2016-07-02,2,3\n", "'1,5' is no number for a"); /* thousands? */
+    refused("date;a\n2016-07-01;1,5\n2016-07-02;1.234\n", "'1.234' for a has a '.', where numbers before have a ','");
+    refused("date;a\n2016-07-01;1.5\n2016-07-02;1,234\n", "has a ',', where numbers before have a '.'");
+    refused("date;a\n2016-07-01;1.234,5\n2016-07-02;2\n", "'1.234,5' is no number for a");
+    refused("date\n2016-07-01\n2016-07-02\n", "at least one column");
+    refused("d,a\n2016-07-01,1\n2016-07-02,2\n2016-07-05,4\n2016-07-06,3\n2016-07-07,4\n2016-07-09,4\n",
+            "2 gaps in time, first: lines 3 and 4 are 259200 s apart, where most are 86400 s");
+    refused("d,a\n2016-01-31,1\n2016-02-29,2\n2016-04-30,4\n2016-05-31,3\n",
+            "1 gap in time: lines 3 and 4 are 2 month ends apart, where most are 1 month end");
     refused(HEAD "2016-07-01 01:00:00,1,3\n2016-07-01 02:00:00,1,3\n2016-07-01 03:00:00,1,3\n", "column a is constant");
     refused(HEAD "2016-07-01 01:00:00,1e308,3\n2016-07-01 02:00:00,-1e308,3\n", "column a are too large");
 }
@@ -45,16 +62,16 @@ static void bad(void)
 static void calendar(void)
 {
     double m[5];
-    taut_series_mark(m, 5, 0); /* Thursday, the first of January */
+    taut_date_marks(m, 5, (taut_date){ 0 }); /* Thursday, the first of January */
     CHECK(m[0] == -0.5 && m[2] == -0.5 && m[3] == -0.5 && m[4] == -0.5, "1970");
     CHECK_NEAR(m[1], 3.0 / 6 - 0.5, 1e-15, "a Thursday");
-    taut_series_mark(m, 5, 951868740); /* 2000-02-29 23:59 UTC, a Tuesday */
+    taut_date_marks(m, 5, (taut_date){ .seconds = 951868740 }); /* 2000-02-29 23:59 UTC, a Tuesday */
     CHECK_NEAR(m[0], 0.5, 1e-15, "hour");
     CHECK_NEAR(m[1], 1.0 / 6 - 0.5, 1e-15, "weekday");
     CHECK_NEAR(m[2], 28.0 / 30 - 0.5, 1e-15, "day");
     CHECK_NEAR(m[3], 59.0 / 365 - 0.5, 1e-15, "day of the year");
     CHECK_NEAR(m[4], 0.5, 1e-15, "minute");
-    taut_series_mark(m, 4, -1); /* 1969-12-31 23:59:59 */
+    taut_date_marks(m, 4, (taut_date){ .seconds = -1 }); /* 1969-12-31 23:59:59 */
     CHECK_NEAR(m[0], 0.5, 1e-15, "before 1970");
 }
 
@@ -65,11 +82,11 @@ static void one_column(void)
     CHECK(taut_series_open(&s, &spec) == TAUT_OK, taut_last_error());
     const double seventh = s->value[3 * 7 + 1], mean = s->mean[1];
     taut_series_free(s);
-    one.target = "week";
+    one.columns = "week";
     CHECK(taut_series_open(&s, &one) == TAUT_OK, taut_last_error());
     CHECK(s->cols == 1 && strcmp(s->name[0], "week") == 0 && s->value[7] == seventh && s->mean[0] == mean, "mode S");
     taut_series_free(s);
-    one.target = "month";
+    one.columns = "month";
     CHECK(taut_series_open(&s, &one) == TAUT_BAD_DATA, "no such column");
     CHECK(strstr(taut_last_error(), "no column 'month'") != NULL, taut_last_error());
 }

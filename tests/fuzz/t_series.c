@@ -1,10 +1,12 @@
-/* CSV files of series, plain and compressed: whatever is in them, a series that holds finite numbers or one line that says what
- * is wrong; and windows only where there are rows for them. */
+/* CSV files of series, plain and compressed, under every rule for empty cells and gaps: whatever is in them, a series that holds
+ * finite numbers or one line that says what is wrong; names that a recipe can hold; and windows only where there are rows for
+ * them. */
 #include "fuzz.h"
 
 #include <math.h>
 #include <zlib.h>
 
+#include "data/names.h"
 #include "data/series.h"
 
 static void fuzz_begin(void)
@@ -16,6 +18,11 @@ static void fuzz_begin(void)
     fuzz_seed_text(text);
     fuzz_seed_text("date,x\n1/1/2010 0:00,10\n1/1/2010 0:10,11\n12/31/2010 23:50,12\n");
     fuzz_seed_text("date,x\n2016-07-01 00:00:00,1e308\n2016-07-01 01:00:00,-1e308\n2016-07-01 02:00:00,1e308\n");
+    fuzz_seed_text("\xEF\xBB\xBF\"when\";\"a;b\";\"\"\"c\"\"\"\r\n01.07.2016 00:00;1,5;2\r\n01.07.2016 01:00;;3,25\r\n"
+                   "01.07.2016 03:00;2;4\r\n01.07.2016 04:00;-1e-3;5\r\n");
+    fuzz_seed_text(
+        "n\twhen\tx\n1\t2016-07-01T00:00:00+01:00\t1\n2\t2016-07-01T01:00Z\t \n3\t2016-07-01 03:00:00.0+0100\t2\n");
+    fuzz_seed_text("date,a,a\n2016-01-31,1,2\n2016-02-29,,3\n2016-04-30,4,\n2016-05-31,5,7\n");
     z_stream z = { .next_in = (uint8_t *)(uintptr_t)text,
                    .avail_in = sizeof text - 1,
                    .next_out = packed,
@@ -42,10 +49,28 @@ static void windows(taut_series *s)
     taut_source_free(source);
 }
 
+/* What is printed is read again as the same names. */
+static void names(const taut_series *s)
+{
+    char *list = NULL;
+    taut_names back;
+    if (taut_names_print(&list, s->name, s->cols)) return;
+    CHECK(taut_names_read(&back, list, "names") == TAUT_OK && back.count == s->cols, list);
+    for (int64_t c = 0; c < back.count; c++) CHECK(strcmp(back.name[c], s->name[c]) == 0, list);
+    taut_names_free(&back);
+    free(list);
+}
+
 static void fuzz_one(const uint8_t *data, size_t len)
 {
     taut_series *s = NULL;
-    const taut_series_spec spec = { .source = fuzz_file(data, len), .full = len % 2 };
+    const uint8_t rules = len ? data[len / 2] : 0; /* the bytes choose them */
+    const taut_series_spec spec = { .source = fuzz_file(data, len),
+                                    .full = len % 2,
+                                    .missing = (taut_missing)(rules % 3),
+                                    .gaps = (taut_gaps)(rules / 3 % 3),
+                                    .keep_constant = rules / 9 % 2,
+                                    .columns = rules / 18 % 4 == 3 ? "x,a" : NULL };
     const taut_status status = taut_series_open(&s, &spec);
     CHECK(!status == (s != NULL), "a series or an error");
     if (status) {
@@ -53,5 +78,6 @@ static void fuzz_one(const uint8_t *data, size_t len)
         return;
     }
     for (int64_t i = 0; i < s->rows * s->cols; i++) CHECK(isfinite(s->value[i]), "finite");
+    names(s);
     windows(s);
 }

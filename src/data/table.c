@@ -1,0 +1,118 @@
+#include "data/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+/* Cuts the line off the front of *rest, without its end. */
+static char *cut_line(char **rest)
+{
+    char *line = *rest, *end = strchr(line, '\n');
+    *rest = end ? end + 1 : line + strlen(line);
+    if (end) *end = 0;
+    const size_t len = strlen(line);
+    if (len && line[len - 1] == '\r') line[len - 1] = 0;
+    return line;
+}
+
+/* Takes the empty lines off the end. */
+static void trim(char *text)
+{
+    size_t len = strlen(text);
+    while (len && strchr("\r\n", text[len - 1])) len--;
+    text[len] = 0;
+}
+
+/* Cells of a line, which ends at NUL or LF; quotes hide what is between them. */
+static int64_t count_cells(const char *line, char separator)
+{
+    int64_t cells = 1;
+    bool quoted = false;
+    for (; *line && *line != '\n'; line++) {
+        if (*line == '"') quoted = !quoted;
+        cells += !quoted && *line == separator;
+    }
+    return cells;
+}
+
+/* What cuts the header and the first row alike; else what cuts the header most. */
+static char find_separator(const char *head, const char *row)
+{
+    static const char all[] = "\t;,";
+    char best = ',';
+    int64_t most = 1;
+    for (int i = 0; i < 3; i++) {
+        const int64_t cells = count_cells(head, all[i]);
+        if (cells > 1 && cells == count_cells(row, all[i])) return all[i];
+        if (cells > most) most = cells, best = all[i];
+    }
+    return best;
+}
+
+char *taut_cell_cut(char **rest, char separator)
+{
+    char *p = *rest + strspn(*rest, " "), *cell = p, *end = p;
+    if (*p == '"') {
+        cell = end = ++p;
+        for (; *p && (*p != '"' || p[1] == '"'); p++) {
+            *end++ = *p;
+            p += *p == '"';
+        }
+        if (*p++ != '"') return NULL;
+        p += strspn(p, " ");
+        if (*p && *p != separator) return NULL;
+    } else {
+        for (; *p && *p != separator; p++)
+            if (*p != ' ') end = p + 1;
+    }
+    *rest = *p ? p + 1 : NULL;
+    *end = 0;
+    return cell;
+}
+
+static taut_status cut_row(taut_table *t, char **cell, char *line)
+{
+    const int64_t cells = count_cells(line, t->separator);
+    const long long at = (long long)t->line;
+    if (!*line) return taut_fail(TAUT_BAD_DATA, "%s: line %lld is empty", t->path, at);
+    if (cells != t->cells)
+        return taut_fail(TAUT_BAD_DATA, "%s: line %lld has %lld columns, the header %lld", t->path, at,
+                         (long long)cells, (long long)t->cells);
+    for (int64_t i = 0; i < cells; i++) {
+        cell[i] = line ? taut_cell_cut(&line, t->separator) : NULL;
+        if (!cell[i] || (i + 1 == cells && line)) /* counted and cut differ where a quote stands inside a cell */
+            return taut_fail(TAUT_BAD_DATA, "%s: line %lld: the quotes of cell %lld are wrong", t->path, at,
+                             (long long)i + 1);
+    }
+    return TAUT_OK;
+}
+
+taut_status taut_table_open(taut_table *t, char *text, const char *path)
+{
+    *t = (taut_table){ .path = path, .line = 1 };
+    trim(text);
+    t->rest = strncmp(text, "\xEF\xBB\xBF", 3) == 0 ? text + 3 : text;
+    for (const char *p = t->rest; *p; p++) t->rows += *p == '\n';
+    char *head = cut_line(&t->rest);
+    t->separator = find_separator(head, t->rest);
+    t->cells = count_cells(head, t->separator);
+    t->name = taut_calloc((size_t)t->cells, sizeof *t->name);
+    t->cell = taut_calloc((size_t)t->cells, sizeof *t->cell);
+    const taut_status s = t->name && t->cell ? cut_row(t, t->name, head) : taut_no_memory(path);
+    if (s) taut_table_free(t);
+    return s;
+}
+
+taut_status taut_table_next(taut_table *t)
+{
+    t->line++;
+    return cut_row(t, t->cell, cut_line(&t->rest));
+}
+
+void taut_table_free(taut_table *t)
+{
+    free(t->name);
+    free(t->cell);
+    t->name = t->cell = NULL;
+}

@@ -1,0 +1,75 @@
+#!/bin/sh
+# A forecaster of a table of one's own: the model's file knows its columns by name, means and deviations, so that a table in another
+# order gives the same answers, one in other units is not rescaled behind your back, and one without a column is refused.
+. tests/cli/lib.sh
+small="recipes/forecast-waves.ini --set model.width=8 --set model.heads=2 --set model.mlp=8 --set model.depth=1 --set model.seq=12
+ --set model.label=6 --set model.ahead=4 --set train.steps=6 --set train.batch=4 --set train.warmup=2 --set train.eval_every=0"
+rows() { # FORMAT of printf for hour, a, b, c: 200 hours
+    awk -v f="$1" 'BEGIN { for (i = 0; i < 200; i++) { day = 1 + int(i / 24)
+        printf f, day, i % 24, 10 + 3 * sin(i / 4) + i % 7 / 9, 500 + 40 * cos(i / 9) + i % 5, i % 11 } }'
+}
+{ echo "date,temp,load,c"; rows '2016-07-%02d %02d:00:00,%.3f,%.2f,%d\n'; } >"$tmp/own.csv"
+{ echo "\"Zeit\";\"load\";\"Ort\";\"c\";\"temp\""; awk -F, 'NR > 1 { split($1, t, "[- ]"); gsub("[.]", ",", $2); gsub("[.]", ",", $3)
+    printf "\"%s.%s.%s %s\";%s;\"hier; da\";%s;%s\r\n", t[3], t[2], t[1], t[4], $3, $4, $2 }' "$tmp/own.csv"; } >"$tmp/messy.csv"
+awk -F, -v OFS=, 'NR > 1 { $2 = 1.8 * $2 + 32 } { print }' "$tmp/own.csv" >"$tmp/fahrenheit.csv"
+cut -d, -f1,2,4 "$tmp/own.csv" >"$tmp/less.csv"
+error() { # of the run on a table
+    "$TAUT" eval "$1" --data "$2" --test --json >"$tmp/e.json" && json_get "$tmp/e.json" mse
+}
+
+# shellcheck disable=SC2086
+check "a table" "$TAUT" train $small --set "data.source=$tmp/own.csv" --out "$tmp/run"
+check "its names are in the recipe" grep -qx "columns = temp,load,c" "$tmp/run/recipe.ini"
+check "its step too" grep -qx "step = 3600 s" "$tmp/run/recipe.ini"
+check "and in the model" grep -qa "columns = temp,load,c" "$tmp/run/model.safetensors"
+own=$(error "$tmp/run" "$tmp/own.csv")
+check "an error: $own" less 0 "$own"
+check "in another order, with semicolons, quotes, decimal commas, dd.mm.yyyy and a column of text" \
+    [ "$(error "$tmp/run" "$tmp/messy.csv")" = "$own" ]
+check "in other units the old scale stays: worse" less "$own" "$(error "$tmp/run" "$tmp/fahrenheit.csv")"
+refuse "a missing column" "less.csv has no column 'load'" "$TAUT" eval "$tmp/run" --data "$tmp/less.csv"
+sed 's/,load,/,temp,/' "$tmp/own.csv" >"$tmp/twice.csv"
+refuse "a column twice" "columns 2 and 3 are both called 'temp'" "$TAUT" eval "$tmp/run" --data "$tmp/twice.csv"
+awk 'NR == 1 || NR % 2' "$tmp/own.csv" >"$tmp/slow.csv"
+refuse "another step" "a row every 7200 s, the model one every 3600 s" "$TAUT" eval "$tmp/run" --data "$tmp/slow.csv"
+check "resumes" "$TAUT" train "$tmp/run/recipe.ini" --out "$tmp/run" --resume --set train.steps=8
+# shellcheck disable=SC2086
+check "the messy table trains" "$TAUT" train $small --set "data.source=$tmp/messy.csv" --set data.columns=temp,load,c --out "$tmp/again"
+check "to the same bits" [ "$(error "$tmp/again" "$tmp/own.csv")" = "$own" ]
+
+# some columns in, one forecast
+# shellcheck disable=SC2086
+check "mode MS" "$TAUT" train $small --set "data.source=$tmp/own.csv" --set data.targets=load --set constrain.method=normalise \
+    --set constrain.cap=0.5 --set model.norm=none --out "$tmp/ms"
+check "a head of one" grep -qx "targets = 1" "$tmp/ms/recipe.ini"
+check "evaluates" "$TAUT" eval "$tmp/ms" --test --noise 0.01 --plot "$tmp/page.html"
+check "its name is on the page" grep -q "Forecast of load" "$tmp/page.html"
+check "and no other" [ ! -e "$tmp/forecast-column-1.svg" ]
+check "certifies" "$TAUT" certify "$tmp/ms" --out "$tmp/c.json"
+check "and checks" "$TAUT" check "$tmp/c.json" "$tmp/ms"
+# shellcheck disable=SC2086
+check "mode S" "$TAUT" train $small --set "data.source=$tmp/own.csv" --set data.columns=load --out "$tmp/s"
+check "reads one" grep -qx "columns = 1" "$tmp/s/recipe.ini"
+
+# holes
+sed '20s/,[^,]*$/,/; 30d; 31d' "$tmp/own.csv" >"$tmp/holes.csv"
+train_holes() { # KEY=VALUE...
+    sets=
+    for key; do sets="$sets --set $key"; done
+    # shellcheck disable=SC2086
+    set -- "$TAUT" train $small --set "data.source=$tmp/holes.csv" $sets --out "$tmp/holes"
+    "$@"
+}
+refuse "an empty cell" "line 20: no value for c, and 1 empty cell in all (data.missing" train_holes
+refuse "a gap" "1 gap in time: lines 29 and 30 are 10800 s apart, where most are 3600 s" train_holes data.missing=hold
+refuse "no such rule" "data.missing = \"guess\" is not one of refuse, hold, interpolate" train_holes data.missing=guess
+check "nothing was made" [ ! -e "$tmp/holes" ]
+check "held and joined" train_holes data.missing=hold data.gaps=join
+rm -rf "$tmp/holes"
+check "filled" train_holes data.missing=interpolate data.gaps=fill
+sed 's/,[^,]*$/,7/; 1s/7/c/' "$tmp/own.csv" >"$tmp/flat.csv"
+# shellcheck disable=SC2086
+refuse "a constant column" "column c is constant" "$TAUT" train $small --set "data.source=$tmp/flat.csv" --out "$tmp/flat"
+# shellcheck disable=SC2086
+check "is kept where asked" "$TAUT" train $small --set "data.source=$tmp/flat.csv" --set data.constant=keep --out "$tmp/flat"
+finish "tables       $checks checks"
