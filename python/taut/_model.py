@@ -107,11 +107,11 @@ class Model(Handle):
         return batch(x, self.shape, self.kind == "text", self.context)
 
     def _out(self, b: Batch) -> "tuple[int, int, int]":
-        return (b.n, b.t if self.kind == "text" else self.answers, self.classes)
+        return (b.n, self.answers or b.t, self.classes)
 
     def _shaped(self, y: np.ndarray, b: Batch) -> np.ndarray:
-        """(n, rows, classes) as people expect it: images have one row, a single input no n."""
-        y = y[:, 0] if self.kind == "images" else y
+        """(n, rows, classes) as people expect it: images and classified texts have one row, a single input no n."""
+        y = y[:, 0] if self.answers == 1 and self.kind != "series" else y
         return y[0] if b.single else y
 
     def __call__(self, x: Any) -> np.ndarray:

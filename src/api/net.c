@@ -21,8 +21,14 @@ taut_status taut_net_look(const taut_net *net, taut_net_facts *out)
     NEED(out);
     const taut_model *m = net->model;
     const taut_shape y = taut_plan_of(m->root, m->in).out;
-    *out = (taut_net_facts){ kind_of(m),         m->in.t,   m->in.d, m->embed.rows, m->embed.rows ? 0 : y.t, y.d,
-                             taut_model_size(m), m->weights };
+    *out = (taut_net_facts){ kind_of(m),
+                             m->in.t,
+                             m->in.d,
+                             m->embed.rows,
+                             taut_arch_reads_tokens(m->spec.arch) && !m->spec.pool_mean ? 0 : y.t,
+                             y.d,
+                             taut_model_size(m),
+                             m->weights };
     return TAUT_OK;
 }
 

@@ -83,8 +83,9 @@ static taut_status read_about(taut_net *net, const char *path)
     taut_data_spec_read(&net->data, net->cfg);
     net->data.mask_rate = taut_config_real(net->cfg, "train.mask_rate", 0.15, 1e-6, 1);
     s = taut_config_problem(net->cfg);
-    const bool mask = text && m->spec.arch == TAUT_ARCH_ENCODER && taut_vocab_mask(net->vocab) < 0;
-    if (!s && text && m->embed.rows < taut_vocab_size(net->vocab) + mask)
+    const bool mask = text && m->spec.arch == TAUT_ARCH_ENCODER && taut_vocab_mask(net->vocab) < 0,
+               pad = text && m->spec.arch == TAUT_ARCH_CLASSIFIER && taut_vocab_pad(net->vocab) < 0;
+    if (!s && text && m->embed.rows < taut_vocab_size(net->vocab) + mask + pad)
         s = taut_fail(TAUT_BAD_FILE, "%s: %lld embeddings for a vocabulary of %d", path, (long long)m->embed.rows,
                       (int)taut_vocab_size(net->vocab));
     return s;

@@ -92,8 +92,8 @@ void ck_example(ck *c, const cJSON *json)
     const double radius = ck_stated(&f, "radius"), margin = ck_stated(&f, "margin");
     const double predicted = ck_stated(&f, "predicted");
     if (c->version == 2) ck_stated(&f, "target"); /* what the data said: nothing that a model could show */
-    if (!c->unit && answers != (double)c->embed.rows)
-        ck_fail(c, "the model's tree is not one of next-token predictions");
+    if (!c->unit && (c->out->series || (c->tokens > 1 && answers != (double)c->embed.rows)))
+        ck_fail(c, "the model's tree is neither one of next-token predictions nor one of classes");
     if (!(predicted < answers && predicted == floor(predicted) && radius <= c->out->room &&
           strcmp(ck_word(&f, "verdict"), radius > 0 ? "certified" : "unknown") == 0))
         ck_fail(c, "example %lld: its class, radius, room or verdict do not fit", (long long)c->out->examples);

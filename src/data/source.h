@@ -6,6 +6,7 @@
  *     draw    example `number` of an endless training stream; each seed names another stream
  *
  * source_text.c: next tokens and masked tokens of a text.  source_images.c: images and their classes.
+ * source_labelled.c: texts and their classes.
  * source_series.c: windows of a time series and the rows that follow.  Only a series has a test split: no other source
  * may be asked for TAUT_TEST. */
 #ifndef TAUT_DATA_SOURCE_H
@@ -49,6 +50,11 @@ struct taut_source {
 };
 
 static inline int64_t taut_source_count(const taut_source *s, taut_split split) { return s->ops->count(s, split); }
+/* Examples that are all there: the last window of a text may be partial, and does not count. */
+static inline int64_t taut_source_whole(const taut_source *s, taut_split split)
+{
+    return taut_source_count(s, split) - (s->task.tokens > 0 && s->task.asked > 1);
+}
 static inline void taut_source_free(taut_source *s)
 {
     if (s) s->ops->free(s);

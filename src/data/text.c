@@ -40,7 +40,7 @@ static taut_status choose_vocab(taut_vocab **out, const char *tokens, const taut
     if (given) return taut_vocab_copy(out, given);
     if (strcmp(tokens, "bytes") == 0) return taut_vocab_bytes(out);
     if (strcmp(tokens, "chars") != 0)
-        return taut_fail(TAUT_BAD_CONFIG, "tokens \"%s\" is neither bytes nor chars", tokens);
+        return taut_fail(TAUT_BAD_CONFIG, "tokens \"%s\" is neither bytes nor chars, as a text wants it", tokens);
     /* a short built-in text may lack a character; the model trained on it should still read a longer one */
     if (builtin) return taut_vocab_chars(out, taut_brackets_alphabet(), strlen(taut_brackets_alphabet()));
     return taut_vocab_chars(out, chars, len);

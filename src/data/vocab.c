@@ -76,13 +76,17 @@ const char *taut_vocab_kind(const taut_vocab *vocab) { return kinds[vocab->kind]
 
 static const taut_strings *pieces_of(const taut_vocab *v) { return v->bpe ? taut_bpe_tokens(v->bpe) : v->pieces; }
 
-int32_t taut_vocab_mask(const taut_vocab *vocab)
+/* The id of a special token, by BERT's name or by RoBERTa's, which is as long. */
+static int32_t special(const taut_vocab *vocab, const char *bert, const char *roberta)
 {
     const taut_strings *pieces = pieces_of(vocab);
     if (!pieces) return -1;
-    const int32_t id = taut_strings_find(pieces, "[MASK]", 6);
-    return id >= 0 ? id : taut_strings_find(pieces, "<mask>", 6);
+    const int32_t id = taut_strings_find(pieces, bert, strlen(bert));
+    return id >= 0 ? id : taut_strings_find(pieces, roberta, strlen(roberta));
 }
+
+int32_t taut_vocab_mask(const taut_vocab *vocab) { return special(vocab, "[MASK]", "<mask>"); }
+int32_t taut_vocab_pad(const taut_vocab *vocab) { return special(vocab, "[PAD]", "<pad>"); }
 
 static taut_status bad_utf8(size_t at)
 {

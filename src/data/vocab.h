@@ -12,12 +12,16 @@ typedef struct taut_vocab taut_vocab;
 
 taut_status taut_vocab_bytes(taut_vocab **out) TAUT_MUST_USE;
 taut_status taut_vocab_chars(taut_vocab **out, const char *text, size_t len) TAUT_MUST_USE;
+/* words.c: [PAD], [UNK] and at most `most` - 2 words of the texts that occur twice or more, the most frequent first: small
+ * letters, signs by themselves, as a wordpiece vocabulary without pieces of words. */
+taut_status taut_vocab_words(taut_vocab **out, char *const *text, int64_t count, int32_t most) TAUT_MUST_USE;
 taut_status taut_vocab_copy(taut_vocab **out, const taut_vocab *vocab) TAUT_MUST_USE;
 void taut_vocab_free(taut_vocab *vocab);
 
 int32_t taut_vocab_size(const taut_vocab *vocab);
 const char *taut_vocab_kind(const taut_vocab *vocab); /* "bytes", "chars", "bpe", "wordpiece", "wordpiece-cased" */
 int32_t taut_vocab_mask(const taut_vocab *vocab);     /* the id that hides a token ([MASK], <mask>); -1: none */
+int32_t taut_vocab_pad(const taut_vocab *vocab);      /* the id that fills a short text ([PAD], <pad>); -1: none */
 
 /* tokenizer.c: the files of a pretrained tokenizer in a folder: vocab.json and merges.txt (or encoder.json and vocab.bpe,
  * the same under older names): bpe; vocab.txt: wordpiece, cased if tokenizer_config.json says do_lower_case = false. */

@@ -54,9 +54,7 @@ static taut_status read_codes(uint32_t **codes, size_t *count, const char *text,
     return *codes ? TAUT_OK : taut_no_memory("token ids");
 }
 
-/* Control characters go; Chinese characters and punctuation are words by themselves; with `lower`, accents go and letters
- * become small.  Words are UTF-8, each behind a newline; the caller frees.  Bytes that are no UTF-8: error. */
-static taut_status split_words(char **words, const char *text, size_t len, bool lower)
+taut_status taut_wordpiece_words(char **words, const char *text, size_t len, bool lower)
 {
     uint32_t *codes;
     size_t count = 0;
@@ -122,7 +120,7 @@ taut_status taut_wordpiece_encode(int32_t **ids, int64_t *count, const taut_stri
     *ids = NULL;
     *count = 0;
     if (unknown < 0) return taut_fail(TAUT_BAD_DATA, "the vocabulary has no [UNK]");
-    taut_status s = split_words(&words, text, len, lower);
+    taut_status s = taut_wordpiece_words(&words, text, len, lower);
     if (s) return s;
     *ids = taut_malloc((strlen(words) + 1) * sizeof **ids); /* a piece has at least one byte */
     if (!*ids) s = taut_no_memory("token ids");

@@ -6,6 +6,9 @@
 
 #include "data/strings.h"
 
+/* Control characters go; Chinese characters and punctuation are words by themselves; with `lower`, accents go and letters
+ * become small.  Words are UTF-8, each behind a newline; the caller frees.  Bytes that are no UTF-8: error. */
+taut_status taut_wordpiece_words(char **words, const char *text, size_t len, bool lower) TAUT_MUST_USE;
 /* *ids is at least one long; the caller frees. */
 taut_status taut_wordpiece_encode(int32_t **ids, int64_t *count, const taut_strings *tokens, const char *text,
                                   size_t len, bool lower) TAUT_MUST_USE;

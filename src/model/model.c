@@ -57,8 +57,8 @@ taut_status taut_model_bind(taut_model *m, bool grads)
 
 static taut_module *build(taut_model *m)
 {
-    static taut_module *(*const body[])(const taut_model_spec *) = { taut_gpt, taut_encoder, taut_layers, taut_vit,
-                                                                     taut_forecaster };
+    static taut_module *(*const body[])(const taut_model_spec *) = { taut_gpt, taut_encoder,    taut_layers,
+                                                                     taut_vit, taut_forecaster, taut_classifier };
     const taut_model_spec *s = &m->spec;
     taut_list l = { .count = 0 };
     m->body = body[s->arch](s);

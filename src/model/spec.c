@@ -9,16 +9,17 @@ double taut_spec_alpha(const taut_model_spec *s)
     return s->residual_alpha > 0 ? s->residual_alpha : 1.0 / (2.0 * (double)s->depth);
 }
 
-const char taut_arch_names[] = "gpt|encoder|mlp|vit|forecaster";
+const char taut_arch_names[] = "gpt|encoder|mlp|vit|forecaster|classifier";
 
 const char *taut_arch_name(taut_arch arch)
 {
-    static const char *const name[] = { "gpt", "encoder", "mlp", "vit", "forecaster" };
+    static const char *const name[] = { "gpt", "encoder", "mlp", "vit", "forecaster", "classifier" };
     return name[arch];
 }
 
 bool taut_arch_reads_images(taut_arch arch) { return arch == TAUT_ARCH_MLP || arch == TAUT_ARCH_VIT; }
-bool taut_arch_reads_tokens(taut_arch arch) { return arch <= TAUT_ARCH_ENCODER; }
+bool taut_arch_reads_tokens(taut_arch arch) { return arch <= TAUT_ARCH_ENCODER || arch == TAUT_ARCH_CLASSIFIER; }
+bool taut_arch_pools(taut_arch arch) { return arch == TAUT_ARCH_VIT || arch == TAUT_ARCH_CLASSIFIER; }
 
 static void read_sizes(taut_model_spec *s, taut_config *cfg)
 {
@@ -61,7 +62,7 @@ static void read_blocks(taut_model_spec *s, taut_config *cfg)
         s->positions = (taut_pos_kind)taut_config_choice(cfg, "model.positions", "learned|rope|alibi|none", 0);
     s->rope_base = taut_config_real(cfg, "model.rope_base", 10000, 1, 1e12);
     s->bias = taut_config_bool(cfg, "model.bias", true);
-    if (taut_arch_reads_tokens(s->arch)) s->tied = taut_config_bool(cfg, "model.tied", true);
+    if (s->arch <= TAUT_ARCH_ENCODER) s->tied = taut_config_bool(cfg, "model.tied", true);
     s->head_bias = taut_config_bool(cfg, "model.head_bias", s->arch != TAUT_ARCH_GPT && s->bias);
     taut_spec_read_activation(s, cfg);
     const int residual = taut_config_choice(cfg, "model.residual", "plain|convex|channel", 0);
@@ -203,13 +204,17 @@ taut_status taut_model_spec_read(taut_model_spec *s, taut_config *cfg)
     const taut_status image = s->arch == TAUT_ARCH_VIT ? taut_spec_read_patches(s, cfg) : TAUT_OK;
     if (image) s->context = LARGEST; /* it is not known: nothing more is refused for it */
     if (s->arch == TAUT_ARCH_FORECASTER) taut_spec_read_series(s, cfg);
+    if (s->arch == TAUT_ARCH_CLASSIFIER) {
+        s->classes = taut_config_int(cfg, "model.classes", 2, 2, 1 << 20);
+        s->pool_mean = true;
+    }
     read_sizes(s, cfg);
     read_blocks(s, cfg);
     const logits scale = read_scales(s, cfg);
     const bool last = s->norm != TAUT_NORM_NONE && s->place == TAUT_PLACE_PRE;
-    if (s->arch == TAUT_ARCH_VIT) s->final_norm = taut_config_bool(cfg, "model.final_norm", last);
+    if (taut_arch_pools(s->arch)) s->final_norm = taut_config_bool(cfg, "model.final_norm", last);
     read_others(s, cfg);
-    const bool layers = s->arch == TAUT_ARCH_VIT && taut_config_has(cfg, "model.head_hidden");
+    const bool layers = taut_arch_pools(s->arch) && taut_config_has(cfg, "model.head_hidden");
     const taut_status hidden = layers ? taut_spec_read_hidden(s, cfg, "model.head_hidden") : TAUT_OK;
     const taut_site site = taut_spec_site(s, s->arch == TAUT_ARCH_GPT, 0, 0);
     taut_attention_read(&s->attention, &site, cfg, false);

@@ -4,7 +4,14 @@
 #include "base/config.h"
 #include "module/kind.h"
 
-typedef enum { TAUT_ARCH_GPT, TAUT_ARCH_ENCODER, TAUT_ARCH_MLP, TAUT_ARCH_VIT, TAUT_ARCH_FORECASTER } taut_arch;
+typedef enum {
+    TAUT_ARCH_GPT,
+    TAUT_ARCH_ENCODER,
+    TAUT_ARCH_MLP,
+    TAUT_ARCH_VIT,
+    TAUT_ARCH_FORECASTER,
+    TAUT_ARCH_CLASSIFIER
+} taut_arch;
 typedef enum { TAUT_PLACE_PRE, TAUT_PLACE_POST } taut_place;
 typedef enum { TAUT_NORM_LAYER, TAUT_NORM_RMS, TAUT_NORM_CENTER, TAUT_NORM_NONE } taut_norm_kind;
 typedef enum { TAUT_POS_LEARNED, TAUT_POS_ROPE, TAUT_POS_ALIBI, TAUT_POS_NONE } taut_pos_kind;
@@ -17,16 +24,17 @@ typedef struct {
     int64_t width, depth, heads, context, mlp; /* width: features of the last layer before the head */
     taut_pixels_spec image;                    /* of a model that reads images; height 0: it reads tokens */
     int64_t classes;                           /* what the head scores; 0: the tokens of the embedding */
-    int64_t layers;                            /* hidden ones: of an MLP, or behind a ViT's pool */
+    int64_t layers;                            /* hidden ones: of an MLP, or behind the pool of a ViT or classifier */
     int64_t hidden[TAUT_LAYERS];               /* their widths */
     int64_t seq, label, ahead; /* of a forecaster: rows that its encoder reads, that its decoder knows, that it fills */
     int64_t columns, marks;    /* and what a row is: numbers, and time features */
     int64_t decoder_depth;
-    bool distil;                /* between two of its encoder's blocks the tokens are halved */
-    bool pool_mean, final_norm; /* of a ViT: the mean of all tokens, or a class token; a norm before it */
-    bool pool_concat;           /* of a ViT: all tokens side by side in the place of the mean */
-    bool class_token;           /* of a ViT: it has one, also where the mean is read */
-    bool distilled;             /* of a ViT: a second token behind the class token, read by no head (DeiT) */
+    bool distil; /* between two of its encoder's blocks the tokens are halved */
+    bool pool_mean,
+        final_norm;   /* of a ViT: the mean of all tokens, or a class token; a norm before it (classifiers too) */
+    bool pool_concat; /* of a ViT: all tokens side by side in the place of the mean */
+    bool class_token; /* of a ViT: it has one, also where the mean is read */
+    bool distilled;   /* of a ViT: a second token behind the class token, read by no head (DeiT) */
     taut_norm_kind norm;
     taut_place place;
     double norm_eps;
@@ -76,6 +84,7 @@ extern const char taut_arch_names[]; /* "gpt|encoder|..." */
 const char *taut_arch_name(taut_arch);
 bool taut_arch_reads_images(taut_arch);
 bool taut_arch_reads_tokens(taut_arch);
+bool taut_arch_pools(taut_arch); /* one answer per example: a ViT, a classifier of texts */
 
 double taut_spec_alpha(const taut_model_spec *);
 #endif

@@ -172,6 +172,13 @@ void taut_tree_begin(taut_list *l, const taut_model_spec *s)
     if (s->dropout > 0) taut_list_add(l, "drop", taut_dropout(s->dropout, 0));
 }
 
+void taut_tree_pool(taut_list *l, const taut_model_spec *s)
+{
+    if (s->final_norm) taut_list_add(l, "norm", taut_tree_norm(s));
+    taut_list_add(l, "pool", s->pool_mean ? taut_pool_mean() : s->pool_concat ? taut_concat() : taut_pool_first());
+    if (s->layers) taut_list_add(l, "layer", taut_tree_layers(s, s->pool_concat ? s->context * s->width : s->width));
+}
+
 taut_module *taut_tree_head(const taut_model_spec *s, taut_param *table, int64_t classes)
 {
     const taut_init init = s->zero_out && s->arch != TAUT_ARCH_ENCODER ? TAUT_INIT_ZERO : s->init;

@@ -23,12 +23,16 @@ taut_module *taut_tree_mlp(const taut_model_spec *);
 taut_module *taut_tree_layers(const taut_model_spec *, int64_t from); /* the hidden layers, on so many features */
 void taut_tree_begin(taut_list *, const taut_model_spec *);           /* positions, norm, dropout, before the blocks */
 
+void taut_tree_pool(taut_list *,
+                    const taut_model_spec *); /* norm, pool, hidden layers, behind the blocks of one answer */
+
 /* The models up to their last features; the head that scores tokens or classes comes behind. */
 taut_module *taut_gpt(const taut_model_spec *);
 taut_module *taut_encoder(const taut_model_spec *);
 taut_module *taut_layers(const taut_model_spec *); /* model.arch = mlp */
 taut_module *taut_vit(const taut_model_spec *);
 taut_module *taut_forecaster(const taut_model_spec *);
+taut_module *taut_classifier(const taut_model_spec *);
 
 /* logits = logit_scale (W h + b): W is the embedding's table when tied; b if head_bias. */
 taut_module *taut_tree_head(const taut_model_spec *, taut_param *table, int64_t classes);

@@ -16,8 +16,6 @@ taut_module *taut_vit(const taut_model_spec *s)
     if (s->class_token) taut_list_add(&l, "cls", taut_prefix(s->width, small));
     taut_tree_begin(&l, s);
     taut_list_add(&l, "block", taut_tree_blocks(s, false));
-    if (s->final_norm) taut_list_add(&l, "norm", taut_tree_norm(s));
-    taut_list_add(&l, "pool", s->pool_mean ? taut_pool_mean() : s->pool_concat ? taut_concat() : taut_pool_first());
-    if (s->layers) taut_list_add(&l, "layer", taut_tree_layers(s, s->pool_concat ? s->context * s->width : s->width));
+    taut_tree_pool(&l, s);
     return taut_list_sequence(&l);
 }

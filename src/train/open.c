@@ -84,6 +84,7 @@ taut_status taut_recipe_defaults(taut_config *cfg)
 {
     const int what = taut_config_choice(cfg, "model.arch", taut_arch_names, TAUT_ARCH_GPT);
     if (what == TAUT_ARCH_FORECASTER) return taut_recipe_series_defaults(cfg);
+    if (what == TAUT_ARCH_CLASSIFIER) return taut_labelled_defaults(cfg);
     if (!taut_arch_reads_images((taut_arch)what)) return TAUT_OK;
     const char *source = taut_config_text(cfg, "data.source", "brackets");
     const taut_known_images *k = taut_images_known(source);
@@ -136,5 +137,6 @@ taut_status taut_recipe_source(taut_source **out, const taut_data_spec *d, const
                                const taut_vocab *given)
 {
     if (m->arch == TAUT_ARCH_FORECASTER) return taut_recipe_series_source(out, d, m);
+    if (m->arch == TAUT_ARCH_CLASSIFIER) return taut_labelled_source(out, d, m, given);
     return (taut_arch_reads_images(m->arch) ? open_images : open_text)(out, d, m, given);
 }

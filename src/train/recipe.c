@@ -16,10 +16,10 @@ static void read_augment(taut_augment *a, taut_config *cfg)
 
 void taut_data_spec_read(taut_data_spec *s, taut_config *cfg)
 {
-    static const char *const tokens[] = { "chars", "bytes" };
+    static const char *const tokens[] = { "chars", "bytes", "words" };
     *s = (taut_data_spec){ 0 };
     s->source = taut_config_text(cfg, "data.source", "brackets");
-    s->tokens = tokens[taut_config_choice(cfg, "data.tokens", "chars|bytes", 0)];
+    s->tokens = tokens[taut_config_choice(cfg, "data.tokens", "chars|bytes|words", 0)];
     s->val_fraction = taut_config_real(cfg, "data.val_fraction", 0.1, 1e-6, 1);
     s->length = taut_config_int(cfg, "data.length", 1000000, 100, 1000000000);
     s->seed = (uint64_t)taut_config_int(cfg, "data.seed", 1, 0, INT64_MAX);
@@ -29,6 +29,10 @@ void taut_data_spec_read(taut_data_spec *s, taut_config *cfg)
     s->class_names = known ? known->names : NULL;
     if (taut_config_has(cfg, "data.class_names")) s->class_names = taut_config_text(cfg, "data.class_names", "");
     taut_series_spec_read(&s->series, cfg);
+    if (taut_config_has(cfg, "data.label")) s->label = taut_config_text(cfg, "data.label", "");
+    if (taut_config_has(cfg, "data.text")) s->text = taut_config_text(cfg, "data.text", "");
+    s->words = 4096;
+    if (taut_config_has(cfg, "data.words")) s->words = taut_config_int(cfg, "data.words", 4096, 3, 1 << 24);
 }
 
 static void read_optimiser(taut_train_spec *t, taut_config *cfg)

@@ -38,9 +38,11 @@ typedef struct {
     uint64_t seed;    /* of a built-in set */
     double mask_rate; /* of an encoder's questions */
     taut_augment augment;
-    int64_t side;            /* pictures are made side x side: data.resize; 0: they stay as they are */
-    const char *class_names; /* with commas between them; NULL: classes are numbers */
-    taut_series_spec series; /* of a forecaster; but for source, length and seed, which are above */
+    int64_t side;             /* pictures are made side x side: data.resize; 0: they stay as they are */
+    const char *class_names;  /* with commas between them; NULL: classes are numbers */
+    taut_series_spec series;  /* of a forecaster; but for source, length and seed, which are above */
+    const char *label, *text; /* columns of labelled texts; NULL: found by their usual names */
+    int64_t words;            /* of a vocabulary of words, at most */
 } taut_data_spec;
 
 typedef struct {
@@ -59,6 +61,10 @@ void taut_data_spec_read(taut_data_spec *, taut_config *cfg);
  * (of a stored model), or with its own. */
 taut_status taut_recipe_defaults(taut_config *cfg) TAUT_MUST_USE;
 taut_status taut_recipe_give(taut_config *cfg, const char *key, const char *value) TAUT_MUST_USE; /* if it has none */
+/* open_labelled.c: the same of labelled texts. */
+taut_status taut_labelled_defaults(taut_config *cfg) TAUT_MUST_USE;
+taut_status taut_labelled_source(taut_source **out, const taut_data_spec *, const taut_model_spec *,
+                                 const taut_vocab *given) TAUT_MUST_USE;
 taut_status taut_recipe_source(taut_source **out, const taut_data_spec *, const taut_model_spec *,
                                const taut_vocab *given) TAUT_MUST_USE;
 /* open_series.c: the same of a forecaster. */

@@ -32,7 +32,7 @@ static taut_status join(taut_deviation *t, const taut_pass *pass)
 taut_status taut_deviation_find(taut_deviation *t, taut_model *m, const taut_source *data, int64_t examples,
                                 taut_told told, void *arg)
 {
-    const int64_t all = taut_source_count(data, TAUT_VALID) - (data->task.tokens > 0); /* a last one may be partial */
+    const int64_t all = taut_source_whole(data, TAUT_VALID);
     taut_pass *pass = NULL;
     taut_batch b = { 0 };
     *t = (taut_deviation){ .examples = examples < all ? examples : all };

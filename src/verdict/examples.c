@@ -12,11 +12,6 @@ struct taut_reader {
     int turn;
 };
 
-static int64_t count_of(const taut_source *data)
-{
-    return taut_source_count(data, TAUT_VALID) - (data->task.tokens > 0);
-}
-
 static taut_status check_data(const taut_examples *x, const taut_model *m)
 {
     const taut_task *k = &x->data->task;
@@ -58,9 +53,9 @@ taut_status taut_examples_settle(taut_examples *x, const taut_model *m)
     x->t = m->in.t;
     const taut_status s = check_data(x, m);
     if (s) return s;
-    if (count_of(x->data) < 1)
+    if (taut_source_whole(x->data, TAUT_VALID) < 1)
         return taut_fail(TAUT_BAD_DATA, "the validation split has no example of %lld tokens", (long long)x->t);
-    if (x->n > count_of(x->data)) x->n = count_of(x->data);
+    if (x->n > taut_source_whole(x->data, TAUT_VALID)) x->n = taut_source_whole(x->data, TAUT_VALID);
     return TAUT_OK;
 }
 
@@ -69,7 +64,7 @@ taut_status taut_reader_open(taut_reader **out, const taut_examples *x)
     taut_reader *r = taut_calloc(1, sizeof *r);
     if (!r) return taut_no_memory("examples");
     r->from = *x;
-    r->all = x->data ? count_of(x->data) : x->n;
+    r->all = x->data ? taut_source_whole(x->data, TAUT_VALID) : x->n;
     bool done = true;
     for (int i = 0; i < 2 && x->data; i++) {
         taut_slot *s = &r->slot[i];

@@ -42,9 +42,9 @@ taut_status taut_siege_open(taut_siege *s, taut_model *m, const char *path, taut
     *s = (taut_siege){ .model = m, .path = taut_strdup(path) };
     taut_status status = s->path ? taut_sha256_file(s->sha, &bytes, path) : taut_no_memory("a path");
     if (!status && m->spec.arch == TAUT_ARCH_ENCODER)
-        status = taut_fail(TAUT_BAD_CONFIG, "%s is an encoder: attacked are classes of images and next tokens", path);
+        status = taut_fail(TAUT_BAD_CONFIG, "%s is an encoder: attacked are classes and next tokens", path);
     if (!status && m->spec.arch == TAUT_ARCH_FORECASTER)
-        status = taut_fail(TAUT_BAD_CONFIG, "%s is a forecaster: attacked are classes of images and next tokens", path);
+        status = taut_fail(TAUT_BAD_CONFIG, "%s is a forecaster: attacked are classes and next tokens", path);
     if (!status) status = taut_network_open(&s->target, m);
     if (!status) status = taut_examples_settle(from, m);
     if (!status) status = read_examples(s, from);

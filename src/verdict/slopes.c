@@ -77,7 +77,7 @@ static taut_status summarise(taut_slopes *s, const char *path)
 taut_status taut_slopes_find(taut_slopes *s, const taut_model *m, const char *path, const taut_source *data,
                              int64_t count, const taut_slope_options *o, taut_told told, void *arg)
 {
-    const int64_t all = taut_source_count(data, TAUT_VALID) - (data->task.tokens > 0); /* a last one may be partial */
+    const int64_t all = taut_source_whole(data, TAUT_VALID);
     *s = (taut_slopes){ .n = count < all ? count : all };
     if (all < 1) return taut_fail(TAUT_BAD_DATA, "the validation split has no example");
     s->slope = taut_calloc((size_t)s->n, sizeof *s->slope);

@@ -22,6 +22,9 @@ static const char *const kinds[] = {
     TEXT "arch = encoder\nnorm = centernorm\nnorm_place = post\nattention = l2\n",
     TEXT "arch = encoder\nnorm = none\nattention = attlip\nattlip_head_width = 3\nattlip_learned = true\n"
          "positions = rope\nattlip_near = 0.5\n",
+    TEXT "arch = classifier\nclasses = 3\nnorm = layernorm\n",
+    TEXT "arch = classifier\nclasses = 4\nnorm = none\nattention = position\nactivation = abs\nresidual = convex\n"
+         "head_hidden = 5\nlogit_scale = 0.5\n",
     VIT "norm = none\n",
     VIT "norm = none\nattention = l2\nresidual = convex\n",
     VIT "norm = none\nattention = attlip\nattlip_reflected = true\nattlip_turn = true\nattlip_eta = 0.25\n"
