@@ -8,7 +8,8 @@ static int run(const cli_args *a)
     const char *out = cli_text(a, "--out", "report.html");
     const taut_page_options o = { .size = sizeof o,
                                   .title = cli_text(a, "--title", NULL),
-                                  .svg = cli_text(a, "--svg", NULL) };
+                                  .svg = cli_text(a, "--svg", NULL),
+                                  .radius = cli_real(a, "--radius", 0, 0, 1e9) };
     int figures = 0;
     (void)cli_table(a);
     if (taut_report_page(&figures, out, a->operand, a->operands, &o)) return cli_fail(a);
@@ -24,6 +25,9 @@ static int run(const cli_args *a)
 
 static const cli_option options[] = {
     { "--out", "FILE", "where the page goes (default report.html)" },
+    { "--radius", "R",
+      "how far inputs are moved in the page's first sentence (default: a round number that half of the "
+      "right answers reach)" },
     { "--svg", "FOLDER", "also write each chart as a file of its own" },
     { "--title", "TEXT", "the page's title" },
     { NULL, NULL, NULL },

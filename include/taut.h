@@ -313,7 +313,8 @@ typedef struct {
 } taut_check_facts;
 /* Confirms a certificate file with the independent checker.  A status other than TAUT_OK: a file cannot be read. */
 TAUT_API TAUT_MUST_USE taut_status taut_check_certificate(taut_check_facts *out, const char *cert, const char *model);
-/* The same and more as JSON: holds (true; false and `why`; null and `why`: it cannot say), norm, lip, region, about, counts. */
+/* The same and more as JSON: certificate (its SHA-256), checker and date; holds (true; false and `why`; null and `why`: it
+ * cannot say), norm, lip, region, about, counts. */
 TAUT_API TAUT_MUST_USE taut_status taut_check_json(char **json, const char *cert, const char *model);
 
 /* ---- Attacks ------------------------------------------------------------------------------------------------------- */
@@ -442,7 +443,8 @@ TAUT_API TAUT_MUST_USE taut_status taut_report_runs(const char *page, const char
 typedef struct {
     size_t size;
     const char *title, *svg;
-    int frontier; /* only the chart of losses against proved constants, one point per run */
+    int frontier;  /* only the chart of losses against proved constants, one point per run */
+    double radius; /* of which the page speaks first; 0: a round one that half of the right answers reach */
 } taut_page_options;
 /* The same with options; *figures (or NULL) is how many charts there are. */
 TAUT_API TAUT_MUST_USE taut_status taut_report_page(int *figures, const char *page, const char *const *runs, int count,

@@ -164,7 +164,7 @@ class PlanOptions(Options):
 
 
 class PageOptions(Options):
-    _fields_ = [("size", c_size_t), ("title", c_char_p), ("svg", c_char_p), ("frontier", c_int)]
+    _fields_ = [("size", c_size_t), ("title", c_char_p), ("svg", c_char_p), ("frontier", c_int), ("radius", c_double)]
 
 
 def functions() -> "dict[str, tuple[Any, list[Any]]]":

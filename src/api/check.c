@@ -3,10 +3,12 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "api/call.h"
 #include "api/net.h"
 #include "base/about.h"
+#include "base/sha256.h"
 #include "bound/ledger.h"
 
 static taut_status check(taut_checked *r, const char *cert, const char *model)
@@ -63,6 +65,18 @@ static void add_about(cJSON *o, const taut_checked *r)
     cJSON_AddStringToObject(o, "about", taut_about_text(text, &about));
 }
 
+/* Who checked what, and when: a report says "checked" only of these bytes. */
+static void add_when(cJSON *o, const char *cert)
+{
+    char hex[65], date[32];
+    uint64_t bytes;
+    struct tm day;
+    const time_t now = time(NULL);
+    if (!taut_sha256_file(hex, &bytes, cert)) cJSON_AddStringToObject(o, "certificate", hex);
+    cJSON_AddStringToObject(o, "checker", "taut check " TAUT_VERSION);
+    if (gmtime_r(&now, &day) && strftime(date, sizeof date, "%Y-%m-%d", &day)) cJSON_AddStringToObject(o, "date", date);
+}
+
 taut_status taut_check_json(char **json, const char *cert, const char *model)
 {
     taut_checked r;
@@ -73,6 +87,7 @@ taut_status taut_check_json(char **json, const char *cert, const char *model)
     const taut_status s = check(&r, cert, model);
     if (s) return s;
     cJSON *o = cJSON_CreateObject();
+    add_when(o, cert);
     cJSON_AddItemToObject(o, "holds", r.foreign ? cJSON_CreateNull() : cJSON_CreateBool(r.holds));
     if (!r.holds) {
         cJSON_AddStringToObject(o, "why", r.why);

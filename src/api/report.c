@@ -82,12 +82,13 @@ taut_status taut_report_page(int *figures, const char *file, const char *const *
     NEED(file);
     NEED(runs);
     taut_status s = taut_options_take(&o, sizeof o, options, __func__);
+    if (!s && !(o.radius >= 0 && o.radius <= 1e9)) s = taut_fail(TAUT_BAD_CALL, "radius must be in [0, 1e9]");
     if (!s) s = check_folders(runs, count);
     for (int i = 0; !s && i < count; i++) s = add_runs(&f, runs[i]);
     if (!s) {
         taut_page_begin(&page, o.title ? o.title : "taut: a report", o.svg);
         taut_report_frontier(&page, f.count, f.name);
-        for (int i = 0; i < f.count && !o.frontier; i++) taut_report_run(&page, f.name[i]);
+        for (int i = 0; i < f.count && !o.frontier; i++) taut_report_run(&page, f.name[i], o.radius);
         if (figures) *figures = page.figures;
         s = taut_page_end(&page, file);
     }

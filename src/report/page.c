@@ -33,18 +33,33 @@ static void tagged(taut_markup *t, const char *tag, const char *raw)
 
 void taut_page_section(taut_page *p, const char *title) { tagged(&p->text, "h2", title); }
 
-void taut_page_say(taut_page *p, const char *format, ...)
+static void paragraph(taut_page *p, const char *open, const char *format, va_list args)
 {
     char *raw = NULL;
-    va_list args;
-    va_start(args, format);
     if (vasprintf(&raw, format, args) < 0) raw = NULL;
-    va_end(args);
+    taut_markup_add(&p->text, "%s", open);
     if (raw)
-        tagged(&p->text, "p", raw);
+        taut_markup_escape(&p->text, raw);
     else
         p->text.failed = true;
+    taut_markup_add(&p->text, "</p>\n");
     free(raw);
+}
+
+void taut_page_say(taut_page *p, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    paragraph(p, "<p>", format, args);
+    va_end(args);
+}
+
+void taut_page_lead(taut_page *p, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    paragraph(p, "<p class=\"lead\">", format, args);
+    va_end(args);
 }
 
 void taut_page_facts(taut_page *p, const char *title, int count, const char *const (*pair)[2])

@@ -16,6 +16,9 @@ void taut_page_section(taut_page *, const char *title);
 void taut_page_say(taut_page *, const char *format, ...)
     __attribute__((format(printf, 2, 3))); /* a paragraph, escaped */
 
+void taut_page_lead(taut_page *, const char *format, ...)
+    __attribute__((format(printf, 2, 3))); /* the same, in larger letters: what a section is there to say */
+
 typedef struct {
     const char *value, *name;
 } taut_card;

@@ -18,6 +18,7 @@ static void axes(taut_axis *x, taut_axis *y, const taut_plot *p)
             taut_axis_see(x, px);
             taut_axis_see(y, py);
         }
+    if (strchr(p->y_name, '%')) taut_axis_see(y, 0), taut_axis_see(y, 100); /* a share is seen whole */
     const taut_axis seen = *x;
     taut_axis_finish(x, LEFT, WIDTH - RIGHT);
     if (!x->log && seen.lo < seen.hi) { /* across, no room is given away for round ends */

@@ -150,8 +150,8 @@ static const struct {
 enum { PARTS = sizeof parts / sizeof *parts, CERTIFICATE = 0, CERTIFY, ATTACK, NETWORK, FORECAST };
 
 typedef struct {
-    taut_card card[10];
-    char word[10][32], name[10][128];
+    taut_card card[12];
+    char word[12][32], name[12][128];
     int count;
 } cards;
 
@@ -178,7 +178,7 @@ static void deal_constant(cards *c, const cJSON *o, const char *key)
 }
 
 /* stale: the summary is about another model than the folder has now. */
-static void show_cards(taut_page *p, const cJSON *summary, bool stale, cJSON *const *part)
+static void show_cards(taut_page *p, const cJSON *summary, bool stale, cJSON *const *part, double wish)
 {
     cards c = { .count = 0 };
     const double mae = taut_report_number(summary, "val_mae");
@@ -187,6 +187,10 @@ static void show_cards(taut_page *p, const cJSON *summary, bool stale, cJSON *co
          taut_report_number(summary, "val_loss"));
     if (!stale) deal_constant(&c, summary, "bound");
     deal_constant(&c, part[CERTIFICATE], "lip");
+    const double radius = taut_report_radius(part[CERTIFY], wish);
+    char within[64], word[32];
+    snprintf(within, sizeof within, "right, and proved to stay so within %s", taut_number_print(word, radius));
+    if (!isnan(radius)) deal(&c, within, "%.1f %%", 100 * taut_report_share(part[CERTIFY], radius));
     deal(&c, "steepest slope found (l2)", "%.4g", taut_report_number(part[NETWORK], "max"));
     if (part[FORECAST] && !isnan(taut_report_number(part[FORECAST], "moves"))) {
         taut_number_up(c.word[c.count], taut_report_number(part[FORECAST], "moves"));
@@ -200,7 +204,7 @@ static void show_cards(taut_page *p, const cJSON *summary, bool stale, cJSON *co
     taut_page_cards(p, c.count, c.card);
 }
 
-void taut_report_run(taut_page *p, const char *folder)
+void taut_report_run(taut_page *p, const char *folder, double radius)
 {
     char run[NAME];
     bool broken = false, damaged[PARTS] = { false }, other[PARTS];
@@ -208,13 +212,17 @@ void taut_report_run(taut_page *p, const char *folder)
     const bool stale = of_another(summary, folder);
     for (int i = 0; i < PARTS; i++) part[i] = taut_report_own(folder, parts[i].file, &damaged[i], &other[i]);
     taut_page_section(p, base_name(run, folder));
-    show_cards(p, summary, stale, part);
+    bool torn = false; /* then it was not checked */
+    cJSON *check = taut_report_json(folder, "check.json", &torn);
+    taut_report_conclusion(p, folder, part[CERTIFICATE], part[CERTIFY], check, radius);
+    show_cards(p, summary, stale, part, radius);
     if (!summary)
         taut_page_say(p, broken ? "summary.json is damaged." : "This run has not finished: there is no summary.json.");
     else if (stale)
         taut_page_say(p, "This run has been trained further since summary.json was written.");
     for (int i = 0; i < PARTS; i++) {
         if (part[i]) parts[i].draw(p, part[i], run);
+        if (i == CERTIFY) taut_report_moved(p, part[i], run, taut_report_radius(part[i], radius));
         if (damaged[i]) taut_page_say(p, "%s is damaged.", parts[i].file);
         if (other[i])
             taut_page_say(p, "%s is about another model than model.safetensors, and is not shown.", parts[i].file);
@@ -223,6 +231,7 @@ void taut_report_run(taut_page *p, const char *folder)
     taut_report_curves(p, folder, run);
     if (summary) facts_of(p, summary);
     settings(p, folder);
+    cJSON_Delete(check);
     cJSON_Delete(summary);
 }
 

@@ -4,6 +4,7 @@
  *     summary.json, log.jsonl, recipe.ini     from taut train
  *     certificate.json                        taut certify RUN --out RUN/certificate.json
  *     certify.json                            taut certify RUN --n-ex N --json
+ *     check.json                              taut check certificate.json . --json
  *     attack.json                             taut attack RUN --json, with --gallery N for its images
  *     network.json, attention.json            taut measure RUN --network N --json, taut measure RUN --maps --json
  *     measure.json, growth.json               taut measure RUN --json, taut measure RUN --lengths A:B:C --json
@@ -15,7 +16,8 @@
 #include "base/about.h"
 #include "report/page.h"
 
-void taut_report_run(taut_page *, const char *folder);
+void taut_report_run(taut_page *, const char *folder,
+                     double radius); /* 0: a round one that half of the right answers reach */
 void taut_report_frontier(taut_page *, int runs, char *const *folder); /* loss against proved bound, a point a run */
 
 /* The object in FOLDER/NAME; NULL if the file is not there, or is no JSON object (then *broken is set). */
@@ -34,9 +36,16 @@ const char *taut_report_about(char text[TAUT_ABOUT_ROOM], const cJSON *cert); /*
 double taut_report_raised(double);
 double taut_report_lowered(double);
 
-void taut_report_curves(taut_page *, const char *folder, const char *run);     /* curves.c */
-void taut_report_certificate(taut_page *, const cJSON *cert, const char *run); /* proof.c */
-void taut_report_measured(taut_page *, const cJSON *measure, const char *run); /* sandwich.c */
+/* conclusion.c.  The radius that the page speaks of (NaN: no right answer is certified), and the share of certify.json's
+ * examples that are right and stand at least that far. */
+double taut_report_radius(const cJSON *certify, double wish);
+double taut_report_share(const cJSON *certify, double radius);
+void taut_report_conclusion(taut_page *, const char *folder, const cJSON *cert, const cJSON *certify,
+                            const cJSON *check, double wish);
+void taut_report_moved(taut_page *, const cJSON *certify, const char *run, double radius); /* moved.c */
+void taut_report_curves(taut_page *, const char *folder, const char *run);                 /* curves.c */
+void taut_report_certificate(taut_page *, const cJSON *cert, const char *run);             /* proof.c */
+void taut_report_measured(taut_page *, const cJSON *measure, const char *run);             /* sandwich.c */
 void taut_report_certified(taut_page *, const cJSON *certify, const char *run);
 void taut_report_attacked(taut_page *, const cJSON *attack, const char *run); /* attacked.c */
 void taut_report_gallery(taut_page *, const cJSON *list, const char *run);    /* gallery.c */

@@ -136,6 +136,14 @@ static void add_examples(cJSON *o, const taut_certificate *c, const taut_predict
     cJSON_AddItemToObject(o, "longest_input", up_json(taut_model_reach(c->model)));
 }
 
+static void add_image(cJSON *o, const taut_pixels_spec *image)
+{
+    cJSON *size = cJSON_AddObjectToObject(o, "image");
+    cJSON_AddNumberToObject(size, "height", (double)image->height);
+    cJSON_AddNumberToObject(size, "width", (double)image->width);
+    cJSON_AddNumberToObject(size, "channels", (double)image->channels);
+}
+
 cJSON *taut_account(const taut_certificate *c, const taut_predictions *s)
 {
     char text[TAUT_ABOUT_ROOM];
@@ -146,6 +154,7 @@ cJSON *taut_account(const taut_certificate *c, const taut_predictions *s)
     if (c->model->spec.ahead) cJSON_AddItemToObject(o, "lip_series", up_json(up_series(c)));
     add_targets(o, s);
     add_units(o, c);
+    if (c->model->spec.image.height) add_image(o, &c->model->spec.image);
     cJSON_AddStringToObject(o, "maps",
                             c->model->embed.rows   ? "embeddings to logits"
                             : c->model->spec.ahead ? "rows to forecasts"

@@ -49,6 +49,32 @@ done
 check "and not shown" [ "$(grep -c 'id="stale-waterfall"' "$tmp/stale.html")$(grep -c 'id="a_b-waterfall"' "$tmp/stale.html")" = 01 ]
 check "nor in the frontier" [ "$(grep -c 'id="frontier' "$tmp/stale.html")" = 0 ]
 
+# what the page says first: a sentence, and "confirmed" only of the certificate that was checked
+"$TAUT" train recipes/mlp-shapes-small.ini --set train.steps=40 --out "$tmp/shapes" >/dev/null 2>&1
+"$TAUT" certify "$tmp/shapes" --n-ex 12 --out "$tmp/shapes/certificate.json" --json >"$tmp/shapes/certify.json" 2>/dev/null
+first() { "$TAUT" report "$tmp/shapes" --out "$tmp/shapes.html" "$@" >/dev/null 2>&1; grep -A1 -m1 'class="lead"' "$tmp/shapes.html" >"$tmp/first"; }
+first
+check "a conclusion" grep -Eq '[0-9]+ of 12 answers are right and cannot be changed by moving the image by less than [0-9.]+ ' "$tmp/first"
+check "not checked" grep -q 'Nobody has checked' "$tmp/first"
+"$TAUT" check "$tmp/shapes/certificate.json" "$tmp/shapes" --json >"$tmp/shapes/check.json" 2>/dev/null
+first --radius 1e-6
+check "its radius" grep -q 'by less than 1e-06 ' "$tmp/first"
+check "checked: $(cat "$tmp/first")" grep -Eq 'confirmed it on 20[0-9]{2}-[0-9]{2}-[0-9]{2}' "$tmp/first"
+check "how far that is" grep -q 'id="shapes-moved"' "$tmp/shapes.html"
+first --radius 1e6
+check "a radius that nothing reaches" grep -q '>0 of 12 answers' "$tmp/first"
+check "has no picture" [ "$(grep -c 'id="shapes-moved"' "$tmp/shapes.html")" = 0 ]
+sed 's/"holds":.*true/"holds": false, "why": "a test"/' "$tmp/shapes/check.json" >"$tmp/refuted" && mv "$tmp/refuted" "$tmp/shapes/check.json"
+first
+check "a refuted one" grep -q 'REFUTED' "$tmp/first"
+"$TAUT" certify "$tmp/shapes" --n-ex 11 --out "$tmp/shapes/certificate.json" >/dev/null 2>&1
+first
+check "another certificate than the one that was checked" grep -q 'Nobody has checked' "$tmp/first"
+"$TAUT" check "$tmp/shapes/certificate.json" "$tmp/shapes" --json >"$tmp/shapes/check.json" 2>/dev/null
+first
+check "other examples than those that were checked" grep -q 'examples above are others' "$tmp/first"
+refuse "a radius below 0" "--radius" "$TAUT" report "$tmp/shapes" --radius -1
+
 mkdir -p "$tmp/one/it's \"<i>" "$tmp/two"
 cp "$tmp/a&b/log.jsonl" "$tmp/one/it's \"<i>" && cp -r "$tmp/one/it's \"<i>" "$tmp/two"
 "$TAUT" report "$tmp/one/it's \"<i>/" "$tmp/two/it's \"<i>" --out "$tmp/twins.html" --svg "$tmp/twins" --json >"$tmp/o" 2>"$tmp/e"

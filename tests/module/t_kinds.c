@@ -111,5 +111,5 @@ int main(void)
     CHECK(kinds >= 9 && keys >= 30, "kinds and keys");
     char said[64];
     snprintf(said, sizeof said, "%d kinds of attention, %d keys", kinds, keys);
-    return test_end("kinds", said);
+    return test_end("kinds", "%s", said);
 }
