@@ -31,7 +31,8 @@ int sweep_sets(const sweep *, int run, const char *set[64], char room[SWEEP_AXES
 /* Before the first run: is every combination a recipe, and is a run that is there already of that recipe? */
 int sweep_check(const sweep *);
 
-/* sweep_run.c: trains and certifies what is not done yet.  EXIT_DONE, EXIT_BAD, or 128 and the number of the signal that stopped it. */
+/* sweep_run.c: trains and certifies what is not done yet.  EXIT_DONE, EXIT_BAD, or 128 and the number of the signal that
+ * stopped it. */
 int sweep_run(sweep *);
 void sweep_words(const sweep *, int run, const char *folder, const char *word[SWEEP_WORDS],
                  char room[SWEEP_AXES][SWEEP_LEN]);

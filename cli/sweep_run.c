@@ -1,6 +1,6 @@
-/* The runs of a sweep as processes.  A signal is passed on to those that run: each saves what it has, the sweep waits for them, and the
- * same command goes on from there; a second signal ends all of them at once.  Killed without a chance to do so, the sweep takes
- * its children with it: the kernel tells them. */
+/* The runs of a sweep as processes.  A signal is passed on to those that run: each saves what it has, the sweep waits for
+ * them, and the same command goes on from there; a second signal ends all of them at once.  Killed without a chance to do
+ * so, the sweep takes its children with it: the kernel tells them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
-/* What a sweep found.  What is chosen by a sweep is chosen by validation loss: with --mean, by its mean over the values of keys that
- * are no choice, such as the seed. */
+/* What a sweep found.  What is chosen by a sweep is chosen by validation loss: with --mean, by its mean over the values of
+ * keys that are no choice, such as the seed. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
