@@ -19,7 +19,8 @@ const char *taut_arch_name(taut_arch arch)
 
 bool taut_arch_reads_images(taut_arch arch) { return arch == TAUT_ARCH_MLP || arch == TAUT_ARCH_VIT; }
 bool taut_arch_reads_tokens(taut_arch arch) { return arch <= TAUT_ARCH_ENCODER || arch == TAUT_ARCH_CLASSIFIER; }
-bool taut_arch_pools(taut_arch arch) { return arch == TAUT_ARCH_VIT || arch == TAUT_ARCH_CLASSIFIER; }
+/* One answer per example: a ViT, a classifier of texts. */
+static bool pools(taut_arch arch) { return arch == TAUT_ARCH_VIT || arch == TAUT_ARCH_CLASSIFIER; }
 
 static void read_sizes(taut_model_spec *s, taut_config *cfg)
 {
@@ -212,9 +213,9 @@ taut_status taut_model_spec_read(taut_model_spec *s, taut_config *cfg)
     read_blocks(s, cfg);
     const logits scale = read_scales(s, cfg);
     const bool last = s->norm != TAUT_NORM_NONE && s->place == TAUT_PLACE_PRE;
-    if (taut_arch_pools(s->arch)) s->final_norm = taut_config_bool(cfg, "model.final_norm", last);
+    if (pools(s->arch)) s->final_norm = taut_config_bool(cfg, "model.final_norm", last);
     read_others(s, cfg);
-    const bool layers = taut_arch_pools(s->arch) && taut_config_has(cfg, "model.head_hidden");
+    const bool layers = pools(s->arch) && taut_config_has(cfg, "model.head_hidden");
     const taut_status hidden = layers ? taut_spec_read_hidden(s, cfg, "model.head_hidden") : TAUT_OK;
     const taut_site site = taut_spec_site(s, s->arch == TAUT_ARCH_GPT, 0, 0);
     taut_attention_read(&s->attention, &site, cfg, false);

@@ -84,7 +84,6 @@ extern const char taut_arch_names[]; /* "gpt|encoder|..." */
 const char *taut_arch_name(taut_arch);
 bool taut_arch_reads_images(taut_arch);
 bool taut_arch_reads_tokens(taut_arch);
-bool taut_arch_pools(taut_arch); /* one answer per example: a ViT, a classifier of texts */
 
 double taut_spec_alpha(const taut_model_spec *);
 #endif
