@@ -247,6 +247,18 @@ typedef struct {
  * as in `about`), found (by search), rounding (how much of `found` may be), contradiction (found beats moves). */
 TAUT_API TAUT_MUST_USE taut_status taut_evaluate_file(char **json, const char *model, const taut_evaluate_options *);
 
+typedef struct {
+    size_t size;
+    const char *data; /* a table (CSV) whose newest rows are read; default: what the model was trained on */
+    double noise;     /* each row may be off by so much, l2 over its standardised numbers; 0: no band */
+    const char *csv;  /* write the forecast as a table to this file, too */
+} taut_forecast_options;
+/* What a stored forecaster says of the rows behind the newest of a table, in the table's own units, computed in double, as JSON: dates;
+ * columns, each with name, values, and with noise low and high: proved, for every table whose rows are off by at most that much from
+ * this one's the values are between them ("-inf", "inf": nothing is known); moves, how far that is; data, model (SHA-256), rows_read,
+ * last (date that was read), step, noise, proved, and about or no_constant (why nothing is proved). */
+TAUT_API TAUT_MUST_USE taut_status taut_forecast_file(char **json, const char *model, const taut_forecast_options *);
+
 /* ---- Certificates -------------------------------------------------------------------------------------------------- */
 
 typedef struct taut_cert taut_cert;

@@ -146,6 +146,10 @@ class EvaluateOptions(Options):
                 ("noise", c_double), ("page", c_char_p)]
 
 
+class ForecastOptions(Options):
+    _fields_ = [("size", c_size_t), ("data", c_char_p), ("noise", c_double), ("csv", c_char_p)]
+
+
 class MeasureOptions(Options):
     _fields_ = [("size", c_size_t), ("what", c_int), ("kernels", c_char_p), ("seed", c_uint64), ("data", c_char_p),
                 ("tokens", c_int64), ("from", c_int64), ("one_layer", c_int), ("layer", c_int64), ("map", c_char_p),
@@ -209,6 +213,7 @@ def functions() -> "dict[str, tuple[Any, list[Any]]]":
         "taut_recipe_json": (c_int, [strings, text, at(RecipeOptions)]),
         "taut_net_score": (c_int, [h, at(Score), h, c_int, c_int64]),
         "taut_evaluate_file": (c_int, [strings, text, at(EvaluateOptions)]),
+        "taut_forecast_file": (c_int, [strings, text, at(ForecastOptions)]),
         "taut_certify_file": (c_int, [hs, text, at(CertifyOptions)]),
         "taut_cert_free": (None, [h]),
         "taut_cert_look": (c_int, [h, at(CertFacts)]),

@@ -32,6 +32,10 @@ def evaluate(model: Path, options: "dict[str, Any]") -> Answer:
     return settled("taut_evaluate_file", model, _c.filled(_c.EvaluateOptions, options, "evaluate"))
 
 
+def forecast(model: Path, options: "dict[str, Any]") -> Answer:
+    return settled("taut_forecast_file", model, _c.filled(_c.ForecastOptions, options, "forecast"))
+
+
 def plan(target: float, **options: Any) -> Answer:
     """The caps of matrices under which every such transformer stays at or under a Lipschitz constant, proved.
 

@@ -15,7 +15,7 @@ from ._attack import Attack, attack
 from ._certificate import Certificate, certify
 from ._data import Data, Score
 from ._handle import Handle
-from ._measure import evaluate, measure
+from ._measure import evaluate, forecast, measure
 
 Path_ = Union[str, "os.PathLike[str]"]
 
@@ -305,6 +305,14 @@ class Model(Handle):
         >>> model.evaluate(split="test", noise=0.1)["moves"]
         """
         return evaluate(self.file(), {"kernels": self.kernels, **options})
+
+    def forecast(self, data: Any = None, noise: float = 0, csv: Any = None) -> "dict[str, Any]":
+        """What a forecaster says of the rows behind the newest of a table (default: of its own data), in the table's units, as
+        `taut forecast --json` says it; with noise, low and high of each column are proved.  csv: a file to write it to, too.
+
+        >>> model.forecast("plant.csv", noise=0.01)["columns"][0]["high"]
+        """
+        return forecast(self.file(), {"data": data, "noise": noise, "csv": csv})
 
     def _examples(self, x: Any, y: Any) -> "tuple[Optional[Batch], Optional[np.ndarray]]":
         if (x is None) != (y is None):

@@ -27,6 +27,25 @@ def test_evaluate(image_run, image_model):
         image_model.evaluate(noise=0.1)
 
 
+def test_forecast(recipes, image_model, tmp_path):
+    small = {"model.width": 8, "model.heads": 2, "model.mlp": 8, "model.depth": 1, "model.seq": 12, "model.label": 6,
+             "model.ahead": 4, "model.norm": "none", "train.steps": 4, "train.batch": 4, "train.warmup": 1,
+             "train.eval_every": 0, "data.length": 400, "constrain.method": "normalise", "constrain.cap": 0.5}
+    run = taut.train(recipes / "forecast-waves.ini", tmp_path / "waves", set=small)
+    with run.load() as model:
+        said = model.forecast(noise=0.01, csv=tmp_path / "future.csv")
+        assert [c["name"] for c in said["columns"]] == ["day", "week", "both"] and len(said["dates"]) == 4
+        for c in said["columns"]:
+            assert all(low < v < high for low, v, high in zip(c["low"], c["values"], c["high"]))
+        assert (tmp_path / "future.csv").read_text().startswith("date,day,day low,day high,week")
+        assert "low" not in model.forecast()["columns"][0]
+        for bad in ({"data": tmp_path / "none.csv"}, {"noise": -1}, {"noise": float("nan")}):
+            with pytest.raises(taut.Error):
+                model.forecast(**bad)
+    with pytest.raises(taut.Error, match="forecaster"):
+        image_model.forecast()
+
+
 def test_contradictions_are_raised(image_model, monkeypatch):
     monkeypatch.setattr(_measure.json, "loads", lambda text: {"contradiction": True, "found": 2})
     with pytest.raises(taut.Contradiction, match="above what is proved") as caught:

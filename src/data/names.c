@@ -53,19 +53,6 @@ static bool can_stand(const char *name)
     return true;
 }
 
-/* The name as a cell: in quotes where it has to be. */
-static char *put(char *to, const char *name)
-{
-    const bool plain = !strpbrk(name, ",\"") && !strchr(";# ", *name);
-    if (!plain) *to++ = '"';
-    for (; *name; name++) {
-        if (*name == '"') *to++ = '"';
-        *to++ = *name;
-    }
-    if (!plain) *to++ = '"';
-    return to;
-}
-
 taut_status taut_names_print(char **list, char *const *name, int64_t count)
 {
     size_t room = 1;
@@ -79,7 +66,7 @@ taut_status taut_names_print(char **list, char *const *name, int64_t count)
     if (!to) return taut_no_memory("names");
     for (int64_t i = 0; i < count; i++) {
         if (i) *to++ = ',';
-        to = put(to, name[i]);
+        to = taut_cell_put(to, name[i]);
     }
     *to = 0;
     return TAUT_OK;

@@ -214,7 +214,7 @@ taut_status taut_series_open(taut_series **out, const taut_series_spec *spec)
     taut_status status = (strcmp(spec->source, "waves") == 0 ? waves : read_file)(s, spec);
     if (!status) status = keep_step(s, spec);
     if (!status) status = aim(s, spec);
-    if (!status && !spec->uncut) status = cut(s, spec);
+    if (!status && !spec->newest) status = cut(s, spec);
     if (!status) status = standardise(s, spec);
     if (status) {
         taut_series_free(s);

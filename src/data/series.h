@@ -21,6 +21,7 @@ typedef struct {
     int64_t targets, *target; /* the columns that are forecast */
     taut_stride stride;       /* from a row to the next */
     taut_date last;           /* of the last row */
+    int64_t line;             /* of the first row in its file */
     int64_t begin[3], end[3]; /* rows of each split, without what windows may look back at */
     int64_t whole; /* validation and test have as many windows as make whole batches of this size, if they make one */
 } taut_series;
@@ -44,4 +45,7 @@ taut_status taut_series_settle(taut_series *, taut_date **when, const taut_serie
 taut_status taut_source_series(taut_source **out, taut_series *, int64_t seq, int64_t label,
                                int64_t ahead) TAUT_MUST_USE;
 const taut_series *taut_source_series_of(const taut_source *); /* of one that the call above made */
+/* The window that asks about the rows behind the last one: x (label + ahead + seq, cols + marks), as an example above.  The
+ * series has at least seq rows. */
+void taut_series_window(double *x, const taut_series *, int64_t seq, int64_t label, int64_t ahead);
 #endif

@@ -81,7 +81,7 @@ static taut_status choose(reader *r, const taut_names *all)
     taut_status s = list_wanted(&wanted, r, all);
     if (!s && wanted.count < 1)
         s = taut_fail(TAUT_BAD_DATA, "%s: line 1 wants a date and at least one column", r->spec->source);
-    if (!s) s = taut_series_alloc(r->s, r->table.rows, wanted.count);
+    if (!s) s = taut_series_alloc(r->s, r->table.rows + 1, wanted.count); /* the first row is read */
     if (!s && !(r->cell = taut_calloc((size_t)wanted.count, sizeof *r->cell))) s = taut_no_memory(r->spec->source);
     for (int64_t c = 0; !s && c < wanted.count; c++) {
         s = find_column(&r->cell[c], r, all, wanted.name[c]);
@@ -146,8 +146,17 @@ static taut_status read_row(reader *r, int64_t row)
     return s;
 }
 
+/* Leaves out all but the newest rows, where only they are asked for. */
+static void skip_old(reader *r)
+{
+    const int64_t newest = r->spec->newest;
+    if (newest > 0 && r->table.rows > newest) taut_table_skip(&r->table, r->table.rows - newest);
+    r->s->line = r->table.line + 1;
+}
+
 static taut_status read_rows(reader *r)
 {
+    skip_old(r);
     taut_status s = taut_table_next(&r->table);
     if (!s) s = find_date(r);
     if (!s) s = choose_columns(r);

@@ -14,7 +14,7 @@ typedef struct {
     int64_t length;     /* of waves */
     uint64_t seed;
     bool full;          /* 7 : 1 : 2 of any file, all windows; not informer2020 */
-    bool uncut;         /* no splits: whoever asks wants the newest rows */
+    int64_t newest;     /* only so many rows at the end of a file, and no splits; 0: all */
     bool keep_constant; /* a column that is constant in the training rows gets deviation 1, and is not refused */
     taut_missing
         missing;         /* empty cells: refused; the value before (in front: the one behind); a line between the two */

@@ -52,7 +52,7 @@ static taut_status fill_gaps(taut_series *s, taut_date **when, const char *path)
         if (count == 0)
             return taut_fail(TAUT_BAD_DATA,
                              "%s: lines %lld and %lld are no whole number of steps apart: no rows fill that gap", path,
-                             (long long)i + 2, (long long)i + 3);
+                             (long long)(s->line + i), (long long)(s->line + i) + 1);
         if (rows > 2 * s->rows + 1000)
             return taut_fail(TAUT_BAD_DATA, "%s: more rows are missing than there are", path);
     }
@@ -89,10 +89,10 @@ static taut_status treat_gaps(taut_series *s, taut_date **when, const taut_serie
         return taut_fail(TAUT_BAD_CONFIG,
                          "data.gaps = fill wants data.missing = hold or interpolate, which say with what");
     const taut_stride seen = { s->stride.unit, taut_date_apart((*when)[first], (*when)[first + 1], s->stride.unit) };
-    return taut_fail(TAUT_BAD_DATA,
-                     "%s: %lld gap%s lines %lld and %lld are %s apart, where most are %s (data.gaps = join or fill)",
-                     spec->source, (long long)gaps, gaps == 1 ? " in time:" : "s in time, first:", (long long)first + 2,
-                     (long long)first + 3, taut_stride_print(apart, seen), taut_stride_print(most, s->stride));
+    return taut_fail(
+        TAUT_BAD_DATA, "%s: %lld gap%s lines %lld and %lld are %s apart, where most are %s (data.gaps = join or fill)",
+        spec->source, (long long)gaps, gaps == 1 ? " in time:" : "s in time, first:", (long long)(s->line + first),
+        (long long)(s->line + first) + 1, taut_stride_print(apart, seen), taut_stride_print(most, s->stride));
 }
 
 /* Empty cells of a column between the rows a and b, which have values (a < 0 or b = rows: there is none). */

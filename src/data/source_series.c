@@ -94,3 +94,14 @@ taut_status taut_source_series(taut_source **out, taut_series *series, int64_t s
 }
 
 const taut_series *taut_source_series_of(const taut_source *base) { return ((const source *)base)->series; }
+
+void taut_series_window(double *x, const taut_series *s, int64_t seq, int64_t label, int64_t ahead)
+{
+    const int64_t d = s->cols + s->marks;
+    for (int64_t i = 0; i < label; i++, x += d) put_row(s, x, s->rows - label + i, true);
+    for (int64_t i = 1; i <= ahead; i++, x += d) {
+        memset(x, 0, (size_t)s->cols * sizeof *x);
+        taut_date_marks(x + s->cols, s->marks, taut_date_later(s->last, s->stride, i));
+    }
+    for (int64_t i = 0; i < seq; i++, x += d) put_row(s, x, s->rows - seq + i, true);
+}

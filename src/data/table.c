@@ -71,6 +71,18 @@ char *taut_cell_cut(char **rest, char separator)
     return cell;
 }
 
+char *taut_cell_put(char *to, const char *text)
+{
+    const bool plain = !strpbrk(text, ",\"") && (!*text || !strchr(";# ", *text));
+    if (!plain) *to++ = '"';
+    for (; *text; text++) {
+        if (*text == '"') *to++ = '"';
+        *to++ = *text;
+    }
+    if (!plain) *to++ = '"';
+    return to;
+}
+
 static taut_status cut_row(taut_table *t, char **cell, char *line)
 {
     const int64_t cells = count_cells(line, t->separator);
@@ -107,7 +119,13 @@ taut_status taut_table_open(taut_table *t, char *text, const char *path)
 taut_status taut_table_next(taut_table *t)
 {
     t->line++;
+    t->rows--;
     return cut_row(t, t->cell, cut_line(&t->rest));
+}
+
+void taut_table_skip(taut_table *t, int64_t rows)
+{
+    for (; rows > 0; rows--, t->line++, t->rows--) (void)cut_line(&t->rest);
 }
 
 void taut_table_free(taut_table *t)

@@ -45,20 +45,20 @@ static const char *reason_in(const cJSON *node)
     return why;
 }
 
-static void add_why_not(cJSON *o, const taut_certificate *c)
+const char *taut_why_not(char line[TAUT_WHY_ROOM], const taut_certificate *c)
 {
     const taut_model_spec *s = &c->model->spec;
     const char *why = reason_in(cJSON_GetObjectItem(c->json, "proof"));
-    char line[512];
     if (!taut_model_finite(c->model))
         why = "a weight is NaN or infinite";
     else if (s->norm_eps == 0 && (s->norm == TAUT_NORM_LAYER || s->norm == TAUT_NORM_RMS))
         why = "model.norm_eps = 0, and such a norm layer is arbitrarily steep near a constant token";
     if (!why && s->ahead && !isfinite(c->rows.v))
-        snprintf(line, sizeof line, "no finite constant for rows of any length; --rows R proves one for rows up to R");
+        snprintf(line, TAUT_WHY_ROOM,
+                 "no finite constant for rows of any length; --rows R proves one for rows up to R");
     else
-        snprintf(line, sizeof line, "no finite constant: %s", why ? why : "the layers with inf above say where");
-    cJSON_AddStringToObject(o, "no_constant", line);
+        snprintf(line, TAUT_WHY_ROOM, "no finite constant: %s", why ? why : "the layers with inf above say where");
+    return line;
 }
 
 /* The constant of a map from the series itself: the rows that the decoder knows stand twice in an input. */
@@ -146,7 +146,7 @@ static void add_image(cJSON *o, const taut_pixels_spec *image)
 
 cJSON *taut_account(const taut_certificate *c, const taut_predictions *s)
 {
-    char text[TAUT_ABOUT_ROOM];
+    char text[TAUT_ABOUT_ROOM], why[TAUT_WHY_ROOM];
     const taut_about about = taut_certificate_about(c);
     cJSON *o = cJSON_Duplicate(c->json, true);
     add_accuracy(o, c, s);
@@ -160,7 +160,7 @@ cJSON *taut_account(const taut_certificate *c, const taut_predictions *s)
                             : c->model->spec.ahead ? "rows to forecasts"
                                                    : "pixels to logits");
     cJSON_AddStringToObject(o, "about", taut_about_text(text, &about));
-    if (!isfinite(c->lip.v)) add_why_not(o, c);
+    if (!isfinite(c->lip.v)) cJSON_AddStringToObject(o, "no_constant", taut_why_not(why, c));
     if (s->count) add_examples(o, c, s);
     return o;
 }

@@ -7,4 +7,7 @@
  * words; where it is not finite, why; certified accuracy at some radii up to the room; of each example its class, and what is
  * known near it; medians; a scale to hold the constant against.  The caller's; incomplete when memory is out. */
 cJSON *taut_account(const taut_certificate *, const taut_predictions *);
+
+enum { TAUT_WHY_ROOM = 512 };
+const char *taut_why_not(char line[TAUT_WHY_ROOM], const taut_certificate *); /* why it has no finite constant */
 #endif

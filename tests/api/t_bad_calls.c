@@ -109,6 +109,10 @@ static void answers(const char *run)
     ANSWERS(taut_describe_file, taut_describe_options, run);
     ANSWERS(taut_evaluate_file, taut_evaluate_options, run);
     ANSWERS(taut_measure_file, taut_measure_options, run);
+    ANSWERS(taut_forecast_file, taut_forecast_options, run);
+    refused(taut_forecast_file(&json, run, NULL), "a forecast of a text");
+    refused(taut_forecast_file(&json, run, OPTIONS(taut_forecast_options, .noise = NAN)), "noise NaN");
+    refused(taut_forecast_file(&json, run, OPTIONS(taut_forecast_options, .noise = -1)), "noise below 0");
     refused(taut_describe_file(&json, run, OPTIONS(taut_describe_options, .recipe = "nowhere.ini")), "no recipe");
     refused(taut_evaluate_file(&json, run, OPTIONS(taut_evaluate_options, .split = "third")), "a split");
     refused(taut_evaluate_file(&json, run, OPTIONS(taut_evaluate_options, .split = "test")), "no test split");

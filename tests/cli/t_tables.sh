@@ -72,4 +72,38 @@ sed 's/,[^,]*$/,7/; 1s/7/c/' "$tmp/own.csv" >"$tmp/flat.csv"
 refuse "a constant column" "column c is constant" "$TAUT" train $small --set "data.source=$tmp/flat.csv" --out "$tmp/flat"
 # shellcheck disable=SC2086
 check "is kept where asked" "$TAUT" train $small --set "data.source=$tmp/flat.csv" --set data.constant=keep --out "$tmp/flat"
+
+# what comes next
+check "a forecast" "$TAUT" forecast "$tmp/ms" "$tmp/own.csv" --noise 0.01 --out "$tmp/future.csv"
+cp "$tmp/check.log" "$tmp/said.txt"
+check "says what it read" grep -q "read 12 rows up to 2016-07-09 07:00:00, one every 3600 s" "$tmp/said.txt"
+check "says what is proved" grep -q "proved: each number stays within .* if no row that was read is off by more than 0.01" "$tmp/said.txt"
+check "a table" [ "$(head -n 1 "$tmp/future.csv")" = "date,load,load low,load high" ]
+check "of four rows" [ "$(wc -l <"$tmp/future.csv")" = 5 ]
+check "dates go on" [ "$(sed -n '2s/,.*//p; 5s/,.*//p' "$tmp/future.csv" | tr '\n' ' ')" = "2016-07-09 08:00:00 2016-07-09 11:00:00 " ]
+check "in its units, inside its band" awk -F, 'NR > 1 && !($3 < $2 && $2 < $4 && 300 < $2 && $2 < 700) { exit 1 }' "$tmp/future.csv"
+check "of the messy table" "$TAUT" forecast "$tmp/ms" "$tmp/messy.csv" --noise 0.01 --out "$tmp/again.csv"
+check "the same bytes" cmp "$tmp/future.csv" "$tmp/again.csv"
+{ head -n 1 "$tmp/own.csv"; tail -n 12 "$tmp/own.csv"; } >"$tmp/newest.csv"
+check "the newest rows are enough" "$TAUT" forecast "$tmp/ms" "$tmp/newest.csv" --noise 0.01 --out "$tmp/again.csv"
+check "the same bytes again" cmp "$tmp/future.csv" "$tmp/again.csv"
+sed '20s/,[^,]*$/,x/; 30d' "$tmp/own.csv" >"$tmp/old.csv"
+check "older rows are not looked at" "$TAUT" forecast "$tmp/ms" "$tmp/old.csv" --json
+cp "$tmp/check.log" "$tmp/f.json"
+check "one object" json "$tmp/f.json"
+check "without noise no band" sh -c '! grep -q low "$1"' - "$tmp/f.json"
+refuse "fewer rows than it reads" "less than enough.csv: 11 rows" sh -c 'sed 2d "$1" >"$2"; "$TAUT" forecast "$3" "$2"' - "$tmp/newest.csv" "$tmp/less than enough.csv" "$tmp/ms"
+sed 195d "$tmp/own.csv" >"$tmp/gap.csv"
+refuse "a gap among the newest" "1 gap in time: lines 194 and 195 are 7200 s apart" "$TAUT" forecast "$tmp/ms" "$tmp/gap.csv"
+refuse "a missing column" "no column 'load'" "$TAUT" forecast "$tmp/ms" "$tmp/less.csv"
+refuse "the table itself" "would take the place of what is read" "$TAUT" forecast "$tmp/ms" "$tmp/own.csv" --out "$tmp/own.csv"
+refuse "no noise" "noise 0 moves nothing" "$TAUT" forecast "$tmp/ms" "$tmp/own.csv" --noise 0
+refuse "no table" "nowhere.csv" "$TAUT" forecast "$tmp/ms" nowhere.csv
+refuse "a table without an end" "missing MODEL CSV" "$TAUT" forecast "$tmp/ms"
+# shellcheck disable=SC2086
+check "clusters" "$TAUT" train $small --set "data.source=$tmp/own.csv" --set model.attention=clustered --set model.clusters=4 --out "$tmp/clusters"
+check "have no constant" "$TAUT" forecast "$tmp/clusters" "$tmp/own.csv" --noise 0.01 --out "$tmp/inf.csv"
+cp "$tmp/check.log" "$tmp/said.txt"
+check "and say so" grep -q "nothing is proved of how far noise can move it: no finite constant: a key that changes its cluster" "$tmp/said.txt"
+check "in numbers too" grep -q ",-inf,inf," "$tmp/inf.csv"
 finish "tables       $checks checks"
