@@ -66,6 +66,38 @@ static void print_examples(const cJSON *o, double room)
     }
 }
 
+static const char *token(char into[16], const cJSON *swap, const char *text, const char *id)
+{
+    snprintf(into, 16, "#%.0f", cli_number(swap, id));
+    return cJSON_GetObjectItem(swap, text) ? cli_word(swap, text) : into;
+}
+
+/* Which tokens can be swapped, and what the search found. */
+static void print_swaps(const cJSON *o)
+{
+    const cJSON *row, *near = cJSON_GetObjectItem(o, "nearest");
+    char apart[32], id[2][16];
+    printf("swaps of tokens in %.0f texts, %.0f of one token in each:\n", cli_number(o, "texts"), cli_number(o, "all"));
+    cJSON_ArrayForEach(row, cJSON_GetObjectItem(o, "at_once"))
+    {
+        const double swaps = cli_number(row, "swaps");
+        printf("  %2.0f at once: proved to leave the answer %6.2f %%", swaps,
+               floor(1e4 * cli_number(row, "ways")) / 100);
+        if (swaps > 1)
+            printf(" or more (any of %.2f %% of all swaps together)", floor(1e4 * cli_number(row, "covered")) / 100);
+        printf("; found that turn it in %.2f %% of the texts\n", 100 * cli_number(row, "turned"));
+    }
+    if (near)
+        printf("  the nearest that is not covered: '%s' for '%s' in text %.0f, %s apart\n",
+               token(id[0], near, "to_text", "to"), token(id[1], near, "from_text", "from"),
+               cli_number(near, "example"), cli_up(apart, near, "distance"));
+    if (cli_number(o, "contradictions") > 0)
+        printf("CONTRADICTION: %.0f swaps that are proved to leave the answer change it\n",
+               cli_number(o, "contradictions"));
+    else
+        printf("  %.0f swaps tried, covered ones among them: no contradiction\n", cli_number(o, "tried"));
+}
+
 static void print(const cJSON *o, bool units)
 {
     char lip[32], rms[32];
@@ -80,6 +112,7 @@ static void print(const cJSON *o, bool units)
     if (units) print_units(o);
     if (cJSON_GetObjectItem(o, "no_constant")) printf("  %s\n", cli_word(o, "no_constant"));
     if (cJSON_GetObjectItem(o, "n_ex")) print_examples(o, room);
+    if (cJSON_GetObjectItem(o, "swaps")) print_swaps(cJSON_GetObjectItem(o, "swaps"));
 }
 
 /* --rows R; 0 would mean the data's own, so the least row there is stands for it. */
@@ -104,11 +137,15 @@ static int run(const cli_args *a)
                                      .examples = wanted,
                                      .local = cli_flag(a, "--local"),
                                      .progress = cli_show,
-                                     .arg = "certifying examples" };
+                                     .arg = "certifying examples",
+                                     .swaps = cli_int(a, "--swaps", 0, 1, 16),
+                                     .tries = cli_int(a, "--tries", 0, 1, 1000000) };
     (void)cli_table(a);
     if (norm && strcmp(norm, "tokens") != 0 && strcmp(norm, "flat") != 0)
         return cli_refuse(a, "--norm is tokens or flat, not %s", norm);
     if (o.local && !wanted) return cli_refuse(a, "--local is about examples: say how many with --n-ex");
+    if (o.swaps && !wanted) return cli_refuse(a, "--swaps is about examples: say how many with --n-ex");
+    if (o.tries && !o.swaps) return cli_refuse(a, "--tries is for --swaps");
     if (out && cli_same_file(a->operand[0], out)) return cli_refuse(a, "--out %s is the model itself", out);
     taut_cert *c = NULL;
     char *json = NULL;
@@ -120,8 +157,9 @@ static int run(const cli_args *a)
     if (s) return cli_fail(a);
     cJSON *found = cli_answer(a, json);
     if (!cli_flag(a, "--json")) print(found, cli_flag(a, "--units"));
+    const bool beaten = cli_number(cJSON_GetObjectItem(found, "swaps"), "contradictions") > 0;
     cJSON_Delete(found);
-    return EXIT_DONE;
+    return beaten ? EXIT_CONTRADICTION : EXIT_DONE;
 }
 
 static const cli_option options[] = {
@@ -135,6 +173,8 @@ static const cli_option options[] = {
     { "--units", NULL, "the constant also in RMS units and in the other norm, with the factors between them" },
     { "--local", NULL,
       "also around each example: its constant on the ball of radius R, and a radius by such constants" },
+    { "--swaps", "K", "of a text: which swaps of up to K tokens provably leave the answers; others are tried" },
+    { "--tries", "N", "swaps tried per example, covered ones and others each (default 64)" },
     { "--out", "FILE", "write the certificate, for taut check" },
     { NULL, NULL, NULL },
 };

@@ -280,6 +280,8 @@ typedef struct {
     int local;             /* constants around each example, too */
     int (*progress)(double done, void *arg); /* after each example; not 0: stop, which is TAUT_BAD_CALL "stopped" */
     void *arg;
+    int64_t swaps; /* of a text: which swaps of up to so many tokens (at most 16) leave the answers; 0: not asked */
+    int64_t tries; /* swaps tried per example, covered ones and others each; default 64 */
 } taut_certify_options;
 /* Proves a Lipschitz constant of a stored model (a file or a run's folder), from inputs to logits, and the options' examples. */
 TAUT_API TAUT_MUST_USE taut_status taut_certify_file(taut_cert **out, const char *model, const taut_certify_options *);
@@ -304,6 +306,20 @@ typedef struct {
     double local_lip, local_radius; /* of option `local`; else NaN */
 } taut_prediction;
 TAUT_API TAUT_MUST_USE taut_status taut_cert_example(const taut_cert *, int64_t index, taut_prediction *out);
+/* Of option `swaps`, for an example: a swap puts another token of the vocabulary into one place.  Covered: proved to leave the
+ * answer.  Distances are those of the tokens' embeddings, l2, rounded up. */
+typedef struct {
+    double radius;        /* proved: other embeddings, nearer than this in the metric, leave the answer; 0: unknown */
+    int64_t all, covered; /* swaps of one token; those of them that are covered */
+    int64_t together;     /* swaps of which any `swaps` at different places are covered at once */
+    double nearest;       /* distance of the nearest that is not covered; `place` -1: all are */
+    int64_t place;
+    int32_t from, to; /* ids */
+    int64_t tried;    /* by the search */
+    int64_t turned;   /* so many swaps at once were found to change the answer; 0: none */
+    int64_t beaten;   /* covered swaps that changed it: contradictions, which should not be */
+} taut_swap_facts;
+TAUT_API TAUT_MUST_USE taut_status taut_cert_swaps(const taut_cert *, int64_t index, taut_swap_facts *out);
 typedef struct {
     const char *path, *rule; /* live as long as the certificate */
     double lip, out;         /* proved: its own constant; no token behind it is longer */
@@ -313,7 +329,8 @@ TAUT_API TAUT_MUST_USE taut_status taut_cert_layer(const taut_cert *, int index,
 TAUT_API TAUT_MUST_USE taut_status taut_cert_json(const taut_cert *, char **json);
 TAUT_API TAUT_MUST_USE taut_status taut_cert_save(const taut_cert *, const char *path);
 /* The certificate and what follows from it, as JSON: also waterfall, about, no_constant (why there is none), the constant in other
- * units and norms; of examples certified_accuracy at radii up to the room, medians, the largest ratio seen over pairs. */
+ * units and norms; of examples certified_accuracy at radii up to the room, medians, the largest ratio seen over pairs; `swaps`: per
+ * number of them at once the shares that are covered and turned, the nearest that is not covered, contradictions. */
 TAUT_API TAUT_MUST_USE taut_status taut_cert_report(const taut_cert *, char **json);
 
 typedef enum { TAUT_CONFIRMED, TAUT_REFUTED, TAUT_CANNOT_SAY } taut_verdict;

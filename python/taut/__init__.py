@@ -13,7 +13,7 @@ with PyTorch.
 from . import _c
 from ._attack import Attack, Contradiction, replay
 from ._c import DeviceError, Error, FileError, InputError, NoMemoryError, NotFiniteError
-from ._certificate import Certificate, Layer, Verdict, check
+from ._certificate import Certificate, Layer, Swaps, Verdict, check
 from ._data import Data, Score
 from ._measure import plan
 from ._model import Model, Weights, create, load
@@ -21,8 +21,8 @@ from ._run import Run, Step, report, train
 
 __version__ = _c.lib.taut_version().decode()
 __all__ = ["Attack", "Certificate", "Contradiction", "Data", "DeviceError", "Error", "FileError", "InputError", "Layer",
-           "Model", "NoMemoryError", "NotFiniteError", "Run", "Score", "Step", "Verdict", "Weights", "check", "create",
-           "load", "plan", "replay", "report", "threads", "train"]
+           "Model", "NoMemoryError", "NotFiniteError", "Run", "Score", "Step", "Swaps", "Verdict", "Weights", "check",
+           "create", "load", "plan", "replay", "report", "threads", "train"]
 
 
 def threads(count: int) -> None:

@@ -85,7 +85,7 @@ class Score(Structure):
 class CertifyOptions(Options):
     _fields_ = [("size", c_size_t), ("metric", c_int), ("room", c_double), ("rows", c_double), ("data", c_char_p),
                 ("examples", c_int64), ("inputs", POINTER(Inputs)), ("labels", Ids), ("local", c_int),
-                ("progress", Progress), ("arg", c_void_p)]
+                ("progress", Progress), ("arg", c_void_p), ("swaps", c_int64), ("tries", c_int64)]
 
 
 class CertFacts(Structure):
@@ -97,6 +97,12 @@ class CertFacts(Structure):
 class Prediction(Structure):
     _fields_ = [("label", c_int32), ("predicted", c_int32), ("margin", c_double), ("radius", c_double),
                 ("local_lip", c_double), ("local_radius", c_double)]
+
+
+class SwapFacts(Structure):
+    _fields_ = [("radius", c_double), ("all", c_int64), ("covered", c_int64), ("together", c_int64),
+                ("nearest", c_double), ("place", c_int64), ("from", c_int32), ("to", c_int32), ("tried", c_int64),
+                ("turned", c_int64), ("beaten", c_int64)]
 
 
 class LayerFacts(Structure):
@@ -218,6 +224,7 @@ def functions() -> "dict[str, tuple[Any, list[Any]]]":
         "taut_cert_free": (None, [h]),
         "taut_cert_look": (c_int, [h, at(CertFacts)]),
         "taut_cert_example": (c_int, [h, c_int64, at(Prediction)]),
+        "taut_cert_swaps": (c_int, [h, c_int64, at(SwapFacts)]),
         "taut_cert_layer": (c_int, [h, c_int, at(LayerFacts)]),
         "taut_cert_json": (c_int, [h, strings]),
         "taut_cert_save": (c_int, [h, text]),

@@ -20,6 +20,25 @@ class Layer(NamedTuple):
     out: float
 
 
+class Swaps(NamedTuple):
+    """Of an example of `certify(swaps=k)`: tokens put into the places of others, and which of these swaps are covered, that is
+    proved to leave the answer.
+
+    >>> cert.swaps[0].covered / cert.swaps[0].all
+    """
+    radius: float    # other embeddings, nearer than this in cert.norm, leave the answer; 0: unknown
+    all: int         # swaps of one token
+    covered: int
+    together: int    # swaps of which any k at different places are covered at once
+    nearest: float   # how far apart the tokens of the nearest uncovered one are; place -1: all are covered
+    place: int
+    old: int         # ids: the token there, and the one in its place
+    new: int
+    tried: int       # by the search
+    turned: int      # so many swaps at once were found to change the answer; 0: none
+    beaten: int      # covered ones that did: contradictions, which should not be
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class Certificate:
     """Proved numbers of the bytes of a model's file; inf means that nothing is proved.  `Model.certify` makes one.
@@ -48,6 +67,7 @@ class Certificate:
     waterfall: "tuple[Layer, ...]"
     json: str              # as docs/certificate.md has it
     report: str            # and what follows from it, also as JSON: other units and norms, accuracies, why there is none
+    swaps: "tuple[Swaps, ...]" = ()
 
     @property
     def right(self) -> np.ndarray:
@@ -79,26 +99,28 @@ class Certificate:
 
 
 def certify(model: Path, norm: str, radius: Any, b: Optional[Batch], labels: Optional[np.ndarray], examples: Any,
-            data: Optional[str], rows: Any, local: bool, progress: _show.Asked) -> Certificate:
+            data: Optional[str], rows: Any, local: bool, swaps: Any, tries: Any, progress: _show.Asked) -> Certificate:
     bar = _show.Bar("certify")
     watch = _show.Watch(_show.teller(progress, bar))
     o = _c.CertifyOptions(metric=_c.choice(norm, _c.METRICS, "norm"), room=_c.real(radius, "radius"),
                           rows=_c.real(rows, "rows"), data=_c.encoded(data, "data"),
-                          examples=_c.whole(examples, "examples"), local=bool(local))
+                          examples=_c.whole(examples, "examples"), local=bool(local), swaps=_c.whole(swaps, "swaps"),
+                          tries=_c.whole(tries, "tries"))
     o.progress = _c.Progress(lambda done, _: watch(done))
     if b is not None and labels is not None:
         o.inputs, o.labels = ctypes.pointer(b.inputs), at(labels)
     with bar, watch:
         handle = _c.made("taut_certify_file", _c.encoded(model, "the model"), ctypes.byref(o))
     try:
-        return _read(handle, model)
+        return _read(handle, model, o.swaps > 0)
     finally:
         _c.lib.taut_cert_free(handle)
 
 
-def _read(handle: Any, model: Path) -> Certificate:
+def _read(handle: Any, model: Path, swaps: bool) -> Certificate:
     f = _c.look("taut_cert_look", _c.CertFacts, handle)
     each = [_c.look("taut_cert_example", _c.Prediction, handle, i) for i in range(f.examples)]
+    swapped = [_c.look("taut_cert_swaps", _c.SwapFacts, handle, i) for i in range(f.examples if swaps else 0)]
     layers = [_c.look("taut_cert_layer", _c.LayerFacts, handle, i) for i in range(f.layers)]
 
     def column(name: str, dtype: Any) -> np.ndarray:
@@ -109,7 +131,8 @@ def _read(handle: Any, model: Path) -> Certificate:
         column("label", np.int32), column("predicted", np.int32), column("margin", float), column("radius", float),
         column("local_lip", float), column("local_radius", float),
         tuple(Layer(y.path.decode(), y.rule.decode(), y.lip, y.out) for y in layers),
-        _c.text("taut_cert_json", handle), _c.text("taut_cert_report", handle))
+        _c.text("taut_cert_json", handle), _c.text("taut_cert_report", handle),
+        tuple(Swaps(*(getattr(s, name) for name, _ in s._fields_)) for s in swapped))
 
 
 class Verdict(NamedTuple):

@@ -52,7 +52,8 @@ class Data(Handle):
                 setattr(into, "reals" if f.width else "ids", at(x[i]))
                 setattr(into, "wanted" if f.wanted else "targets", at(y[i]))
                 _c.call("taut_data_get", handle, which, first + i, ctypes.byref(into))
-        return x, y[:, 0] if self._model.kind == "images" else y
+        one = self._model.answers == 1 and self._model.kind != "series"
+        return x, y[:, 0] if one else y
 
     def __reduce__(self) -> Any:
         return Data, (self._model, self.name)

@@ -261,7 +261,7 @@ class Model(Handle):
         self.path, self.changed = Path(path), False
 
     def certify(self, norm: str = "own", x: Any = None, y: Any = None, radius: float = 0, *, examples: int = 0,
-                data: Optional[str] = None, rows: float = 0, local: bool = False,
+                data: Optional[str] = None, rows: float = 0, local: bool = False, swaps: int = 0, tries: int = 0,
                 progress: _show.Asked = None) -> Certificate:
         """Proves a Lipschitz constant from inputs to logits, and radii within which predictions cannot change.
 
@@ -269,13 +269,13 @@ class Model(Handle):
         which the model was trained under, else flat for images and tokens for all others.  radius: inputs may be moved by so
         much, and no radius of an example is larger.  x, y: inputs whose predictions are certified, and their classes; or
         `examples` of the validation split.  local: also constants around each example.  rows: how long a forecaster's rows may
-        be.
+        be.  swaps: of a text, which swaps of up to so many tokens leave each answer; tries: how many are tried.
 
         >>> cert = model.certify(norm="flat", x=images, y=labels, radius=2)
         >>> cert.lipschitz, cert.radii, cert.waterfall
         """
         b, labels = self._examples(x, y)
-        return certify(self.file(), norm, radius, b, labels, examples, data, rows, local, progress)
+        return certify(self.file(), norm, radius, b, labels, examples, data, rows, local, swaps, tries, progress)
 
     def attack(self, x: Any = None, y: Any = None, attacks: str = "aa-standard", norm: Optional[str] = None,
                eps: Any = None, **options: Any) -> Attack:

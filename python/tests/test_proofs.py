@@ -40,6 +40,32 @@ def test_local(image_model):
     assert len(cert.radii) == 2 and np.all(cert.local_lipschitz <= cert.lipschitz * (1 + 1e-9))
 
 
+def test_swaps(recipes, tmp_path):
+    """A classifier of texts: one answer each, and which of its tokens can be swapped."""
+    run = taut.train(recipes / "classifier-animals.ini", tmp_path / "words",
+                     set={"data.length": 600, "train.steps": 40, "train.eval_every": 40, "train.checkpoint_every": 40})
+    with run.load("ref") as model:
+        x, y = model.data().examples("valid", 5)
+        z = model(x)
+        assert z.shape == (5, 4) and y.shape == (5,)
+        cert = model.certify(x=x, y=y, swaps=2, tries=8)
+        assert cert.norm == "flat" and np.array_equal(cert.predicted, z.argmax(-1)) and len(cert.swaps) == 5
+        table = model.weights["embed.weight"]
+        for ids, answer, s in zip(x, cert.predicted, cert.swaps):
+            assert s.all == 32 * (len(table) - 1) and 0 <= s.together <= s.covered <= s.all and s.beaten == 0
+            apart = np.linalg.norm(table[ids][:, None] - table, axis=-1)
+            others = ids[:, None] != np.arange(len(table))
+            assert np.sum((apart < s.radius) & others) == s.covered
+            assert s.nearest == pytest.approx(apart[others & (apart >= s.radius)].min())
+            for t, new in np.argwhere((apart < s.radius) & others):
+                swapped = ids.copy()
+                swapped[t] = new
+                assert model(swapped).argmax() == answer
+        assert model.certify(x=x, y=y).swaps == ()
+        with pytest.raises(taut.InputError):
+            model.certify(x=x, y=y, swaps=17)
+
+
 def test_check(cert, image_run, text_run, tmp_path):
     cert.save(tmp_path / "c.json")
     verdict = taut.check(tmp_path / "c.json", image_run.path)

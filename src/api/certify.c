@@ -13,11 +13,13 @@
 #include "report/waterfall.h"
 #include "verdict/account.h"
 #include "verdict/noise.h"
+#include "verdict/swaps.h"
 
 struct taut_cert {
     taut_certificate proof;
     taut_predictions predictions;
-    taut_fall *fall; /* the waterfall: `falls` lines, in the order of the network */
+    taut_swaps swaps; /* none: not asked for */
+    taut_fall *fall;  /* the waterfall: `falls` lines, in the order of the network */
     int falls;
 };
 
@@ -53,8 +55,10 @@ static taut_status predict(taut_cert *c, const taut_data *data, const taut_certi
         const taut_inputs *x = o->inputs;
         from = (taut_examples){ .ids = x->ids, .reals = x->reals, .labels = o->labels, .n = x->n, .t = x->t };
     }
-    const taut_status s = taut_examples_settle(&from, c->proof.model);
-    return s ? s : taut_predictions_make(&c->predictions, &c->proof, &from, o->local != 0, o->progress, o->arg);
+    taut_status s = taut_examples_settle(&from, c->proof.model);
+    if (!s) s = taut_predictions_make(&c->predictions, &c->proof, &from, o->local != 0, o->progress, o->arg);
+    const taut_swaps_way way = { o->swaps, o->tries ? o->tries : 64, o->progress, o->arg };
+    return s || !o->swaps ? s : taut_swaps_make(&c->swaps, &c->proof, &from, &way);
 }
 
 static taut_status read_falls(taut_cert *c)
@@ -76,6 +80,11 @@ static taut_status check_options(const taut_certify_options *o)
     if (o->examples < 0) return taut_fail(TAUT_BAD_CALL, "%lld examples", (long long)o->examples);
     if (o->local && !o->examples && !o->inputs)
         return taut_fail(TAUT_BAD_CALL, "local is about examples, and there are none");
+    if (o->swaps < 0 || o->swaps > TAUT_SWAPS_MOST || o->tries < 0 || o->tries > 1000000000)
+        return taut_fail(TAUT_BAD_CALL, "%lld swaps (at most %d), %lld tries", (long long)o->swaps, TAUT_SWAPS_MOST,
+                         (long long)o->tries);
+    if (o->swaps && !o->examples && !o->inputs)
+        return taut_fail(TAUT_BAD_CALL, "swaps are about examples, and there are none");
     return TAUT_OK;
 }
 
@@ -126,6 +135,7 @@ void taut_cert_free(taut_cert *c)
 {
     if (!c) return;
     taut_predictions_free(&c->predictions);
+    taut_swaps_free(&c->swaps);
     taut_certificate_free(&c->proof);
     free(c->fall);
     free(c);
@@ -170,6 +180,29 @@ taut_status taut_cert_example(const taut_cert *c, int64_t index, taut_prediction
     return TAUT_OK;
 }
 
+taut_status taut_cert_swaps(const taut_cert *c, int64_t index, taut_swap_facts *out)
+{
+    NEED(c);
+    NEED(out);
+    const taut_swaps *s = &c->swaps;
+    if (index < 0 || index >= s->count)
+        return taut_fail(TAUT_BAD_CALL, "swaps of example %lld: this certificate has those of %lld", (long long)index,
+                         (long long)s->count);
+    const taut_swapped *x = &s->of[index];
+    *out = (taut_swap_facts){ x->radius.v,
+                              s->all,
+                              x->safe[0],
+                              x->safe[s->most - 1],
+                              x->nearest.distance,
+                              x->nearest.place,
+                              x->nearest.from,
+                              x->nearest.to,
+                              x->tried,
+                              x->turned,
+                              x->beaten };
+    return TAUT_OK;
+}
+
 taut_status taut_cert_layer(const taut_cert *c, int index, taut_layer_facts *out)
 {
     NEED(c);
@@ -194,6 +227,7 @@ taut_status taut_cert_report(const taut_cert *c, char **json)
     NEED(json);
     taut_up product = { 1 };
     cJSON *o = taut_account(&c->proof, &c->predictions), *list = cJSON_AddArrayToObject(o, "waterfall");
+    if (c->swaps.count) cJSON_AddItemToObject(o, "swaps", taut_swaps_json(&c->swaps, &c->proof));
     for (int i = 0; i < c->falls; i++) {
         cJSON *row = cJSON_CreateObject();
         product = up_mul(product, (taut_up){ c->fall[i].lip });

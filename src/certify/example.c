@@ -16,23 +16,22 @@
 #include "base/alloc.h"
 #include "bound/norm.h"
 
-/* |w_p - w_j|; in double, a difference of two float32 numbers is rounded once. */
-static taut_up up_row_distance(const taut_param *w, int64_t p, int64_t j)
+/* A term is rounded three times (twice as its difference) before the sum, where all are positive.  Nothing underflows: float32
+ * numbers that differ are 2^-149 apart or more. */
+taut_up up_row_distance(const taut_param *w, int64_t p, int64_t j)
 {
     const double *a = taut_ref_values(w) + p * w->cols, *b = taut_ref_values(w) + j * w->cols;
-    taut_up sum = UP_ZERO;
-    for (int64_t i = 0; i < w->cols; i++) {
-        const taut_up d = up_mul(up_exact(a[i] - b[i]), (taut_up){ 1 + 0x1p-52 });
-        sum = up_add(sum, up_mul(d, d));
-    }
-    return up_sqrt(sum);
+    double sum = 0;
+    for (int64_t i = 0; i < w->cols; i++) sum += (a[i] - b[i]) * (a[i] - b[i]);
+    return up_sqrt(up_mul(up_exact(sum), up_add((taut_up){ 1 }, up_gamma(w->cols + 4))));
 }
 
-taut_lo taut_margin_radius(const taut_certificate *c, const double *logits, int64_t classes, int64_t p)
+taut_lo taut_margin_region(const taut_certificate *c, const double *logits, int64_t classes, int64_t p)
 {
     const taut_param *w = taut_linear_weight(c->model->head);
     const taut_up scale = up_exact(taut_float32(c->model->spec.logit_scale)), twice = up_mul((taut_up){ 2 }, c->round);
-    taut_lo least = lo_exact(c->room.v);
+    taut_lo least = { INFINITY };
+    if (!isfinite(c->body.v) || classes < 2) return (taut_lo){ 0 };
     for (int64_t j = 0; j < classes; j++) {
         if (j == p) continue;
         const double margin = logits[p] - logits[j];
@@ -45,6 +44,12 @@ taut_lo taut_margin_radius(const taut_certificate *c, const double *logits, int6
         if (!(r.v >= least.v)) least = r;
     }
     return least;
+}
+
+taut_lo taut_margin_radius(const taut_certificate *c, const double *logits, int64_t classes, int64_t p)
+{
+    const taut_lo all = taut_margin_region(c, logits, classes, p);
+    return all.v >= c->room.v ? lo_exact(c->room.v) : all;
 }
 
 taut_example taut_example_certify(const taut_certificate *c, taut_pass *pass, taut_input x, int32_t target,
@@ -65,8 +70,7 @@ taut_example taut_example_certify(const taut_certificate *c, taut_pass *pass, ta
     for (int64_t i = 0; i < classes; i++)
         if (i != e.predicted && logits[i] > second) second = logits[i];
     e.margin = logits[e.predicted] - second;
-    e.radius = isfinite(c->body.v) && classes > 1 ? taut_margin_radius(c, logits, classes, e.predicted)
-                                                  : (taut_lo){ 0 };
+    e.radius = taut_margin_radius(c, logits, classes, e.predicted);
     return e;
 }
 

@@ -72,6 +72,7 @@ static void bad_work(taut_net *net)
     refused(taut_certify_file(&cert, NULL, NULL), "model"),
         refused(taut_certify_file(&cert, "nowhere", NULL), "no file");
     refused(taut_cert_look(NULL, &cf), "cert"), refused(taut_cert_example(NULL, 0, &p), "cert");
+    refused(taut_cert_swaps(NULL, 0, &(taut_swap_facts){ 0 }), "cert");
     refused(taut_cert_layer(NULL, 0, &lf), "cert"), refused(taut_cert_json(NULL, &text), "cert");
     refused(taut_cert_save(NULL, "x"), "cert"), refused(taut_check_certificate(&kf, "nowhere", "nowhere"), "no file");
     refused(taut_check_certificate(NULL, "a", "b"), "out"), refused(taut_attack_file(&a, "nowhere", NULL), "no file");
@@ -287,6 +288,11 @@ static void options(const char *run)
     refused(taut_certify_file(&cert, run, OPTIONS(taut_certify_options, .room = -1)), "room below 0");
     refused(taut_certify_file(&cert, run, OPTIONS(taut_certify_options, .local = 1)), "local of nothing");
     refused(taut_certify_file(&cert, run, OPTIONS(taut_certify_options, .rows = 2)), "rows of a text");
+    refused(taut_certify_file(&cert, run, OPTIONS(taut_certify_options, .swaps = 1)), "swaps of nothing");
+    refused(taut_certify_file(&cert, run, OPTIONS(taut_certify_options, .swaps = -1, .examples = 1)), "swaps below 0");
+    refused(taut_certify_file(&cert, run, OPTIONS(taut_certify_options, .swaps = 17, .examples = 1)), "17 swaps");
+    refused(taut_certify_file(&cert, run, OPTIONS(taut_certify_options, .swaps = 1, .tries = -1, .examples = 1)),
+            "tries");
     refused(taut_certify_file(&cert, run,
                               OPTIONS(taut_certify_options, .inputs = &(taut_inputs){ .n = 1, .t = 1, .ids = &calls })),
             "own inputs without labels");

@@ -20,6 +20,14 @@ sed 's/"radius":[[:space:]]*0\.[0-9]*/"radius":0.99/' "$tmp/cert.json" >"$tmp/fa
 "$TAUT" check "$tmp/far.json" "$run" >"$tmp/out" 2>&1
 rc=$?
 check "a larger radius is refused" [ $rc = 2 ]
+"$TAUT" certify "$run" --n-ex 5 --swaps 2 --json >"$tmp/swaps.json"
+rc=$?
+check "swaps: no contradiction" [ $rc = 0 ]
+check "all swaps are counted" grep -q '"all":[[:space:]]*1312' "$tmp/swaps.json"
+check "and printed" sh -c "\"$TAUT\" certify \"$run\" --n-ex 5 --swaps 2 | grep -q '2 at once: proved to leave the answer'"
+refuse "swaps of no example" "say how many with --n-ex" "$TAUT" certify "$run" --swaps 1
+refuse "too many swaps" "from 1 to 16" "$TAUT" certify "$run" --n-ex 1 --swaps 17
+refuse "tries of nothing" "is for --swaps" "$TAUT" certify "$run" --n-ex 1 --tries 5
 check "attacked" "$TAUT" attack "$run" --attack pgd --norm L2 --eps 0.5 --n-ex 20 --out "$tmp"
 check "info" "$TAUT" info "$run" --bound
 check "no text from it" sh -c "! \"$TAUT\" sample \"$run\" 2>/dev/null"
