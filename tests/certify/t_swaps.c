@@ -152,7 +152,8 @@ int main(void)
     test_begin();
     temp_begin();
     const char *path = strdup(temp_path("model.safetensors"));
-    for (case_no = 0; case_no < effort(60); case_no++) {
+    const int cases = effort(60) < 12 ? 12 : effort(60); /* of fewer, some see nothing of a kind */
+    for (case_no = 0; case_no < cases; case_no++) {
         taut_certificate c;
         int32_t ids[TEXTS * T];
         save_model(models[case_no % MODELS], path);
