@@ -106,10 +106,11 @@ static int run(const cli_args *a)
     return facts.contradictions ? EXIT_CONTRADICTION : EXIT_DONE;
 }
 static const cli_option options[] = {
-    { "--attack", "LIST", "fgsm pgd apgd-ce apgd-dlr apgd-t fab fab-t square aa-standard aa-plus aa-rand ta-10" },
+    { "--attack", "LIST",
+      "fgsm pgd apgd-ce apgd-dlr apgd-t fab fab-t square aa-standard (autoattack) aa-plus aa-rand ta-10" },
     { "--norm", "N", "Linf, L2 or L1; images in [0, 1] (default Linf), embeddings of a text (default L2)" },
     { "--eps", "LIST", "radii, such as 2/255,8/255 (default 8/255, 0.5 for L2, 12 for L1)" },
-    { "--n-ex", "N", "the first N examples of the validation split (default 100)" },
+    { "--n-ex", "N", "N examples of the validation split (default 100), those that taut certify --n-ex N takes" },
     { "--data", "D", "other data than the model was trained on" },
     { "--steps", "N", "other than the attack's own number of steps" },
     { "--restarts", "N", "other than its own number of random starts" },

@@ -142,7 +142,7 @@ static int run(const cli_args *a)
                                      .tries = cli_int(a, "--tries", 0, 1, 1000000) };
     (void)cli_table(a);
     if (norm && strcmp(norm, "tokens") != 0 && strcmp(norm, "flat") != 0)
-        return cli_refuse(a, "--norm is tokens or flat, not %s", norm);
+        return cli_refuse(a, "--norm is tokens (the largest token) or flat (l2 over everything), not %s", norm);
     if (o.local && !wanted) return cli_refuse(a, "--local is about examples: say how many with --n-ex");
     if (o.swaps && !wanted) return cli_refuse(a, "--swaps is about examples: say how many with --n-ex");
     if (o.tries && !o.swaps) return cli_refuse(a, "--tries is for --swaps");

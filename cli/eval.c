@@ -26,6 +26,9 @@ static void print(const cJSON *o)
     if (cJSON_GetObjectItem(o, "mse"))
         printf("MSE %.4f  MAE %.4f   (%.0f windows, standardised)\n", cli_number(o, "mse"), cli_number(o, "mae"),
                cli_number(o, "windows"));
+    else if (!cJSON_GetObjectItem(o, "perplexity"))
+        printf("loss %.4f  accuracy %.2f %%   (%.0f %s)\n", cli_number(o, "loss"), 100 * cli_number(o, "accuracy"),
+               cli_number(o, "targets"), cli_word(o, "counted"));
     else
         printf("loss %.4f  perplexity %.3f  accuracy %.2f %%   (%.0f targets in %.0f windows)\n", cli_number(o, "loss"),
                cli_number(o, "perplexity"), 100 * cli_number(o, "accuracy"), cli_number(o, "targets"),

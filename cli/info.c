@@ -26,11 +26,17 @@ static void print_model(const cJSON *o, const char *model)
 {
     const char *tokenizer = cli_word(o, "tokenizer");
     char *path = cli_path(model, "model.safetensors");
-    const cJSON *t;
-    printf("%s: %s, width %.0f, depth %.0f, heads %.0f, context %.0f, %.0f tokens%s%s%s, %.0f weights\n",
-           path ? path : model, cli_word(o, "arch"), cli_number(o, "width"), cli_number(o, "depth"),
-           cli_number(o, "heads"), cli_number(o, "context"), cli_number(o, "tokens"), *tokenizer ? " (" : "", tokenizer,
-           *tokenizer ? ")" : "", cli_number(o, "weights"));
+    const cJSON *t, *side = cJSON_GetObjectItem(o, "image");
+    printf("%s: %s, ", path ? path : model, cli_word(o, "arch"));
+    printf("width %.0f, depth %.0f, ", cli_number(o, "width"), cli_number(o, "depth"));
+    if (cli_number(o, "heads") > 0) printf("heads %.0f, ", cli_number(o, "heads"));
+    if (side)
+        printf("images of %d x %d x %d in %.0f classes, ", cJSON_GetArrayItem(side, 0)->valueint,
+               cJSON_GetArrayItem(side, 1)->valueint, cJSON_GetArrayItem(side, 2)->valueint, cli_number(o, "classes"));
+    else
+        printf("context %.0f, %.0f tokens%s%s%s, ", cli_number(o, "context"), cli_number(o, "tokens"),
+               *tokenizer ? " (" : "", tokenizer, *tokenizer ? ")" : "");
+    printf("%.0f weights\n", cli_number(o, "weights"));
     cJSON_ArrayForEach(t, cJSON_GetObjectItem(o, "tensors"))
         printf("  %-28s %7.0f x %.0f\n", cli_word(t, "name"), cli_number(t, "rows"), cli_number(t, "cols"));
     if (cJSON_GetObjectItem(o, "bound_tokens")) print_bounds(o);

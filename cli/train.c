@@ -25,8 +25,8 @@ static int show(const taut_step_facts *p, void *arg)
     const double left = p->seconds / (double)p->step * (double)(p->steps - p->step);
     (void)arg;
     stepping = 1;
-    snprintf(text, sizeof text, "step %lld  loss %.4f  %.0f tokens/s  %d:%02d left", (long long)p->step, p->loss,
-             p->tokens_per_s, (int)left / 60, (int)left % 60);
+    snprintf(text, sizeof text, "step %lld  loss %.4f  %.3g steps/s  %d:%02d left", (long long)p->step, p->loss,
+             (double)p->step / p->seconds, (int)left / 60, (int)left % 60);
     cli_bar((double)p->step / (double)p->steps, text);
     return stop;
 }
@@ -54,10 +54,12 @@ static void print(const cJSON *o, const char *run)
     const bool stopped = cJSON_IsTrue(cJSON_GetObjectItem(o, "stopped"));
     const double steps = cli_number(o, "steps");
     char bound[32], target[32];
-    printf("%s after %.0f steps, %.0f tokens, %.1f s (%.0f tokens/s)\n", stopped ? "stopped" : "done", steps,
-           cli_number(o, "tokens"), cli_number(o, "seconds"), cli_number(o, "tokens_per_s"));
-    printf("  training loss    %.4f   (mean of the last %.0f steps)\n", cli_number(o, "train_loss"),
-           fmin(steps, RECENT));
+    printf("%s after %.0f steps, %.0f %s, %.1f s (%.0f %s/s)\n", stopped ? "stopped" : "done", steps,
+           cli_number(o, "tokens"), cli_word(o, "counted"), cli_number(o, "seconds"), cli_number(o, "tokens_per_s"),
+           cli_word(o, "counted"));
+    if (steps > 0)
+        printf("  training loss    %.4f   (mean of the last %.0f steps)\n", cli_number(o, "train_loss"),
+               fmin(steps, RECENT));
     if (!isnan(cli_number(o, "val_mae")))
         printf("  validation MSE   %.4f   MAE %.4f\n  test MSE         %.4f   MAE %.4f\n", cli_number(o, "val_loss"),
                cli_number(o, "val_mae"), cli_number(o, "test_mse"), cli_number(o, "test_mae"));

@@ -263,7 +263,7 @@ TAUT_API TAUT_MUST_USE taut_status taut_forecast_file(char **json, const char *m
 
 typedef struct taut_cert taut_cert;
 /* A change's size: its largest token, or l2 over everything.  TAUT_OWN: that of the target which the model was trained under;
- * without one, flat for images and tokens for all others. */
+ * without one, flat for images and tokens for all others; of one token in and one out, the smaller of both proofs. */
 typedef enum { TAUT_OWN, TAUT_TOKENS, TAUT_FLAT } taut_metric;
 
 typedef struct {
@@ -355,7 +355,7 @@ typedef struct {
     const char *attacks; /* "pgd,aa-standard"; default "aa-standard" */
     const char *norm;    /* "Linf", "L2", "L1"; default Linf, of a text L2 */
     const char *eps;     /* radii, "2/255,8/255"; default 8/255, 0.5 for L2, 12 for L1; needed for a text */
-    int64_t examples;    /* the first so many of the validation split (default 100), or those below */
+    int64_t examples; /* so many of the validation split (default 100), as a certificate takes them; or those below */
     const char *data;
     const taut_inputs *inputs; /* own inputs, as in taut_certify_options */
     const int32_t *labels;

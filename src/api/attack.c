@@ -78,7 +78,7 @@ static taut_status open_siege(taut_attacked *a, const char *model, const char *p
     a->siege.data = a->data;
     a->siege.names = a->net->data.class_names;
     /* without certificates nobody looks for contradictions: such results cannot be taken over into a run that does */
-    snprintf(a->siege.about, sizeof a->siege.about, "%s %.100s %s%s", a->siege.sha, x ? own : a->data,
+    snprintf(a->siege.about, sizeof a->siege.about, "%s %.100s, spread, %s%s", a->siege.sha, x ? own : a->data,
              a->net->model->k->name, o->no_certify ? " --no-certify" : "");
     return TAUT_OK;
 }

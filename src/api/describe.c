@@ -64,6 +64,11 @@ static cJSON *describe(const taut_model *m, bool builtin)
     cJSON_AddNumberToObject(o, "heads", (double)m->spec.heads);
     cJSON_AddNumberToObject(o, "context", (double)m->spec.context);
     cJSON_AddNumberToObject(o, "tokens", (double)m->embed.rows);
+    if (taut_model_sees(m)) {
+        const int sides[] = { (int)m->spec.image.height, (int)m->spec.image.width, (int)m->spec.image.channels };
+        cJSON_AddItemToObject(o, "image", cJSON_CreateIntArray(sides, 3));
+        cJSON_AddNumberToObject(o, "classes", (double)m->classes);
+    }
     if (!builtin) add_tokenizer(o, m); /* a shape comes without one */
     cJSON_AddNumberToObject(o, "weights", (double)taut_model_size(m));
     cJSON_AddItemToObject(o, "tensors", taut_tensors_json(m));

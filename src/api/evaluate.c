@@ -89,14 +89,15 @@ static taut_status add_noise(cJSON *o, const exam *e, const char *model, double 
     return TAUT_OK;
 }
 
-static void add_score(cJSON *o, const taut_evaluation *e)
+static void add_score(cJSON *o, const taut_evaluation *e, const char *counted)
 {
     const bool series = !isnan(e->mae);
+    cJSON_AddStringToObject(o, "counted", counted);
     cJSON_AddNumberToObject(o, "targets", (double)e->targets);
     cJSON_AddNumberToObject(o, "windows", (double)e->windows);
     cJSON_AddNumberToObject(o, series ? "mse" : "loss", e->loss);
     cJSON_AddNumberToObject(o, series ? "mae" : "accuracy", series ? e->mae : e->accuracy);
-    if (!series) cJSON_AddNumberToObject(o, "perplexity", exp(e->loss));
+    if (strcmp(counted, "tokens") == 0) cJSON_AddNumberToObject(o, "perplexity", exp(e->loss));
 }
 
 /* A page of forecasts, and an .svg beside it for each. */
@@ -132,7 +133,7 @@ taut_status taut_evaluate_file(char **json, const char *model, const taut_evalua
     if (!s) {
         cJSON_AddStringToObject(found, "data", e.source);
         cJSON_AddStringToObject(found, "split", e.name);
-        add_score(found, &score);
+        add_score(found, &score, taut_task_counts(&e.data->task));
     }
     if (!s && o.noise > 0) s = add_noise(found, &e, model, o.noise);
     if (!s && e.data->task.reals) s = taut_forecast_add(found, e.pass, &e.batch, e.split);

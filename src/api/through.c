@@ -23,9 +23,10 @@ static taut_status check_inputs(const taut_net *net, const taut_inputs *x)
     const taut_model *m = net->model;
     const bool any_length = m->embed.rows > 0;
     if (!x->ids == !x->reals) return taut_fail(TAUT_BAD_CALL, "inputs are ids or reals: one of them is NULL");
-    if (x->n < 1 || x->n > INT32_MAX || x->t < 1 || x->t > m->in.t || (!any_length && x->t != m->in.t))
-        return taut_fail(TAUT_BAD_CALL, "%lld inputs of %lld tokens: this model reads %s%lld", (long long)x->n,
-                         (long long)x->t, any_length ? "1 to " : "", (long long)m->in.t);
+    if (x->n < 1 || x->n > INT32_MAX) return taut_fail(TAUT_BAD_CALL, "%lld inputs", (long long)x->n);
+    if (x->t < 1 || x->t > m->in.t || (!any_length && x->t != m->in.t))
+        return taut_fail(TAUT_BAD_CALL, "inputs of %lld tokens: this model reads %s%lld", (long long)x->t,
+                         any_length ? "1 to " : "", (long long)m->in.t);
     if (x->ids) return check_ids(m, x->ids, x->n * x->t);
     for (int64_t i = 0; i < x->n * x->t * m->in.d; i++)
         if (!isfinite(x->reals[i]))

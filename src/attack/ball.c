@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/rng.h"
 
@@ -11,7 +12,7 @@ static const char *const names[] = { "Linf", "L2", "L1" };
 bool taut_ball_parse(taut_ball_kind *kind, const char *name)
 {
     for (int i = 0; i < 3; i++)
-        if (strcmp(name, names[i]) == 0) return *kind = (taut_ball_kind)i, true;
+        if (strcasecmp(name, names[i]) == 0) return *kind = (taut_ball_kind)i, true;
     return false;
 }
 

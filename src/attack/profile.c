@@ -1,6 +1,8 @@
 #include "attack/profile.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "taut.h"
 
@@ -84,14 +86,17 @@ static void suit(taut_profile *p, taut_ball_kind kind, taut_profile_options o)
 taut_status taut_profile_find(taut_profile *p, const char *name, taut_ball_kind kind, taut_profile_options o)
 {
     const char *names[PROFILES];
+    char list[256] = "";
+    if (strcasecmp(name, "autoattack") == 0 || strcasecmp(name, "aa") == 0) name = "aa-standard";
     for (int i = 0; i < PROFILES; i++) {
         names[i] = profiles[i].name;
-        if (strcmp(name, names[i]) != 0) continue;
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? ", " : "", names[i]);
+        if (strcasecmp(name, names[i]) != 0) continue;
         *p = profiles[i];
         suit(p, kind, o);
         return TAUT_OK;
     }
     const char *near = taut_nearest(name, names, PROFILES);
-    return taut_fail(TAUT_BAD_CONFIG, "no attack is called %s%s%s%s", name, near ? " (did you mean " : "",
-                     near ? near : "", near ? "?)" : "");
+    return taut_fail(TAUT_BAD_CONFIG, "no attack is called %s%s%s%s: there are %s", name, near ? " (did you mean " : "",
+                     near ? near : "", near ? "?)" : "", list);
 }

@@ -21,12 +21,19 @@ struct ck_block {
     max_align_t data[];
 };
 
+/* A line begins with the path of a part; that of the whole network is empty. */
 void ck_fail(ck *c, const char *format, ...)
 {
+    static const char root[] = "the network";
+    char *why = c->out->why;
     va_list args;
     va_start(args, format);
-    vsnprintf(c->out->why, sizeof c->out->why, format, args);
+    const int len = vsnprintf(why, sizeof c->out->why, format, args);
     va_end(args);
+    if ((why[0] == ' ' || why[0] == ':') && len + sizeof root <= sizeof c->out->why) {
+        memmove(why + sizeof root - 1, why, (size_t)len + 1);
+        memcpy(why, root, sizeof root - 1);
+    }
     longjmp(c->end, 1);
 }
 

@@ -19,8 +19,9 @@ typedef struct {
 static taut_status read_array(uint8_t **bytes, taut_npy *a, const char *path, const char *name)
 {
     size_t len;
-    taut_status s = taut_npz_member(bytes, &len, path, name);
-    if (!s && *bytes) s = taut_npy_read(a, *bytes, len, name);
+    taut_status s = taut_npz_member(bytes, &len, path, name); /* its lines name the file already */
+    if (s || !*bytes) return s;
+    s = taut_npy_read(a, *bytes, len, name);
     return s ? taut_fail(s, "%s: %s", path, taut_last_error()) : TAUT_OK;
 }
 

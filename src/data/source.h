@@ -59,4 +59,11 @@ static inline void taut_source_free(taut_source *s)
 {
     if (s) s->ops->free(s);
 }
+/* What `asked` counts, for people. */
+static inline const char *taut_task_counts(const taut_task *k)
+{
+    if (k->reals) return "rows";
+    if (!k->tokens) return "images";
+    return k->asked > 1 ? "tokens" : "texts";
+}
 #endif

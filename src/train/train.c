@@ -241,6 +241,7 @@ static cJSON *summary_json(const taut_train_summary *s)
     cJSON_AddStringToObject(o, "model", s->sha256);
     cJSON_AddNumberToObject(o, "steps", (double)s->steps);
     cJSON_AddNumberToObject(o, "tokens", (double)s->tokens);
+    cJSON_AddStringToObject(o, "counted", s->counted);
     cJSON_AddNumberToObject(o, "weights", (double)s->weights);
     cJSON_AddNumberToObject(o, "train_loss", s->train_loss);
     cJSON_AddNumberToObject(o, "val_loss", s->val_loss);
@@ -303,6 +304,7 @@ static taut_status finish(run *r, taut_train_summary *out)
                                  .test_loss = test.loss,
                                  .test_mae = test.mae,
                                  .tokens = c->tokens,
+                                 .counted = taut_task_counts(&t->source->task),
                                  .weights = taut_model_size(t->model),
                                  .train_loss = recent_loss(c),
                                  .val_loss = e.loss,

@@ -25,6 +25,7 @@ typedef struct {
     double val_mae, test_loss, test_mae; /* of a forecaster, whose losses are mean squared errors; NaN for all others */
     int64_t best_step;                   /* of a run with patience: what model.safetensors is of; 0: the last */
     bool stopped;                        /* before the last step */
+    const char *counted;                 /* what `tokens` counts: tokens, texts, images or rows of forecasts */
     double target;                       /* constrain.target_lipschitz; 0: none, and nothing below is there */
     taut_up bound;                       /* what is proved of model.safetensors, in the recipe's norm and units */
     bool flat, l2;                       /* these */

@@ -30,9 +30,10 @@ static taut_status check_own(const taut_examples *x, const taut_model *m)
         return taut_fail(TAUT_BAD_CALL, "own examples are ids or reals, and their labels");
     if (x->reals && m->embed.rows > 0) /* nothing is proved of tokens longer than every embedding */
         return taut_fail(TAUT_BAD_CALL, "own examples of a text are ids: embeddings may lie outside the region");
-    if (x->n < 1 || x->n > INT32_MAX || x->t != m->in.t)
-        return taut_fail(TAUT_BAD_CALL, "%lld examples of %lld tokens: this model is proved for %lld", (long long)x->n,
-                         (long long)x->t, (long long)m->in.t);
+    if (x->n < 1 || x->n > INT32_MAX) return taut_fail(TAUT_BAD_CALL, "%lld examples", (long long)x->n);
+    if (x->t != m->in.t)
+        return taut_fail(TAUT_BAD_CALL, "examples of %lld tokens: this model is proved for %lld", (long long)x->t,
+                         (long long)m->in.t);
     for (int64_t i = 0; x->ids && i < x->n * x->t; i++)
         if (x->ids[i] < 0 || x->ids[i] >= m->embed.rows)
             return taut_fail(TAUT_BAD_DATA, "id %d is not in 0 .. %lld", x->ids[i], (long long)m->embed.rows - 1);
@@ -101,7 +102,7 @@ taut_one taut_reader_get(taut_reader *r, int64_t index)
                                  x->reals ? x->reals + index * x->t * x->d : NULL };
         return (taut_one){ own, x->labels[index], index };
     }
-    const int64_t number = x->spread ? index * r->all / x->n : index;
+    const int64_t number = index * r->all / x->n;
     const taut_slot s = r->slot[r->turn ^= 1];
     x->data->ops->get(x->data, s, TAUT_VALID, number);
     return (taut_one){ { s.ids, s.reals }, s.target[x->data->task.asked - 1], number };

@@ -6,7 +6,6 @@
 
 typedef struct {
     const taut_source *data; /* NULL: the arrays below */
-    bool spread;             /* over the whole split; else the first ones */
     const int32_t *ids;      /* (n, t) */
     const double *reals;     /* (n, t, d) images, every number in [0, 1] */
     const int32_t *labels;   /* (n) */
@@ -21,9 +20,10 @@ typedef struct {
 } taut_one;
 typedef struct taut_reader taut_reader;
 
-/* How many there are is known then: a split has no more examples than it has, and the last window of a text may be
- * partial and does not count.  Refused: none; data of another shape than the model reads; ids and labels out of range; examples
- * that may lie outside the region of a certificate (embeddings, pixels that are not in [0, 1]). */
+/* The same examples for whoever asks for the same number of one split: every (all / n)-th, so that certificates and attacks
+ * are about the same ones.  How many there are is known then: a split has no more examples than it has, and the last window
+ * of a text may be partial and does not count.  Refused: none; data of another shape than the model reads; ids and labels out of
+ * range; examples that may lie outside the region of a certificate (embeddings, pixels that are not in [0, 1]). */
 taut_status taut_examples_settle(taut_examples *, const taut_model *) TAUT_MUST_USE;
 taut_status taut_reader_open(taut_reader **out, const taut_examples *) TAUT_MUST_USE;
 void taut_reader_free(taut_reader *);
