@@ -77,6 +77,7 @@ static taut_status read_file(taut_series *s, const taut_series_spec *spec)
     uint8_t *data = NULL;
     size_t len = 0;
     taut_status status = taut_data_find(&path, source);
+    if (status == TAUT_NO_MEMORY) return status;
     if (status) {
         snprintf(gz, sizeof gz, "%.4096s.gz", source); /* ETTm1.csv may be there as ETTm1.csv.gz */
         if (taut_data_find(&path, gz)) return taut_data_find(&path, source);

@@ -2,6 +2,7 @@
  * model was taught; dates; empty cells and gaps by their rules. */
 #include <sys/stat.h>
 
+#include "base/alloc.h"
 #include "data/names.h"
 #include "data/series.h"
 #include "harness.h"
@@ -247,6 +248,28 @@ static void by_their_names(void)
     }
 }
 
+/* Each allocation fails once: a status, and nothing is left behind (the sanitizers look). */
+static void memory(void)
+{
+    taut_series *s = NULL;
+    const taut_series_spec spec = { .source = temp_text(
+                                        "x.csv", "d;a;\"b\"\n1.7.2016;1,5;1\n2.7.2016;;2\n3.7.2016;3;\n5.7.2016;3;4\n"),
+                                    .columns = "b,a",
+                                    .targets = "a",
+                                    .missing = TAUT_MISSING_INTERPOLATE,
+                                    .gaps = TAUT_GAPS_FILL };
+    taut_status status;
+    long n = 0;
+    do {
+        taut_alloc_fail_at(++n);
+        status = taut_series_open(&s, &spec);
+        taut_alloc_fail_at(0);
+        CHECK(!status || status == TAUT_NO_MEMORY, taut_last_error());
+    } while (status && n < 1000);
+    CHECK(n > 20 && s && s->rows == 5, "every allocation was made to fail");
+    taut_series_free(s);
+}
+
 int main(void)
 {
     test_begin();
@@ -259,5 +282,6 @@ int main(void)
     holes();
     electricity();
     by_their_names();
+    memory();
     return test_end("tables", "shapes of files, dates, names, scales, holes");
 }
