@@ -201,14 +201,22 @@ install: all
 	install -m 755 $(BUILD)/libtaut.so $(DESTDIR)$(PREFIX)/lib/$(SONAME)
 	$(if $(CUDA),install -m 755 $(BUILD)/libtaut_cuda.so $(DESTDIR)$(PREFIX)/lib/libtaut_cuda.so)
 	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libtaut.so
-	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/,man/man1 man/man5 bash-completion/completions zsh/site-functions \
+	    fish/vendor_completions.d taut/recipes doc/taut/howto doc/taut/modules)
 	$(BUILD)/taut man > $(DESTDIR)$(PREFIX)/share/man/man1/taut.1
-	for c in $$($(BUILD)/taut --help | sed -n 's/^  taut \([a-z]*\) .*/\1/p'); do \
+	$(BUILD)/taut man recipe > $(DESTDIR)$(PREFIX)/share/man/man5/taut-recipe.5
+	for c in $$($(BUILD)/taut --help | sed -n '/^  taut recipe/d; s/^  taut \([a-z]*\) .*/\1/p'); do \
 	    $(BUILD)/taut man $$c > $(DESTDIR)$(PREFIX)/share/man/man1/taut-$$c.1 || exit 1; done
 	$(BUILD)/taut man --bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/taut
+	$(BUILD)/taut man --zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_taut
+	$(BUILD)/taut man --fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/taut.fish
+	install -m 644 recipes/*.ini $(DESTDIR)$(PREFIX)/share/taut/recipes
+	install -m 644 README.md CHANGELOG.md LICENSE docs/*.md docs/*.svg $(DESTDIR)$(PREFIX)/share/doc/taut
+	install -m 644 docs/howto/*.md $(DESTDIR)$(PREFIX)/share/doc/taut/howto
+	install -m 644 docs/modules/*.md $(DESTDIR)$(PREFIX)/share/doc/taut/modules
 	sed 's|^prefix=.*|prefix=$(PREFIX)|' $(BUILD)/taut.pc > $(DESTDIR)$(PREFIX)/lib/pkgconfig/taut.pc
-	@[ -n "$(DESTDIR)" ] || PATH="$$PATH:/sbin:/usr/sbin" ldconfig 2>/dev/null || \
-	    echo "the loader was not told: LD_LIBRARY_PATH=$(PREFIX)/lib finds $(SONAME)"
+	@[ -n "$(DESTDIR)" ] || { PATH="$$PATH:/sbin:/usr/sbin"; ldconfig 2>/dev/null; ldconfig -p | grep -q "$(PREFIX)/lib/$(SONAME)"; } || \
+	    echo "the loader does not look in $(PREFIX)/lib: link programs with -Wl,-rpath,$(PREFIX)/lib, or set LD_LIBRARY_PATH=$(PREFIX)/lib"
 
 clean:
 	rm -rf build demo

@@ -30,8 +30,8 @@ struct cli_args {
     int given;
 };
 
-extern const cli_command cli_train, cli_eval, cli_sample, cli_info, cli_convert, cli_measure, cli_certify, cli_check,
-    cli_plan, cli_paper, cli_bench, cli_report, cli_attack, cli_man, cli_sweep, cli_forecast;
+extern const cli_command cli_train, cli_recipe, cli_eval, cli_sample, cli_info, cli_convert, cli_measure, cli_certify,
+    cli_check, cli_plan, cli_paper, cli_bench, cli_report, cli_attack, cli_man, cli_sweep, cli_forecast;
 extern const cli_command *const cli_commands[]; /* main.c: all of them, in the order of the help */
 extern const int cli_command_count;
 extern const cli_option cli_common[];      /* args.c: what every command takes */
@@ -67,6 +67,14 @@ const char *cli_word(const cJSON *, const char *key);
 double cli_number(const cJSON *, const char *key);
 const char *cli_up(char dst[32], const cJSON *, const char *key);   /* six digits, rounded up */
 const char *cli_down(char dst[32], const cJSON *, const char *key); /* and down */
+
+/* complete.c: completion for a shell, on stdout */
+void cli_complete_bash(void);
+void cli_complete_zsh(void);
+void cli_complete_fish(void);
+
+/* recipe.c: prints a heading where the section of a key is not `last`, which it becomes */
+void cli_section(const char *key, char last[64], const char *format);
 
 /* files.c */
 char *cli_path(const char *folder, const char *file);   /* the file if it is a folder, else itself; free it */

@@ -20,9 +20,9 @@ static void put(const char *text)
         }
 }
 
-static void title(const char *name, const char *summary)
+static void title(const char *name, int section, const char *summary)
 {
-    printf(".TH TAUT%s%s 1 \"\" \"taut %s\"\n.SH NAME\ntaut%s%s \\- ", *name ? "-" : "", name, TAUT_VERSION,
+    printf(".TH TAUT%s%s %d \"\" \"taut %s\"\n.SH NAME\ntaut%s%s \\- ", *name ? "-" : "", name, section, TAUT_VERSION,
            *name ? "-" : "", name);
     put(summary);
     putchar('\n');
@@ -41,9 +41,9 @@ static void entry(const char *brief, const char *tag, const char *value, const c
     putchar('\n');
 }
 
-static void page_of(const cli_command *c)
+static void page_of(const cli_command *c, int section)
 {
-    title(c->name, c->summary);
+    title(c->name, section, c->summary);
     printf(".SH SYNOPSIS\n\\fBtaut %s\\fR ", c->name);
     put(c->operands);
     printf(" [\\fIoptions\\fR]\n.SH OPTIONS\n");
@@ -57,7 +57,7 @@ static void page_of(const cli_command *c)
 
 static void page_of_taut(void)
 {
-    title("", "trains, measures, certifies and attacks Lipschitz-bounded transformers");
+    title("", 1, "trains, measures, certifies and attacks Lipschitz-bounded transformers");
     printf(".SH SYNOPSIS\n\\fBtaut\\fR \\fICOMMAND\\fR [\\fIoptions\\fR]\n.SH COMMANDS\n");
     for (int i = 0; i < cli_command_count; i++) entry(NULL, cli_commands[i]->name, NULL, cli_commands[i]->summary);
     printf(".SH EXIT STATUS\n");
@@ -73,40 +73,56 @@ static void page_of_taut(void)
           "passive unless it is set: threads that wait sleep; active: they spin, which slows other programs down");
     printf(".SH SEE ALSO\n");
     for (int i = 0; i < cli_command_count; i++)
-        printf(".BR taut\\-%s (1)%s\n", cli_commands[i]->name, i + 1 < cli_command_count ? "," : "");
+        printf(".BR taut\\-%s (%d)%s\n", cli_commands[i]->name, cli_commands[i] == &cli_recipe ? 5 : 1,
+               i + 1 < cli_command_count ? "," : "");
 }
 
-static void complete_bash(void)
+/* taut-recipe(5): the command and the format are one page. */
+static int page_of_recipe(const cli_args *a)
 {
-    printf("_taut() {\n    local words=\n    case ${COMP_WORDS[1]} in\n");
-    for (int i = 0; i < cli_command_count; i++) {
-        printf("    %s) words=\"", cli_commands[i]->name);
-        for (int table = 0; table < 2; table++)
-            for (const cli_option *o = table ? cli_common : cli_commands[i]->options; o && o->name; o++)
-                printf("%s%s%s ", cli_short(o) ? cli_short(o) : "", cli_short(o) ? " " : "", o->name);
-        printf("\" ;;\n");
+    char *json = NULL, last[64] = "", text[1200];
+    if (taut_recipe_json(&json, NULL, NULL)) return cli_fail(a);
+    cJSON *all = cJSON_Parse(json);
+    const cJSON *o;
+    taut_string_free(json);
+    page_of(&cli_recipe, 5);
+    printf(".SH FORMAT\nLines \\fBkey = value\\fR below a \\fB[section]\\fR; a comment starts a line with ; or #, or "
+           "follows a space.\n");
+    cJSON_ArrayForEach(o, cJSON_GetObjectItem(all, "keys"))
+    {
+        const char *key = cli_word(o, "key"), *users = cli_word(o, "used_by");
+        cli_section(key, last, ".SH KEYS OF [%s]\n");
+        snprintf(text, sizeof text, "%s.  Wants %s.  Default: %s%s%s%s%s.", cli_word(o, "meaning"),
+                 cli_word(o, "wants"), *cli_word(o, "default") ? cli_word(o, "default") : "none",
+                 cJSON_IsTrue(cJSON_GetObjectItem(o, "depends")) ? " (depends on other keys)" : "",
+                 *users ? ".  With " : "", users, "");
+        entry(NULL, key, NULL, text);
     }
-    printf("    esac\n    [ \"$COMP_CWORD\" = 1 ] && words=\"");
-    for (int i = 0; i < cli_command_count; i++) printf("%s ", cli_commands[i]->name);
-    printf("\"\n    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"${COMP_WORDS[COMP_CWORD]}\")\n}\n");
-    printf("complete -o default -F _taut taut\n");
+    cJSON_Delete(all);
+    return EXIT_DONE;
 }
 
 static int run(const cli_args *a)
 {
     (void)cli_table(a);
     if (cli_flag(a, "--json")) return cli_refuse(a, "a manual page is no JSON");
-    if (cli_flag(a, "--bash")) {
-        complete_bash();
-        return EXIT_DONE;
-    }
+    static const struct {
+        const char *option;
+        void (*print)(void);
+    } shells[] = { { "--bash", cli_complete_bash }, { "--zsh", cli_complete_zsh }, { "--fish", cli_complete_fish } };
+    for (int i = 0; i < 3; i++)
+        if (cli_flag(a, shells[i].option)) {
+            shells[i].print();
+            return EXIT_DONE;
+        }
+    if (a->operands && strcmp(a->operand[0], "recipe") == 0) return page_of_recipe(a);
     if (a->operands == 0 || strcmp(a->operand[0], "taut") == 0) {
         page_of_taut();
         return EXIT_DONE;
     }
     for (int i = 0; i < cli_command_count; i++)
         if (strcmp(a->operand[0], cli_commands[i]->name) == 0) {
-            page_of(cli_commands[i]);
+            page_of(cli_commands[i], 1);
             return EXIT_DONE;
         }
     return cli_refuse(a, "no command is called %s (taut --help lists them)", a->operand[0]);
@@ -114,6 +130,8 @@ static int run(const cli_args *a)
 
 static const cli_option options[] = {
     { "--bash", NULL, "print bash's completion of taut instead" },
+    { "--zsh", NULL, "zsh's" },
+    { "--fish", NULL, "fish's" },
     { NULL, NULL, NULL },
 };
 

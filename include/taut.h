@@ -218,7 +218,7 @@ typedef struct {
     int count;
     const char *run; /* a run that is in this folder, if there is one, must be of this recipe */
 } taut_recipe_options;
-/* Reads a recipe (.ini file) without training it: `values`, every key that counts with its value, defaults included. */
+/* `values` of a recipe (.ini file), defaults included, without training it; NULL: `keys`, all there are, with what they mean. */
 TAUT_API TAUT_MUST_USE taut_status taut_recipe_json(char **json, const char *recipe, const taut_recipe_options *);
 
 typedef struct {

@@ -5,6 +5,7 @@
 #include "api/call.h"
 #include "api/net.h"
 #include "base/file.h"
+#include "train/keys.h"
 #include "train/recipe.h"
 #include "train/resume.h"
 
@@ -18,6 +19,14 @@ static taut_status check_run(const taut_config *cfg, const char *run)
     return taut_resume_check(cfg, path);
 }
 
+static taut_status all_keys(char **json)
+{
+    cJSON *keys = NULL, *o = cJSON_CreateObject();
+    const taut_status s = taut_recipe_keys(&keys);
+    if (!s) cJSON_AddItemToObject(o, "keys", keys);
+    return taut_json_out(json, o, s);
+}
+
 taut_status taut_recipe_json(char **json, const char *recipe, const taut_recipe_options *options)
 {
     taut_recipe_options o;
@@ -25,8 +34,8 @@ taut_status taut_recipe_json(char **json, const char *recipe, const taut_recipe_
     taut_config *cfg = NULL;
     NEED(json);
     *json = NULL;
-    NEED(recipe);
     taut_status s = taut_options_take(&o, sizeof o, options, __func__);
+    if (!s && !recipe) return all_keys(json);
     if (!s) s = taut_config_open(&cfg, recipe);
     if (!s) s = taut_overrides_apply(cfg, o.overrides, o.count);
     if (!s) s = taut_recipe_read(&r, cfg);

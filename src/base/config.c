@@ -275,4 +275,7 @@ taut_status taut_config_fill(taut_config *cfg, const char *assignment)
     return assign(cfg, assignment, TAUT_GIVEN_DATA);
 }
 
-bool taut_config_has(const taut_config *cfg, const char *key) { return taut_config_find(cfg, key) != NULL; }
+bool taut_config_has(const taut_config *cfg, const char *key)
+{
+    return cfg->listing || taut_config_find(cfg, key) != NULL;
+}

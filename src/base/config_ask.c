@@ -21,7 +21,8 @@ static bool copy_text(char **copy, const char *text)
 }
 
 /* Returns the stored answer, which lives as long as cfg; NULL without memory. */
-static const taut_config_asked *record(taut_config *cfg, const char *key, const char *def, const char *value)
+static const taut_config_asked *record(taut_config *cfg, const char *key, const char *def, const char *value,
+                                       const char *type, const char *what)
 {
     for (int i = 0; i < cfg->askeds; i++) {
         taut_config_asked *a = &cfg->asked[i];
@@ -33,7 +34,8 @@ static const taut_config_asked *record(taut_config *cfg, const char *key, const 
     }
     taut_config_asked *more = taut_realloc(cfg->asked, sizeof *more * ((size_t)cfg->askeds + 1));
     if (more) cfg->asked = more;
-    taut_config_asked a = { 0 };
+    taut_config_asked a = { .want.type = type };
+    snprintf(a.want.what, sizeof a.want.what, "%s", what);
     if (!more || !copy_text(&a.key, key) || !copy_text(&a.def, def) || !copy_text(&a.value, value)) {
         free(a.key);
         free(a.def);
@@ -91,7 +93,7 @@ int64_t taut_config_int(taut_config *cfg, const char *key, int64_t def, int64_t 
     snprintf(def_text, sizeof def_text, "%" PRId64, def);
     snprintf(value_text, sizeof value_text, "%" PRId64, value);
     if (!g && (def < lo || def > hi)) refuse_default(cfg, key, def_text, what);
-    record(cfg, key, def_text, value_text);
+    record(cfg, key, def_text, value_text, "int", what);
     return value;
 }
 
@@ -116,7 +118,7 @@ double taut_config_real(taut_config *cfg, const char *key, double def, double lo
     taut_number_print(def_text, def);
     taut_number_print(value_text, value);
     if (!g && !(isfinite(def) && def >= lo && def <= hi)) refuse_default(cfg, key, def_text, what);
-    record(cfg, key, def_text, value_text);
+    record(cfg, key, def_text, value_text, "real", what);
     return value;
 }
 
@@ -129,7 +131,7 @@ bool taut_config_bool(taut_config *cfg, const char *key, bool def)
         if (strcmp(g->value, words[i]) == 0) found = i;
     if (g && found < 0) refuse(cfg, g, "true or false");
     const bool value = found < 0 ? def : found % 2;
-    record(cfg, key, words[def], words[value]);
+    record(cfg, key, words[def], words[value], "bool", "true or false");
     return value;
 }
 
@@ -139,7 +141,7 @@ const char *taut_config_text(taut_config *cfg, const char *key, const char *def)
     const char *value = g ? g->value : def;
     if (!g && def && !taut_config_value_legal(key, def))
         refuse_default(cfg, key, def, "a text that can stand in a recipe");
-    const taut_config_asked *a = record(cfg, key, def, value);
+    const taut_config_asked *a = record(cfg, key, def, value, "text", "text");
     return a ? a->value : def;
 }
 
@@ -158,20 +160,21 @@ int taut_config_choice(taut_config *cfg, const char *key, const char *choices, i
         if (p) *p++ = 0;
     }
     TAUT_CHECK(def >= 0 && def < count, "the default is one of the choices");
+    char what[768], meant[800];
+    int used = snprintf(what, sizeof what, "%s", count > 1 ? "one of " : "");
+    for (int i = 0; i < count; i++)
+        used += snprintf(what + used, sizeof what - (size_t)used, "%s%s", i ? ", " : "", list[i]);
     if (g) {
         for (found = 0; found < count && strcmp(list[found], g->value) != 0;) found++;
         if (found == count) {
             const char *near = taut_nearest(g->value, list, count);
-            char what[768];
-            int used = snprintf(what, sizeof what, "%s", count > 1 ? "one of " : "");
-            for (int i = 0; i < count; i++)
-                used += snprintf(what + used, sizeof what - (size_t)used, "%s%s", i ? ", " : "", list[i]);
-            if (near) snprintf(what + used, sizeof what - (size_t)used, " (did you mean %s?)", near);
-            refuse(cfg, g, what);
+            snprintf(meant, sizeof meant, "%s%s%s%s", what, near ? " (did you mean " : "", near ? near : "",
+                     near ? "?)" : "");
+            refuse(cfg, g, meant);
             found = def;
         }
     }
-    record(cfg, key, list[def], list[found]);
+    record(cfg, key, list[def], list[found], "choice", what);
     return found;
 }
 
@@ -219,6 +222,16 @@ const char *taut_config_answer(const taut_config *cfg, int index, const char **v
 {
     if (index < 0 || index >= cfg->askeds) return NULL;
     *value = cfg->asked[index].value;
+    return cfg->asked[index].key;
+}
+
+void taut_config_list(taut_config *cfg) { cfg->listing = true; }
+
+const char *taut_config_wanted(const taut_config *cfg, int index, const char **def, taut_config_want *want)
+{
+    if (index < 0 || index >= cfg->askeds) return NULL;
+    *def = cfg->asked[index].def;
+    *want = cfg->asked[index].want;
     return cfg->asked[index].key;
 }
 

@@ -1,7 +1,7 @@
 /* What config.c (reading), config_ask.c (asking) and config_record.c (comparing) share; nobody else includes it. */
 #ifndef TAUT_BASE_CONFIG_IMPL_H
 #define TAUT_BASE_CONFIG_IMPL_H
-#include "base/config.h"
+#include "base/config_list.h"
 
 typedef enum { TAUT_GIVEN_TEXT, TAUT_GIVEN_SET, TAUT_GIVEN_DATA } taut_config_giver; /* who gave a key its value */
 
@@ -13,6 +13,7 @@ typedef struct {
 
 typedef struct {
     char *key, *def, *value; /* as text; NULL: there is none */
+    taut_config_want want;
 } taut_config_asked;
 
 struct taut_config {
@@ -20,6 +21,7 @@ struct taut_config {
     taut_config_given *given;
     taut_config_asked *asked;
     int givens, askeds;
+    bool listing; /* every key counts as given */
     taut_status status;
     char problem[768];
 };

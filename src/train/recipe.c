@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "train/keys.h"
 #include "train/muon.h"
 
 /* Asked for only where a recipe names them. */
@@ -110,20 +111,24 @@ static taut_status check_penalty(const taut_recipe *r)
                      jasmin ? "rows of softmax attention" : "W_Q and W_V of softmax attention");
 }
 
-taut_status taut_recipe_read(taut_recipe *r, taut_config *cfg)
+taut_status taut_recipe_ask(taut_recipe *r, taut_config *cfg)
 {
-    *r = (taut_recipe){ 0 };
-    const taut_status defaults = taut_recipe_defaults(cfg);
-    if (defaults) return defaults;
     taut_data_spec_read(&r->data, cfg);
     const taut_status model = taut_model_spec_read(&r->model, cfg);
     read_loop(r, cfg);
     read_optimiser(&r->train, cfg);
     const taut_status constrain = taut_constrain_spec_read(&r->constrain, cfg, r->train.optimiser == TAUT_MUON);
     const taut_status penalty = taut_penalty_spec_read(&r->penalty, cfg);
-    const taut_status keys = taut_config_finish(cfg);
-    if (keys || model) return keys ? keys : model; /* a bad key explains more than what follows from it */
-    if (constrain || penalty) return constrain ? constrain : penalty;
+    return model ? model : constrain ? constrain : penalty;
+}
+
+taut_status taut_recipe_read(taut_recipe *r, taut_config *cfg)
+{
+    *r = (taut_recipe){ 0 };
+    const taut_status defaults = taut_recipe_defaults(cfg);
+    if (defaults) return defaults;
+    const taut_status asked = taut_recipe_ask(r, cfg), keys = taut_config_finish(cfg);
+    if (keys || asked) return keys ? keys : asked; /* a bad key explains more than what follows from it */
     const taut_status useful = check_penalty(r), patient = check_patience(&r->train);
     if (useful || patient) return useful ? useful : patient;
     return check_target(r);

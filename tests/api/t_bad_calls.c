@@ -125,7 +125,8 @@ static void answers(const char *run)
     refused(taut_evaluate_file(&json, run, OPTIONS(taut_evaluate_options, .noise = NAN)), "noise NaN");
     refused(taut_evaluate_file(&json, run, OPTIONS(taut_evaluate_options, .noise = 1)), "noise on a text");
     refused(taut_evaluate_file(&json, run, OPTIONS(taut_evaluate_options, .page = "x.html")), "a page of a text");
-    ANSWERS(taut_recipe_json, taut_recipe_options, "recipes/tiny.ini");
+    refused(taut_recipe_json(NULL, "recipes/tiny.ini", NULL), "json");
+    refused(taut_recipe_json(&json, "recipes/tiny.ini", &(taut_recipe_options){ .size = 5 }), "size 5");
     refused(taut_recipe_json(&json, "nowhere.ini", NULL), "no such recipe");
     refused(taut_recipe_json(&json, "recipes/tiny.ini", OPTIONS(taut_recipe_options, .count = 1)), "no override");
     refused(taut_check_json(NULL, "a", "b"), "json"), refused(taut_check_json(&json, NULL, "b"), "cert");

@@ -23,9 +23,31 @@ for page in taut taut-train taut-man; do
 done
 check "taut(1) has every exit code" [ "$(sed -n '/^.SH EXIT/,/^.SH SEE/s/^.fB\([0-9][0-9, ]*\).*/\1/p' "$root/share/man/man1/taut.1" | tr '\n' ' ')" = "0 1 2 3 130, 143 " ]
 check "taut(1) prints no backslash" [ -z "$("$TAUT" man | grep '\\e')" ]
-check "a page for every command" [ "$(find "$root/share/man/man1" -name 'taut-*.1' | wc -l)" = "$("$TAUT" --help | grep -c '^  taut ')" ]
+command -v groff >/dev/null && check "taut-recipe(5) is troff" [ -z "$(groff -man -ww -Tutf8 "$root/share/man/man5/taut-recipe.5" 2>&1 >/dev/null)" ]
+check "taut-recipe(5) has the keys" grep -q '^.fBconstrain.target_lipschitz' "$root/share/man/man5/taut-recipe.5"
+for file in taut/recipes/tiny.ini doc/taut/README.md doc/taut/howto/choose_a_norm.md; do
+    check "share/$file is installed" [ -s "$root/share/$file" ]
+done
+check "a page for every command" [ "$(find "$root/share/man" -name 'taut-*.[15]' | wc -l)" = "$("$TAUT" --help | grep -c '^  taut ')" ]
 command -v bash >/dev/null && check "bash completes" [ "$(bash -c '. "$1"; COMP_WORDS=(taut cer); COMP_CWORD=1; _taut; echo "${COMPREPLY[*]}"' - \
     "$root/share/bash-completion/completions/taut")" = certify ]
+offers() { # WORD...: what bash offers for the last one
+    PATH=$(cd "$(dirname "$TAUT")" && pwd):$PATH bash -c '. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _taut; echo "${COMPREPLY[*]}"' - \
+        "$root/share/bash-completion/completions/taut" "$@"
+}
+if command -v bash >/dev/null; then
+    check "norms of certify" [ "$(offers taut certify runs/a --norm "")" = "tokens flat" ]
+    check "norms of attack" [ "$(offers taut attack runs/a --norm L)" = "Linf L2 L1" ]
+    check "attacks" [ "$(offers taut attack runs/a --attack aa-s)" = aa-standard ]
+    check "papers" [ "$(offers taut paper enforced-t)" = enforced-table1 ]
+    check "recipes" [ "$(offers taut train recipes/ti)" = recipes/tiny.ini ]
+    check "keys" [ "$(offers taut train r --set constrain.tar)" = constrain.target_lipschitz= ]
+fi
+command -v zsh >/dev/null && check "zsh reads its completion" zsh -n "$root/share/zsh/site-functions/_taut"
+command -v fish >/dev/null && check "fish reads its completion" fish -n "$root/share/fish/vendor_completions.d/taut.fish"
+# shellcheck disable=SC2016 # fish's own words
+command -v fish >/dev/null && check "fish completes" [ "$(fish -c 'source $argv[1]; complete -C "taut certify x --norm f"' \
+    "$root/share/fish/vendor_completions.d/taut.fish" | cut -f1)" = flat ]
 check "taut.pc names the prefix it was installed to" grep -q "^prefix=$prefix\$" "$root/lib/pkgconfig/taut.pc"
 check "the installed program runs" "$root/bin/taut" info
 

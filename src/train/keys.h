@@ -1,0 +1,12 @@
+/* Every key of a recipe, found by asking all that can be asked: no list to keep, but for what keys mean (keys.def). */
+#ifndef TAUT_TRAIN_KEYS_H
+#define TAUT_TRAIN_KEYS_H
+#include <cjson/cJSON.h>
+
+#include "train/recipe.h"
+
+/* recipe.c: asks for every key of a recipe, without a look at data. */
+taut_status taut_recipe_ask(taut_recipe *, taut_config *) TAUT_MUST_USE;
+/* [{ key, type, wants, default, meaning, used_by }], by section; used_by in words, "" for all. */
+taut_status taut_recipe_keys(cJSON **out) TAUT_MUST_USE;
+#endif
