@@ -1,5 +1,5 @@
-/* Completion for bash, zsh and fish, from the same tables as --help.  Words that the program itself lists (papers, keys of recipes) are asked
- * for when they are needed. */
+/* Completion for bash, zsh and fish, from the same tables as --help.  Words that the program itself lists (papers, keys of
+ * recipes) are asked for when they are needed. */
 #include <stdio.h>
 #include <string.h>
 

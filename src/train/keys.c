@@ -1,5 +1,5 @@
-/* A key is known because somebody asks for it.  So every architecture with every kind of attention is asked, as if its recipe named all
- * keys, and what they ask for is noted: who, for what, with which default. */
+/* A key is known because somebody asks for it.  So every architecture with every kind of attention is asked, as if its
+ * recipe named all keys, and what they ask for is noted: who, for what, with which default. */
 #include "train/keys.h"
 
 #include <stdio.h>
