@@ -131,8 +131,9 @@ def read_tree(weights):
     weights.used.add("embed.weight")
     root = Module(tree.get("root"), "", weights)
     rules = [part.rule for part in root.parts]
-    need(root.rule == "sequence" and rules[1:] in (["linear"], ["linear", "scale"]), "the root is not body and head")
-    need(len(rules) == 2 or root.parts[2].c["factor"] > 0, "the scale of the logits is not positive")
+    behind = ([], ["linear"], ["linear", "scale"])  # nothing: features come out
+    need(root.rule == "sequence" and rules and rules[1:] in behind, "the root is not body and head")
+    need(len(rules) < 3 or root.parts[2].c["factor"] > 0, "the scale of the logits is not positive")
     root.fit(t, d)
     for name in weights.table:
         need(name in weights.used, f"the tree has no use for the tensor {name!a}")

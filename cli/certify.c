@@ -19,9 +19,13 @@ static void print_vacuity(const cJSON *o)
 {
     char lip[32], radius[32];
     const double pair = cli_number(o, "pair_ratio"), bound = cli_number(o, "lip");
-    printf("how empty is it?  pairs of inputs move the logits by up to %.3g a unit, the bound allows %s", pair,
-           cli_up(lip, o, "lip"));
+    printf("how empty is it?  pairs of inputs move the %s by up to %.3g a unit, the bound allows %s",
+           strstr(cli_word(o, "maps"), "features") ? "features" : "logits", pair, cli_up(lip, o, "lip"));
     if (pair > 0 && isfinite(bound)) printf(" (%.3g times as much)", bound / pair);
+    if (!cJSON_GetObjectItem(o, "median_margin")) {
+        printf("; the longest input is %.3g\n", cli_number(o, "longest_input"));
+        return;
+    }
     printf(";\n  the median margin is %.3g, the median certified radius %s, the longest input %.3g\n",
            cli_number(o, "median_margin"), cli_down(radius, o, "median_radius"), cli_number(o, "longest_input"));
 }
@@ -41,10 +45,12 @@ static void print_units(const cJSON *o)
 static void print_local(const cJSON *o)
 {
     char room[32], lip[32], all[32], radius[32];
-    printf("around each example, moved by up to %s: %s-Lipschitz in the median (everywhere: %s), median certified "
-           "radius %s\n",
+    printf("around each example, moved by up to %s: %s-Lipschitz in the median (everywhere: %s)",
            cli_down(room, cJSON_GetObjectItem(o, "region"), "room"), cli_up(lip, o, "median_local_lip"),
-           cli_up(all, o, "lip"), cli_down(radius, o, "median_local_radius"));
+           cli_up(all, o, "lip"));
+    if (cJSON_GetObjectItem(o, "median_local_radius"))
+        printf(", median certified radius %s", cli_down(radius, o, "median_local_radius"));
+    putchar('\n');
 }
 
 static void print_examples(const cJSON *o, double room)
@@ -169,7 +175,8 @@ static const cli_option options[] = {
     { "--radius", "R", "prove it also for inputs moved by up to R (default 1 with examples, else 0)" },
     { "--data", "NAME", "another text, other images or another series than it was trained on" },
     { "--rows", "R", "of a forecaster: for rows up to R long, or inf for any (default: the longest row of its data)" },
-    { "--n-ex", "N", "certify N predictions on the validation split" },
+    { "--n-ex", "N",
+      "certify N predictions on the validation split (an encoder: of the last token of a window, which is hidden)" },
     { "--units", NULL, "the constant also in RMS units and in the other norm, with the factors between them" },
     { "--local", NULL,
       "also around each example: its constant on the ball of radius R, and a radius by such constants" },

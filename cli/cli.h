@@ -30,8 +30,8 @@ struct cli_args {
     int given;
 };
 
-extern const cli_command cli_train, cli_recipe, cli_eval, cli_sample, cli_info, cli_convert, cli_measure, cli_certify,
-    cli_check, cli_plan, cli_paper, cli_bench, cli_report, cli_attack, cli_man, cli_sweep, cli_forecast;
+extern const cli_command cli_train, cli_recipe, cli_eval, cli_sample, cli_embed, cli_info, cli_convert, cli_measure,
+    cli_certify, cli_check, cli_plan, cli_paper, cli_bench, cli_report, cli_attack, cli_man, cli_sweep, cli_forecast;
 extern const cli_command *const cli_commands[]; /* main.c: all of them, in the order of the help */
 extern const int cli_command_count;
 extern const cli_option cli_common[];      /* args.c: what every command takes */

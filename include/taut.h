@@ -74,10 +74,15 @@ typedef struct {
     const char *tokenizer; /* folder of a checkpoint's tokenizer, or "bytes"; default: beside the checkpoint */
     const char *recipe;    /* .ini that says what a checkpoint without config.json is */
     int ignore_unknown;    /* leave tensors out that no such model has, instead of refusing */
+    /* Of a checkpoint of another program: */
+    const char *prefix;     /* of its tensors' names, where several fit; what stands elsewhere is left out */
+    const char *const *map; /* `maps` times "mine=theirs", names of tensors: "block.#.mlp.in.weight=ffn.#.w1.weight" */
+    const char *const *set; /* `sets` times "model.key=value": what no tensor tells, as the number of heads */
+    int maps, sets;
 } taut_open_options;
 
-/* model: a file (model.safetensors), a run's folder, the folder of a Hugging Face checkpoint, or the name of a built-in
- * shape ("gpt2", "bert-base") with random weights.  create: the untrained model of a recipe (.ini file), with `count`
+/* model: a file (model.safetensors), a run's folder, a checkpoint of another program (its folder, file or index of shards;
+ * docs/howto/bring_my_model.md says which), or the name of a built-in shape ("gpt2", "bert-base") with random weights.  create: the untrained model of a recipe (.ini file), with `count`
  * overrides "section.key=value". */
 TAUT_API TAUT_MUST_USE taut_status taut_net_open(taut_net **out, const char *model, const taut_open_options *);
 TAUT_API TAUT_MUST_USE taut_status taut_net_create(taut_net **out, const char *recipe, const char *const *overrides,
@@ -90,7 +95,7 @@ typedef struct {
     int64_t context;          /* tokens of an input at most: of a text that many, of all others exactly */
     int64_t width;            /* numbers of one token: of an embedding, a whole image, a row of a series */
     int64_t vocabulary;       /* ids are 0 .. vocabulary-1; 0: inputs are reals */
-    int64_t answers, classes; /* rows of logits per example (0: one per token), numbers in each */
+    int64_t answers, classes; /* rows of logits, or features, per example (0: one per token), numbers in each */
     int64_t weights;          /* numbers in all tensors */
     int tensors;
 } taut_net_facts;
@@ -108,6 +113,10 @@ typedef struct {
  * (folder, family, tensors, used, unused, unknown, notes).  Of all others: arch, sizes, tokenizer, tensors, and where
  * asked for bound_tokens, bound_flat ("inf": none) and `about`, the inputs that they hold for. */
 TAUT_API TAUT_MUST_USE taut_status taut_describe_file(char **json, const char *model, const taut_describe_options *);
+
+/* Why taut_net_open refuses a checkpoint of another program, as JSON: error (absent: it does not), family and prefix as far as they
+ * are known, wanted (weights that are not there as they should be: name, from, shape, found) and unknown (tensors left over). */
+TAUT_API TAUT_MUST_USE taut_status taut_checkpoint_json(char **json, const char *checkpoint, const taut_open_options *);
 
 /* Weights by name ("block.0.attn.q.weight"); len is rows * cols.  Written numbers are rounded to float32.  Bounds are about
  * files: save before you certify. */
@@ -155,6 +164,19 @@ typedef struct {
  * and half a character; json: { text, tokens }, with U+FFFD for what is no UTF-8.  Either may be NULL: not needed. */
 TAUT_API TAUT_MUST_USE taut_status taut_net_continue(taut_net *, char **bytes, size_t *len, char **json,
                                                      const taut_continue_options *);
+
+typedef struct {
+    size_t size;
+    const char
+        *pool; /* "mean" of all tokens, or "class": the first one's; default: the model's own, mean where it has none */
+    int unit;  /* divide each row by its length (l2), as cosines want it; the constant below is not about that */
+} taut_features_options;
+/* Features of `count` texts by an encoder, y (count, width): the output of its blocks, pooled, whatever head stands behind.  A
+ * text is read between the vocabulary's own marks ([CLS] and [SEP], or <s> and </s>) where it has them, and is cut off at the
+ * context; tokens (count) or NULL: how many it has before.  What is proved of a model without a head (model.head = none) is about
+ * these numbers: they move by at most lip times as far as the embeddings of a text's tokens do. */
+TAUT_API TAUT_MUST_USE taut_status taut_net_features(taut_net *, double *y, int64_t *tokens, const char *const *texts,
+                                                     int64_t count, const taut_features_options *);
 
 /* ---- Data ---------------------------------------------------------------------------------------------------------- */
 

@@ -36,7 +36,8 @@ class Options(Structure):
 
 class OpenOptions(Options):
     _fields_ = [("size", c_size_t), ("kernels", c_char_p), ("seed", c_uint64), ("tokenizer", c_char_p),
-                ("recipe", c_char_p), ("ignore_unknown", c_int)]
+                ("recipe", c_char_p), ("ignore_unknown", c_int), ("prefix", c_char_p), ("map", Strings),
+                ("set", Strings), ("maps", c_int), ("sets", c_int)]
 
 
 class NetFacts(Structure):
@@ -141,6 +142,10 @@ class DescribeOptions(Options):
     _fields_ = [("size", c_size_t), ("recipe", c_char_p), ("seed", c_uint64), ("bound", c_int)]
 
 
+class FeaturesOptions(Options):
+    _fields_ = [("size", c_size_t), ("pool", c_char_p), ("unit", c_int)]
+
+
 class ContinueOptions(Options):
     _fields_ = [("size", c_size_t), ("prompt", c_char_p), ("length", c_int64), ("temperature", c_double),
                 ("likeliest", c_int), ("top_k", c_int64), ("seed", c_uint64)]
@@ -199,6 +204,7 @@ def functions() -> "dict[str, tuple[Any, list[Any]]]":
         "taut_net_look": (c_int, [h, at(NetFacts)]),
         "taut_net_json": (c_int, [h, strings]),
         "taut_describe_file": (c_int, [strings, text, at(DescribeOptions)]),
+        "taut_checkpoint_json": (c_int, [strings, text, at(OpenOptions)]),
         "taut_net_tensor": (c_int, [h, c_int, at(TensorFacts)]),
         "taut_net_read": (c_int, [h, text, Doubles, c_int64]),
         "taut_net_write": (c_int, [h, text, Doubles, c_int64]),
@@ -210,6 +216,7 @@ def functions() -> "dict[str, tuple[Any, list[Any]]]":
         "taut_net_encode": (c_int, [h, at(Ids), at(c_int64), text]),
         "taut_net_decode": (c_int, [h, strings, Ids, c_int64]),
         "taut_ids_free": (None, [Ids]),
+        "taut_net_features": (c_int, [h, Doubles, at(c_int64), Strings, c_int64, at(FeaturesOptions)]),
         "taut_net_continue": (c_int, [h, strings, at(c_size_t), strings, at(ContinueOptions)]),
         "taut_data_open": (c_int, [hs, h, text]),
         "taut_data_free": (None, [h]),

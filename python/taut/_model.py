@@ -5,7 +5,7 @@ import json
 import os
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, Iterator, Mapping, Optional, Union
+from typing import Any, Iterator, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
@@ -110,13 +110,13 @@ class Model(Handle):
         return (b.n, self.answers or b.t, self.classes)
 
     def _shaped(self, y: np.ndarray, b: Batch) -> np.ndarray:
-        """(n, rows, classes) as people expect it: images and classified texts have one row, a single input no n."""
+        """(n, rows, classes) as people expect it: images, classified texts and features have one row, a single input no n."""
         y = y[:, 0] if self.answers == 1 and self.kind != "series" else y
         return y[0] if b.single else y
 
     def __call__(self, x: Any) -> np.ndarray:
-        """Logits, or forecasts.  Images (n, height, width, channels) with pixels in [0, 1] give (n, classes); ids (n, t),
-        embeddings (n, t, width) or a text give (n, t, classes).  A single input gives results without n.
+        """Logits, forecasts, or features.  Images (n, height, width, channels) with pixels in [0, 1] give (n, classes); ids
+        (n, t), embeddings (n, t, width) or a text give (n, t, classes).  A single input gives results without n.
 
         >>> model(images).argmax(-1)
         """
@@ -180,6 +180,21 @@ class Model(Handle):
         with self._held() as handle:
             _c.call("taut_net_embed", handle, at(e), b.ref)
         return e[0] if b.single else e
+
+    def features(self, texts: "Sequence[str]", pool: Optional[str] = None, unit: bool = False) -> np.ndarray:
+        """Features of texts by an encoder, (n, width): pooled by "mean" or "class" (the first token), default as the model
+        says; unit: each divided by its length.
+
+        >>> a, b = model.features(["a cat", "a dog"], unit=True)
+        >>> a @ b
+        """
+        raw = [_c.encoded(t, "a text") for t in texts]
+        o = _c.FeaturesOptions(pool=_c.encoded(pool, "pool"), unit=bool(unit))
+        y = np.empty((len(raw), self.width))
+        with self._held() as handle:
+            _c.call("taut_net_features", handle, at(y), None, (ctypes.c_char_p * len(raw))(*raw), len(raw),
+                    ctypes.byref(o))
+        return y
 
     def encode(self, text: str) -> np.ndarray:
         """The ids of a text.
@@ -342,19 +357,27 @@ class Model(Handle):
 
 
 def load(path: Path_, kernels: Optional[str] = None, *, seed: int = 0, tokenizer: Optional[Path_] = None,
-         recipe: Optional[Path_] = None, ignore_unknown: bool = False) -> Model:
-    """A model: its file, a run's folder, the folder of a Hugging Face checkpoint, or a built-in shape ("gpt2",
-    "bert-base") with random weights.  kernels: "cpu" (float), "ref" (double), "cuda", "cuda64".
+         recipe: Optional[Path_] = None, ignore_unknown: bool = False, prefix: Optional[str] = None,
+         map: "Mapping[str, str] | None" = None, set: "Mapping[str, Any] | None" = None) -> Model:
+    """A model: its file, a run's folder, a checkpoint of another program, or a built-in shape ("gpt2", "bert-base") with
+    random weights.  kernels: "cpu" (float), "ref" (double), "cuda", "cuda64".  Of a checkpoint: set {"model.heads": 4} says
+    what no tensor tells, map {"norm.weight": "ln.w"} where a tensor is, prefix which of several prefixes is meant.
 
     >>> model = taut.load("runs/a")
+    >>> model = taut.load("nanogpt.safetensors", set={"model.heads": 6}, tokenizer="input.txt")
     """
+    maps, sets = [f"{mine}={theirs}" for mine, theirs in (map or {}).items()], overrides(set)
     options = _c.OpenOptions(kernels=_c.encoded(kernels, "kernels"), seed=_c.whole(seed, "seed", 2**64),
                              tokenizer=_c.encoded(tokenizer, "tokenizer"), recipe=_c.encoded(recipe, "recipe"),
-                             ignore_unknown=bool(ignore_unknown))
+                             ignore_unknown=bool(ignore_unknown), prefix=_c.encoded(prefix, "prefix"),
+                             map=_c.strings(maps, "a map"), set=_c.strings(sets, "a setting"), maps=len(maps),
+                             sets=len(sets))
     handle = _c.made("taut_net_open", _c.encoded(path, "the model's path"), ctypes.byref(options))
     own = os.path.isfile(path) or os.path.isfile(os.path.join(path, "model.safetensors"))
-    foreign = recipe is not None or os.path.isfile(os.path.join(path, "config.json"))
-    return Model(handle, Path(path) if own and not foreign else None, kernels)
+    model = Model(handle, None, kernels)
+    if own and "checkpoint" not in model.info:  # proofs are about files of taut's own
+        model.path, model.changed = Path(path), False
+    return model
 
 
 def create(recipe: Path_, set: "Mapping[str, Any] | None" = None, kernels: Optional[str] = None, *,

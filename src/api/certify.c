@@ -23,6 +23,12 @@ struct taut_cert {
     int falls;
 };
 
+/* An encoder's windows come as they are: which token is asked for is decided where they are read. */
+static void net_hides_nothing(taut_net *net)
+{
+    if (net && net->model->spec.arch == TAUT_ARCH_ENCODER) net->data.mask_rate = 0;
+}
+
 /* Refuses options that do not fit the model.  *rows becomes the largest length of a row of a forecaster's inputs, +inf
  * for all other models.  *data is opened only where examples or *rows come from it. */
 static taut_status prepare(taut_data **data, double *rows, const char *model, const taut_model_spec *m,
@@ -36,10 +42,11 @@ static taut_status prepare(taut_data **data, double *rows, const char *model, co
     if (asked && series)
         return taut_fail(TAUT_BAD_CONFIG, "%s is a forecaster: certified are predictions of classes and next tokens",
                          model);
-    if (asked && m->arch == TAUT_ARCH_ENCODER)
-        return taut_fail(TAUT_BAD_CONFIG, "examples are next-token predictions; %s is an encoder", model);
+    if (o->inputs && m->headless)
+        return taut_fail(TAUT_BAD_CONFIG, "%s gives features: own inputs have labels, and it predicts none", model);
     const bool needed = (asked && !o->inputs) || (series && !(o->rows > 0));
     taut_status s = needed ? taut_net_open(&net, model, NULL) : TAUT_OK;
+    if (!s) net_hides_nothing(net);
     if (!s && needed) s = taut_data_open(data, net, o->data);
     taut_net_free(net);
     if (!s && series && needed) s = taut_rows_longest(&longest, (*data)->source, TAUT_TRAIN, TAUT_TEST);

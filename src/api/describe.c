@@ -79,7 +79,7 @@ static taut_status about_checkpoint(char **json, const char *model, const taut_d
 {
     taut_hf *hf = NULL;
     if (o->bound) return taut_fail(TAUT_BAD_CALL, "bounds are about stored models: first taut convert %s", model);
-    const taut_status s = taut_hf_open(&hf, model, o->recipe);
+    const taut_status s = taut_hf_open(&hf, model, &(taut_hf_ask){ .recipe = o->recipe });
     cJSON *report = s ? NULL : taut_hf_report(hf);
     taut_hf_close(hf);
     return taut_json_out(json, report, s);

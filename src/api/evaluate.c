@@ -47,6 +47,7 @@ static taut_status open_exam(exam *e, const char *model, const taut_evaluate_opt
     taut_status s = taut_net_open(
         &e->net, model,
         &(taut_open_options){ .size = sizeof(taut_open_options), .kernels = o->kernels, .seed = o->seed });
+    if (!s) s = taut_net_predicts(e->net);
     if (s) return s;
     e->source = o->data ? o->data : e->net->data.source;
     s = taut_net_source(&e->data, e->net, e->source);

@@ -21,15 +21,23 @@ taut_status taut_net_look(const taut_net *net, taut_net_facts *out)
     NEED(out);
     const taut_model *m = net->model;
     const taut_shape y = taut_plan_of(m->root, m->in).out;
+    const bool pooled = m->spec.pool_mean || m->spec.pool != TAUT_POOL_NONE;
     *out = (taut_net_facts){ kind_of(m),
                              m->in.t,
                              m->in.d,
                              m->embed.rows,
-                             taut_arch_reads_tokens(m->spec.arch) && !m->spec.pool_mean ? 0 : y.t,
+                             taut_arch_reads_tokens(m->spec.arch) && !pooled ? 0 : y.t,
                              y.d,
                              taut_model_size(m),
                              m->weights };
     return TAUT_OK;
+}
+
+taut_status taut_net_predicts(const taut_net *net)
+{
+    if (!net->model->spec.headless) return TAUT_OK;
+    return taut_fail(TAUT_BAD_DATA,
+                     "this model has no head: it gives features of a text (taut embed), and predicts nothing");
 }
 
 /* Weights that are NaN or infinite: nothing can be proved of a model that has one. */
@@ -80,6 +88,10 @@ taut_status taut_net_json(const taut_net *net, char **json)
     cJSON_AddNumberToObject(o, "width", (double)f.width);
     cJSON_AddNumberToObject(o, "vocabulary", (double)f.vocabulary);
     cJSON_AddNumberToObject(o, "classes", (double)f.classes);
+    cJSON_AddStringToObject(o, "gives",
+                            net->model->spec.headless     ? "features"
+                            : f.kind == TAUT_READS_SERIES ? "forecasts"
+                                                          : "logits");
     cJSON_AddNumberToObject(o, "weights", (double)f.weights);
     cJSON_AddStringToObject(o, "recipe", net->model->recipe);
     cJSON_AddItemToObject(o, "tree", tree ? cJSON_Parse(tree) : NULL);

@@ -20,7 +20,8 @@ struct taut_net {
 char *taut_model_path(const char *model);
 /* The data of its kind, by name or what it was trained on. */
 taut_status taut_net_source(taut_source **out, const taut_net *, const char *name) TAUT_MUST_USE;
-cJSON *taut_tensors_json(const taut_model *); /* [{ name, rows, cols }] */
+taut_status taut_net_predicts(const taut_net *) TAUT_MUST_USE; /* one that gives features does not */
+cJSON *taut_tensors_json(const taut_model *);                  /* [{ name, rows, cols }] */
 /* train.c: `count` times "section.key=value". */
 taut_status taut_overrides_apply(taut_config *, const char *const *overrides, int count) TAUT_MUST_USE;
 #endif

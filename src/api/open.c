@@ -23,12 +23,29 @@ char *taut_model_path(const char *model)
     return path;
 }
 
-/* A tokenizer as a model's file holds it: of a folder, or plain bytes. */
+/* The characters of a text, in the order of their code points. */
+static taut_status read_characters(taut_vocab **v, const char *path)
+{
+    char *text = NULL;
+    size_t len = 0;
+    taut_status s = taut_file_read(&text, &len, path);
+    if (!s) s = taut_vocab_chars(v, text, len);
+    free(text);
+    return s;
+}
+
+/* A tokenizer as a model's file holds it: of a folder, the characters of a text, or plain bytes. */
 static taut_status read_tokenizer(char **printed, int32_t *size, const char *folder)
 {
     taut_vocab *v = NULL;
-    taut_status s = strcmp(folder, "bytes") == 0 ? taut_vocab_bytes(&v) : taut_vocab_open(&v, folder);
-    if (s) return taut_fail(s, "%s (a tokenizer is a folder that has one, or bytes)", taut_last_error());
+    struct stat st;
+    const bool file = stat(folder, &st) == 0 && !S_ISDIR(st.st_mode);
+    taut_status s = strcmp(folder, "bytes") == 0 ? taut_vocab_bytes(&v)
+                    : file                       ? read_characters(&v, folder)
+                                                 : taut_vocab_open(&v, folder);
+    if (s)
+        return taut_fail(s, "%s (a tokenizer is a folder that has one, a text with its characters, or bytes)",
+                         taut_last_error());
     *size = taut_vocab_size(v);
     *printed = taut_vocab_print(v);
     taut_vocab_free(v);
@@ -50,14 +67,31 @@ static taut_status open_builtin(taut_net *net, const char *name, const taut_kern
     return s;
 }
 
+static taut_hf_ask ask_of(const taut_open_options *o)
+{
+    return (taut_hf_ask){ o->recipe, o->prefix, o->map, o->set, o->maps, o->sets };
+}
+
+/* Has the caller said something that only a checkpoint of another program has use for? */
+static bool says_foreign(const taut_open_options *o) { return o->recipe || o->prefix || o->maps || o->sets; }
+
+static taut_status check_lists(const taut_open_options *o)
+{
+    bool whole = o->maps >= 0 && o->sets >= 0 && (o->map || !o->maps) && (o->set || !o->sets);
+    for (int i = 0; whole && i < o->maps; i++) whole = o->map[i];
+    for (int i = 0; whole && i < o->sets; i++) whole = o->set[i];
+    return whole ? TAUT_OK : taut_fail(TAUT_BAD_CALL, "a list of maps or settings with NULL in it");
+}
+
 static taut_status open_checkpoint(taut_net *net, const char *folder, const taut_kernels *k, const taut_open_options *o)
 {
     taut_hf *hf = NULL;
     char *vocab = NULL;
     int32_t size = 0;
-    taut_status s = taut_hf_open(&hf, folder, o->recipe);
+    const taut_hf_ask ask = ask_of(o);
+    taut_status s = taut_hf_open(&hf, folder, &ask);
     const bool text = !s && taut_hf_tokens(hf) > 0;
-    if (text) s = read_tokenizer(&vocab, &size, o->tokenizer ? o->tokenizer : folder);
+    if (text) s = read_tokenizer(&vocab, &size, o->tokenizer ? o->tokenizer : taut_hf_folder(hf));
     if (text && !s && size > taut_hf_tokens(hf))
         s = taut_fail(TAUT_BAD_DATA, "%s: a tokenizer of %d tokens for an embedding of %lld: not the checkpoint's own",
                       folder, (int)size, (long long)taut_hf_tokens(hf));
@@ -83,7 +117,8 @@ static taut_status read_about(taut_net *net, const char *path)
     taut_data_spec_read(&net->data, net->cfg);
     net->data.mask_rate = taut_config_real(net->cfg, "train.mask_rate", 0.15, 1e-6, 1);
     s = taut_config_problem(net->cfg);
-    const bool mask = text && m->spec.arch == TAUT_ARCH_ENCODER && taut_vocab_mask(net->vocab) < 0,
+    const bool asks = m->spec.arch == TAUT_ARCH_ENCODER && !m->spec.headless;
+    const bool mask = text && asks && taut_vocab_mask(net->vocab) < 0,
                pad = text && m->spec.arch == TAUT_ARCH_CLASSIFIER && taut_vocab_pad(net->vocab) < 0;
     if (!s && text && m->embed.rows < taut_vocab_size(net->vocab) + mask + pad)
         s = taut_fail(TAUT_BAD_FILE, "%s: %lld embeddings for a vocabulary of %d", path, (long long)m->embed.rows,
@@ -150,7 +185,7 @@ static taut_status open_model(taut_net **out, const char *model, const taut_kern
         s = taut_no_memory("a model");
     else if (taut_builtin_is(model) && !taut_file_exists(path))
         s = open_builtin(net, model, k, o);
-    else if (o->recipe || taut_hf_is(model))
+    else if (says_foreign(o) || taut_hf_is(model))
         s = open_checkpoint(net, model, k, o);
     else if (strcmp(path, model) != 0 && !taut_file_exists(path))
         s = taut_fail(TAUT_BAD_FILE, "%s: neither model.safetensors nor config.json is there", model);
@@ -169,8 +204,21 @@ taut_status taut_net_open(taut_net **out, const char *model, const taut_open_opt
     *out = NULL;
     NEED(model);
     taut_status s = taut_options_take(&o, sizeof o, options, __func__);
+    if (!s) s = check_lists(&o);
     if (!s) s = taut_kernels_open(&k, o.kernels ? o.kernels : "cpu");
     return s ? s : open_model(out, model, k, &o);
+}
+
+taut_status taut_checkpoint_json(char **json, const char *checkpoint, const taut_open_options *options)
+{
+    taut_open_options o;
+    NEED(json);
+    *json = NULL;
+    NEED(checkpoint);
+    taut_status s = taut_options_take(&o, sizeof o, options, __func__);
+    if (!s) s = check_lists(&o);
+    const taut_hf_ask ask = ask_of(&o);
+    return taut_json_out(json, s ? NULL : taut_hf_explain(checkpoint, &ask), s);
 }
 
 taut_status taut_net_source(taut_source **out, const taut_net *net, const char *name)

@@ -108,7 +108,8 @@ taut_status taut_net_grad(taut_net *net, double *gx, double *loss, const int32_t
     NEED(x);
     if (net->model->spec.arch == TAUT_ARCH_FORECASTER)
         return taut_fail(TAUT_BAD_DATA, "a forecaster has no classes: taut_net_vjp takes any cotangent");
-    taut_status s = forward(&pass, net, x, true);
+    taut_status s = taut_net_predicts(net);
+    if (!s) s = forward(&pass, net, x, true);
     if (s) return s;
     const taut_shape out = pass->logits.shape;
     int64_t asked = 0;

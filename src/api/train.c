@@ -78,6 +78,7 @@ taut_status taut_net_score(taut_net *net, taut_score *out, const taut_data *data
     NEED(net);
     NEED(out);
     taut_status s = taut_data_look(data, &f);
+    if (!s) s = taut_net_predicts(net);
     if (s) return s;
     if ((int)split < TAUT_TRAIN || (int)split > TAUT_TEST || f.count[split] == 0)
         return taut_fail(TAUT_BAD_DATA, "there is nothing to predict in this split");

@@ -86,6 +86,7 @@ static ck_mat read_input(ck_fields *f)
 void ck_example(ck *c, const cJSON *json)
 {
     const struct ck_block *mark = c->blocks;
+    if (c->nodes[1].end == c->nodes->end) ck_fail(c, "an example of a model without a head, which predicts nothing");
     const double answers = (double)c->nodes[1].end->w[0].rows;
     ck_fields f = { c, "example", "certified or unknown", json, 0 };
     ck_mat x = read_input(&f);

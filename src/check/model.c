@@ -149,12 +149,13 @@ static int64_t build(ck *c, const cJSON *json, ck_node *up, int64_t d)
     return d;
 }
 
-/* The root: a sequence of body, head and perhaps a scale > 0. */
+/* The root: a sequence of body, head and perhaps a scale > 0; or of a body alone, whose features come out. */
 static bool root_fits(const ck_node *root)
 {
     const ck_node *end = root->end, *head = root + 1 < end ? root[1].end : end, *last = head < end ? head->end : end;
-    return ck_is(root, "sequence") && head < end && ck_is(head, "linear") &&
-           (last == end || (ck_is(last, "scale") && last->k[0] > 0 && last->end == end));
+    if (!ck_is(root, "sequence") || root + 1 >= end) return false;
+    return head == end ||
+           (ck_is(head, "linear") && (last == end || (ck_is(last, "scale") && last->k[0] > 0 && last->end == end)));
 }
 
 void ck_model_read(ck *c)
@@ -201,7 +202,7 @@ void ck_model_read(ck *c)
         ck_fail(c, "model file: its inputs do not fit its embedding");
     build(c, ck_take(&f, "root"), NULL, c->width);
     ck_close(&f);
-    if (!root_fits(c->nodes)) ck_fail(c, "the model's tree is not one of a body, a head and perhaps a scale");
+    if (!root_fits(c->nodes)) ck_fail(c, "the model's tree is not one of a body, perhaps a head and a scale");
     if (c->used + 1 != cJSON_GetArraySize(c->header))
         ck_fail(c, "model file: it has tensors that its tree does not name");
     c->out->foreign = false;

@@ -53,7 +53,7 @@ taut_status taut_text_open(taut_text **out, const char *source, const char *toke
     if (!(val_fraction >= 0 && val_fraction <= 1))
         return taut_fail(TAUT_BAD_CONFIG, "a validation part of %g is not from 0 to 1", val_fraction);
     if (strcmp(source, "none") == 0)
-        return taut_fail(TAUT_BAD_DATA, "this model names no text of its own: give one, as --data FILE");
+        return taut_fail(TAUT_BAD_DATA, "this model names no text of its own: give one, as --data NAME");
     const bool builtin = strcmp(source, "brackets") == 0;
     char *chars = NULL;
     size_t len = 0;

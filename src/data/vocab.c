@@ -76,7 +76,7 @@ const char *taut_vocab_kind(const taut_vocab *vocab) { return kinds[vocab->kind]
 
 static const taut_strings *pieces_of(const taut_vocab *v) { return v->bpe ? taut_bpe_tokens(v->bpe) : v->pieces; }
 
-/* The id of a special token, by BERT's name or by RoBERTa's, which is as long. */
+/* The id of a special token, by BERT's name or by RoBERTa's. */
 static int32_t special(const taut_vocab *vocab, const char *bert, const char *roberta)
 {
     const taut_strings *pieces = pieces_of(vocab);
@@ -87,6 +87,13 @@ static int32_t special(const taut_vocab *vocab, const char *bert, const char *ro
 
 int32_t taut_vocab_mask(const taut_vocab *vocab) { return special(vocab, "[MASK]", "<mask>"); }
 int32_t taut_vocab_pad(const taut_vocab *vocab) { return special(vocab, "[PAD]", "<pad>"); }
+
+bool taut_vocab_ends(const taut_vocab *vocab, int32_t *first, int32_t *last)
+{
+    *first = special(vocab, "[CLS]", "<s>");
+    *last = special(vocab, "[SEP]", "</s>");
+    return *first >= 0 && *last >= 0;
+}
 
 static taut_status bad_utf8(size_t at)
 {

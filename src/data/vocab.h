@@ -1,8 +1,10 @@
 /* Text to token ids and back.  bytes: 256 ids, any file.  chars: one id for each distinct UTF-8 code point
  * of a text, in code point order; NUL is no character.  bpe: GPT-2's and RoBERTa's pieces, any file (bpe.h).
- * wordpiece: BERT's pieces of words, UTF-8 (wordpiece.h).  No kind reads special tokens in a text, or adds any. */
+ * wordpiece: BERT's pieces of words, UTF-8 (wordpiece.h).  No kind reads special tokens in a text, or adds any
+ * (taut_vocab_ends). */
 #ifndef TAUT_DATA_VOCAB_H
 #define TAUT_DATA_VOCAB_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +24,9 @@ int32_t taut_vocab_size(const taut_vocab *vocab);
 const char *taut_vocab_kind(const taut_vocab *vocab); /* "bytes", "chars", "bpe", "wordpiece", "wordpiece-cased" */
 int32_t taut_vocab_mask(const taut_vocab *vocab);     /* the id that hides a token ([MASK], <mask>); -1: none */
 int32_t taut_vocab_pad(const taut_vocab *vocab);      /* the id that fills a short text ([PAD], <pad>); -1: none */
+
+/* The ids that stand before and behind a text ([CLS] and [SEP], <s> and </s>); false: it has none. */
+bool taut_vocab_ends(const taut_vocab *vocab, int32_t *first, int32_t *last);
 
 /* tokenizer.c: the files of a pretrained tokenizer in a folder: vocab.json and merges.txt (or encoder.json and vocab.bpe,
  * the same under older names): bpe; vocab.txt: wordpiece, cased if tokenizer_config.json says do_lower_case = false. */

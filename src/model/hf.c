@@ -1,24 +1,47 @@
-/* Opening a checkpoint: which family, which prefix, what becomes of every tensor.  Weights are asked for by the model
- * that config.json describes, so that a wrong config and a wrong tensor are the same one line. */
+/* Opening a checkpoint: which scheme, which prefix, what becomes of every tensor.  Weights are asked for by the model
+ * that config.json, a recipe or the shapes describe, so that a wrong description and a wrong tensor are the same one line. */
 #include "model/hf.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
 #include "model/hf_impl.h"
 
-static const taut_hf_family_rules *const families[] = { &taut_hf_gpt2, &taut_hf_bert, &taut_hf_roberta, &taut_hf_vit,
-                                                        &taut_hf_deit };
-enum { FAMILIES = sizeof families / sizeof *families };
-
-bool taut_hf_is(const char *folder)
+static bool there(const char *folder, const char *name)
 {
     char path[4096];
-    snprintf(path, sizeof path, "%s/config.json", folder);
+    snprintf(path, sizeof path, "%s%s", folder, name);
     return taut_file_exists(path);
+}
+
+/* A file of tensors that has no word of ours in it. */
+static bool is_foreign(const char *path)
+{
+    taut_safetensors *st = NULL;
+    if (taut_safetensors_open(&st, path)) return false;
+    const bool foreign = !taut_safetensors_meta(st, "taut.version") && !taut_safetensors_meta(st, "taut.recipe");
+    taut_safetensors_close(st);
+    return foreign;
+}
+
+bool taut_hf_is(const char *path)
+{
+    static const char *const ends[] = { ".onnx", ".index.json", ".pt", ".pth", ".bin", ".ckpt", ".pkl" };
+    char file[4096];
+    struct stat info;
+    const size_t len = strlen(path);
+    if (stat(path, &info) != 0) return false;
+    snprintf(file, sizeof file, "%s/model.safetensors", path);
+    if (S_ISDIR(info.st_mode))
+        return there(path, "/config.json") || there(path, "/model.safetensors.index.json") ||
+               there(path, "/pytorch_model.bin") || is_foreign(file);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (len > strlen(ends[i]) && strcmp(path + len - strlen(ends[i]), ends[i]) == 0) return true;
+    return is_foreign(path);
 }
 
 void taut_hf_note(taut_hf *hf, const char *line)
@@ -32,81 +55,18 @@ void taut_hf_leave(taut_hf *hf, const taut_shard_tensor *t, const char *why)
     hf->why[t - taut_shards_at(hf->shards, 0)] = why;
 }
 
-/* ~ is the prefix, # the number. */
-static void spell(char dst[256], const taut_hf *hf, const char *from, int number)
-{
-    size_t used = 0;
-    for (; *from && used < 200; from++) {
-        if (*from == '~')
-            used += (size_t)snprintf(dst + used, 256 - used, "%s", hf->prefix);
-        else if (*from == '#')
-            used += (size_t)snprintf(dst + used, 256 - used, "%d", number);
-        else
-            dst[used++] = *from;
-    }
-    dst[used] = 0;
-}
-
-const taut_shard_tensor *taut_hf_find(const taut_hf *hf, const char *from, int number)
-{
-    static const char *const older[][2] = { { "LayerNorm.weight", "LayerNorm.gamma" },
-                                            { "LayerNorm.bias", "LayerNorm.beta" } };
-    char name[256];
-    spell(name, hf, from, number);
-    const taut_shard_tensor *t = taut_shards_find(hf->shards, name);
-    for (int i = 0; !t && i < 2; i++) {
-        char *end = strstr(name, older[i][0]);
-        if (!end) continue;
-        strcpy(end, older[i][1]);
-        t = taut_shards_find(hf->shards, name);
-    }
-    return t;
-}
-
-/* Is `path` the rule's name?  Then *number is its block. */
-static bool matches(const char *to, const char *path, int *number)
-{
-    for (*number = 0; *to && *path; to++) {
-        if (*to == '#') {
-            char *end;
-            *number = (int)strtol(path, &end, 10);
-            if (end == path) return false;
-            path = end;
-        } else if (*to != *path++) {
-            return false;
-        }
-    }
-    return *to == *path;
-}
-
-taut_status taut_hf_source(const taut_hf_rule **rule, const taut_shard_tensor **tensor, int *number, const taut_hf *hf,
-                           const taut_weight *w)
-{
-    char name[256];
-    for (int list = 0; list < 2; list++)
-        for (const taut_hf_rule *r = hf->family->rules[list]; r && r->to; r++) {
-            if (!matches(r->to, w->path, number)) continue;
-            *rule = r;
-            *tensor = taut_hf_find(hf, r->from, *number);
-            spell(name, hf, r->from, *number);
-            if (*tensor) return TAUT_OK;
-            return taut_fail(TAUT_BAD_FILE, "%s: tensor %s is missing, which config.json asks for", hf->folder, name);
-        }
-    return taut_fail(TAUT_BAD_CONFIG, "%s: a %s model has no %s, which the recipe asks for", hf->folder, hf->type,
-                     w->path);
-}
-
+/* config.json, where there is one; without a model_type it is not Hugging Face's. */
 static taut_status read_config(taut_hf *hf)
 {
+    if (!taut_hf_json_there(hf, "config.json")) return TAUT_OK;
     const taut_status s = taut_hf_json(&hf->config, hf, "config.json");
-    if (s) return s;
+    if (s || !taut_hf_has(hf, "model_type")) return s;
     hf->type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(hf->config, "model_type"));
     if (!hf->type) return taut_fail(TAUT_BAD_FILE, "%s/config.json: no model_type", hf->folder);
     char word[64];
-    snprintf(word, sizeof word, "|%s|", hf->type);
-    for (int i = 0; i < FAMILIES; i++)
-        if (strstr(families[i]->types, word)) hf->family = families[i];
-    if (hf->family) return TAUT_OK;
+    snprintf(word, sizeof word, "|%.60s|", hf->type);
+    for (int i = 0; i < HF_SCHEMES; i++)
+        if (taut_hf_schemes[i].types && strstr(taut_hf_schemes[i].types, word)) return TAUT_OK;
     return taut_fail(TAUT_BAD_FILE,
                      "%s/config.json: model_type %.40s is none that taut reads (gpt2, bert, roberta, vit, deit)",
                      hf->folder, hf->type);
@@ -116,26 +76,22 @@ static taut_status read_config(taut_hf *hf)
 static taut_status check_nodes(const taut_hf *hf)
 {
     const taut_onnx *onnx = taut_shards_onnx(hf->shards);
-    const char *other = onnx ? taut_onnx_other_node(onnx, hf->family->nodes) : NULL;
+    const char *other = onnx ? taut_onnx_other_node(onnx, hf->scheme->nodes) : NULL;
     if (!other) return TAUT_OK;
     return taut_fail(TAUT_BAD_FILE, "%s: its graph has a node %.40s, which a %s model has not", hf->folder, other,
-                     hf->type);
-}
-
-static taut_status find_prefix(taut_hf *hf)
-{
-    for (int i = 0; i < 3 && hf->family->prefixes[i]; i++) {
-        hf->prefix = hf->family->prefixes[i];
-        const taut_shard_tensor *t = taut_hf_find(hf, hf->family->key, 0);
-        if (t) return TAUT_OK;
-    }
-    return taut_fail(TAUT_BAD_FILE, "%s: no %s in its tensors: not a %s checkpoint", hf->folder, hf->family->key + 1,
                      hf->type);
 }
 
 /* A recipe through its own reader, so that every key is resolved and checked. */
 static taut_status read_spec(taut_hf *hf, taut_config *cfg, const char *name)
 {
+    for (int i = 0; i < hf->ask->sets; i++) {
+        const taut_status s = taut_config_set(cfg, hf->ask->set[i]);
+        if (s) return s;
+    }
+    if (!taut_config_has(cfg, "model.heads"))
+        return taut_fail(TAUT_BAD_CONFIG, "%s: no shape tells how many heads a block has: --set model.heads=N says it",
+                         hf->folder);
     (void)taut_config_text(cfg, "data.source", "none"); /* whoever has data for it names them */
     (void)taut_config_real(cfg, "data.val_fraction", 1, 0, 1);
     const taut_status relation = taut_model_spec_read(&hf->spec, cfg);
@@ -145,13 +101,17 @@ static taut_status read_spec(taut_hf *hf, taut_config *cfg, const char *name)
     return s;
 }
 
-/* The [model] section: from config.json, or as it is given. */
-static taut_status read_recipe(taut_hf *hf, const char *given)
+/* The [model] section: as it is given, from config.json, or from the shapes of the tensors. */
+static taut_status read_recipe(taut_hf *hf)
 {
     char text[2048], name[4096];
+    const char *given = hf->ask->recipe;
+    const bool said = hf->config && taut_hf_has(hf, "model_type");
     taut_config *cfg = NULL;
-    snprintf(name, sizeof name, "%s", given ? given : "config.json");
-    taut_status s = given ? taut_config_open(&cfg, given) : hf->family->recipe(hf, text, sizeof text);
+    snprintf(name, sizeof name, "%s", given ? given : said ? "config.json" : hf->folder);
+    taut_status s = given  ? taut_config_open(&cfg, given)
+                    : said ? hf->scheme->recipe(hf, text, sizeof text)
+                           : taut_hf_sizes(hf, text, sizeof text);
     if (!s && !given) s = taut_config_parse(&cfg, text, name);
     if (!s) s = read_spec(hf, cfg, name);
     taut_config_free(cfg);
@@ -161,8 +121,12 @@ static taut_status read_recipe(taut_hf *hf, const char *given)
 /* Rows of the embedding; 0 for a model that reads images. */
 static taut_status count_tokens(taut_hf *hf)
 {
+    char name[HF_NAME];
     if (!taut_arch_reads_tokens(hf->spec.arch)) return TAUT_OK;
-    const taut_shard_tensor *t = taut_hf_find(hf, hf->family->key, 0);
+    const taut_shard_tensor *t = taut_hf_at(hf, HF_EMBED, false, 0);
+    if (!t)
+        return taut_fail(TAUT_BAD_FILE, "%s: no embedding: neither %s nor what else such a program calls it",
+                         hf->folder, taut_hf_name(name, hf, HF_EMBED, false, 0));
     if (t->tensor->rank != 2) return taut_fail(TAUT_BAD_FILE, "%s: %s is no table", hf->folder, t->tensor->name);
     hf->tokens = t->tensor->shape[0];
     return TAUT_OK;
@@ -180,50 +144,79 @@ static taut_status check_tokens(const taut_hf *hf)
 }
 
 /* What no weight asked for: left out for a reason, or unknown. */
-static void judge_the_rest(taut_hf *hf)
+void taut_hf_judge(taut_hf *hf)
 {
+    static const taut_hf_role heads[] = { HF_TRANSFORM, HF_TRANSFORM_NORM, HF_HEAD };
+    for (int i = 0; hf->spec.headless && i < 6; i++) {
+        const taut_shard_tensor *t = taut_hf_at(hf, heads[i / 2], i % 2, 0);
+        if (t) taut_hf_leave(hf, t, "the head, which model.head = none leaves out");
+    }
     for (int i = 0; i < taut_shards_count(hf->shards); i++) {
         if (!hf->why[i] || *hf->why[i]) continue;
-        const char *name = taut_shards_at(hf->shards, i)->tensor->name;
-        for (const taut_hf_idle *d = hf->family->idle; d->part; d++)
+        const char *name = taut_shards_at(hf->shards, i)->tensor->name, *only = hf->ask->prefix;
+        if (only && strncmp(name, only, strlen(only)) != 0) hf->why[i] = "outside of --prefix";
+        for (const taut_hf_idle *d = hf->scheme->idle; d && d->part; d++)
             if (strstr(name, d->part)) hf->why[i] = d->why;
     }
 }
 
-static taut_status place_tensors(taut_hf *hf, const char *recipe)
+static taut_status place_tensors(taut_hf *hf)
 {
-    taut_model *m = NULL;
-    const int count = taut_shards_count(hf->shards);
-    hf->why = taut_calloc((size_t)count, sizeof *hf->why);
-    if (!hf->why) return taut_no_memory(hf->folder);
-    for (int i = 0; i < count; i++) hf->why[i] = "";
-    taut_status s = read_recipe(hf, recipe);
+    taut_status s = read_recipe(hf);
     if (!s) s = count_tokens(hf);
-    if (!s) s = taut_model_create(&m, &hf->spec, hf->tokens, hf->recipe, "", taut_kernels_find("cpu"));
-    if (!s) s = taut_hf_check_shapes(hf, m);
+    if (!s) s = taut_model_create(&hf->model, &hf->spec, hf->tokens, hf->recipe, "", taut_kernels_find("cpu"));
+    if (!s) s = taut_hf_check_maps(hf);
+    if (!s) s = taut_hf_check_shapes(hf);
     if (!s) s = check_tokens(hf);
-    if (!s) judge_the_rest(hf);
-    taut_model_free(m);
+    if (!s) taut_hf_judge(hf);
     return s;
 }
 
-taut_status taut_hf_open(taut_hf **out, const char *folder, const char *recipe)
+/* The caller's maps, which are asked for as long as weights are loaded. */
+static taut_status copy_maps(taut_hf *hf)
 {
+    hf->map = taut_calloc((size_t)hf->ask->maps + 1, sizeof *hf->map);
+    if (!hf->map) return taut_no_memory(hf->folder);
+    for (int i = 0; i < hf->ask->maps; i++) {
+        const char *equal = strchr(hf->ask->map[i], '=');
+        if (!equal || equal == hf->ask->map[i] || !equal[1] || strlen(hf->ask->map[i]) >= HF_NAME / 2)
+            return taut_fail(TAUT_BAD_CONFIG, "--map %.80s: it is MINE=THEIRS, two names of weights", hf->ask->map[i]);
+        if (!(hf->map[i] = taut_strdup(hf->ask->map[i]))) return taut_no_memory(hf->folder);
+        hf->maps++;
+    }
+    return TAUT_OK;
+}
+
+taut_status taut_hf_begin(taut_hf *hf, const char *path)
+{
+    struct stat info;
+    const char *slash = strrchr(path, '/');
+    const bool file = stat(path, &info) == 0 && !S_ISDIR(info.st_mode);
+    hf->folder = taut_strdup(path);
+    hf->beside = taut_strdup(file && !slash ? "." : path);
+    if (!hf->folder || !hf->beside) return taut_no_memory(path);
+    if (file && slash) hf->beside[slash - path] = 0;
+    taut_status s = copy_maps(hf);
+    if (!s && !hf->ask->recipe) s = read_config(hf);
+    if (!s) s = taut_shards_open(&hf->shards, path);
+    const int count = s ? 0 : taut_shards_count(hf->shards);
+    if (!s && !(hf->why = taut_calloc((size_t)count + 1, sizeof *hf->why))) s = taut_no_memory(path);
+    for (int i = 0; !s && i < count; i++) hf->why[i] = "";
+    if (!s) s = taut_hf_find_scheme(hf);
+    if (!s) s = check_nodes(hf);
+    if (!s) s = place_tensors(hf);
+    return s;
+}
+
+taut_status taut_hf_open(taut_hf **out, const char *path, const taut_hf_ask *ask)
+{
+    static const taut_hf_ask nothing = { 0 };
     *out = NULL;
     taut_hf *hf = taut_calloc(1, sizeof *hf);
-    if (!hf || !(hf->folder = taut_strdup(folder))) {
-        taut_hf_close(hf);
-        return taut_no_memory(folder);
-    }
-    taut_status s = recipe ? TAUT_OK : read_config(hf);
-    if (!s) s = taut_shards_open(&hf->shards, folder);
-    if (!s && recipe) {
-        hf->family = taut_shards_onnx(hf->shards) ? &taut_hf_vnncomp : &taut_hf_torch;
-        hf->type = taut_shards_onnx(hf->shards) ? "vnncomp" : "torch";
-    }
-    if (!s) s = check_nodes(hf);
-    if (!s) s = find_prefix(hf);
-    if (!s) s = place_tensors(hf, recipe);
+    if (!hf) return taut_no_memory(path);
+    hf->ask = ask ? ask : &nothing;
+    const taut_status s = taut_hf_begin(hf, path);
+    hf->ask = NULL;
     if (s)
         taut_hf_close(hf);
     else
@@ -234,12 +227,18 @@ taut_status taut_hf_open(taut_hf **out, const char *folder, const char *recipe)
 void taut_hf_close(taut_hf *hf)
 {
     if (!hf) return;
+    for (int i = 0; i < hf->maps; i++) free(hf->map[i]);
+    free(hf->map);
     free(hf->folder);
+    free(hf->beside);
     cJSON_Delete(hf->config);
     taut_shards_close(hf->shards);
+    taut_model_free(hf->model);
     free(hf->why);
     free(hf->recipe);
     free(hf);
 }
 
 int64_t taut_hf_tokens(const taut_hf *hf) { return hf->tokens; }
+
+const char *taut_hf_folder(const taut_hf *hf) { return hf->beside; }

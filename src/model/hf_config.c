@@ -22,23 +22,59 @@ static const char *twice(const cJSON *object)
     return NULL;
 }
 
-taut_status taut_hf_json(cJSON **out, const taut_hf *hf, const char *name)
+/* All of a file of the folder. */
+static taut_status read_json(cJSON **out, char path[4096], const taut_hf *hf, const char *name)
 {
-    char path[4096], *text = NULL;
+    char *text = NULL;
     size_t len = 0;
     *out = NULL;
-    snprintf(path, sizeof path, "%s/%s", hf->folder, name);
+    snprintf(path, 4096, "%s/%s", hf->beside, name);
     taut_status s = taut_file_read(&text, &len, path);
     if (s) return s;
     const char *end = NULL;
     *out = cJSON_ParseWithLengthOpts(text, len, &end, false);
-    size_t used = *out ? (size_t)(end - text) : len;
+    size_t used = *out ? (size_t)(end - text) : 0;
     while (used < len && text[used] && strchr(" \t\r\n", text[used])) used++;
     free(text);
+    if (!cJSON_IsObject(*out) && !cJSON_IsArray(*out)) return taut_fail(TAUT_BAD_FILE, "%s: no JSON object", path);
+    return used < len ? taut_fail(TAUT_BAD_FILE, "%s: something stands behind the JSON object", path) : TAUT_OK;
+}
+
+taut_status taut_hf_json(cJSON **out, const taut_hf *hf, const char *name)
+{
+    char path[4096];
+    const taut_status s = read_json(out, path, hf, name);
+    if (s) return s;
     if (!cJSON_IsObject(*out)) return taut_fail(TAUT_BAD_FILE, "%s: no JSON object", path);
-    if (used < len) return taut_fail(TAUT_BAD_FILE, "%s: something stands behind the JSON object", path);
     const char *key = twice(*out);
     return key ? taut_fail(TAUT_BAD_FILE, "%s: %.40s is there twice", path, key) : TAUT_OK;
+}
+
+taut_status taut_hf_json_list(cJSON **out, const taut_hf *hf, const char *name)
+{
+    char path[4096];
+    const taut_status s = read_json(out, path, hf, name);
+    if (s || cJSON_IsArray(*out)) return s;
+    return taut_fail(TAUT_BAD_FILE, "%s: no JSON array", path);
+}
+
+bool taut_hf_json_there(const taut_hf *hf, const char *name)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", hf->beside, name);
+    return taut_file_exists(path);
+}
+
+bool taut_hf_list(char dst[96], const cJSON *object, const char *key)
+{
+    const cJSON *n, *list = cJSON_GetObjectItemCaseSensitive(object, key);
+    size_t used = 0;
+    cJSON_ArrayForEach(n, list)
+    {
+        if (!cJSON_IsNumber(n) || used > 60) used = 96;
+        if (used < 96) used += (size_t)snprintf(dst + used, 96 - used, "%s%.17g", used ? " " : "", n->valuedouble);
+    }
+    return used > 0 && used < 96;
 }
 
 bool taut_hf_has(const taut_hf *hf, const char *key) { return item(hf, key) != NULL; }

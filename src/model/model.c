@@ -62,9 +62,8 @@ static taut_module *build(taut_model *m)
     const taut_model_spec *s = &m->spec;
     taut_list l = { .count = 0 };
     m->body = body[s->arch](s);
-    m->head = taut_tree_head(s, &m->embed, m->classes);
     taut_list_add(&l, "", m->body);
-    taut_list_add(&l, "head", m->head);
+    if (!s->headless) taut_list_add(&l, "head", m->head = taut_tree_head(s, &m->embed, m->classes));
     if (s->logit_scale != 1) taut_list_add(&l, "logits", taut_scale(s->logit_scale));
     return taut_list_sequence(&l);
 }
@@ -89,7 +88,7 @@ taut_status taut_model_create(taut_model **out, const taut_model_spec *spec, int
     m->in = tokens        ? (taut_shape){ 1, spec->context, spec->width }
             : spec->ahead ? (taut_shape){ 1, spec->seq + spec->label + spec->ahead, spec->columns + spec->marks }
                           : (taut_shape){ 1, 1, image->height * image->width * image->channels };
-    m->classes = spec->classes ? spec->classes : tokens;
+    m->classes = spec->headless ? spec->width : spec->classes ? spec->classes : tokens;
     m->root = build(m);
     listing l = { m, !m->root || !m->recipe || !m->vocab };
     if (!l.failed && tokens) list_weight(&m->embed, m->embed.name, &l);

@@ -18,8 +18,8 @@ typedef struct taut_model {
     char *recipe, *vocab;            /* as printed by taut_config_print and taut_vocab_print; stored in the file */
     taut_param embed;                /* no rows: the model reads reals */
     taut_shape in;                   /* one example as the root reads it, at its longest */
-    int64_t classes;                 /* what its head scores */
-    taut_module *root, *body, *head; /* root is body, then head, then the logit scale */
+    int64_t classes;                 /* what its head scores; without one, features */
+    taut_module *root, *body, *head; /* root is body, then head (or NULL: features come out), then the logit scale */
     taut_weight *weight;
     int weights;
     int64_t slab;              /* elements of one slab; gaps between weights stay 0 */

@@ -1,7 +1,7 @@
 /* The weights of an ONNX file: its initializers, under their names.  One that the exporter left without a name
  * ("onnx::MatMul_209") is found under the output of the node that reads it, less "_output_0".
  *
- * The graph is not run, and nothing is said about the function: whoever reads weights from here knows it (hf_vnncomp.c).
+ * The graph is not run, and nothing is said about the function: whoever reads weights from here knows it (hf_names.c).
  * The reader is strict: bytes that are no protobuf, a tensor whose size is not its shape's, two of one name are refused;
  * F32, F64, F16 and BF16 in raw_data are read. */
 #ifndef TAUT_MODEL_ONNX_H

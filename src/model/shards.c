@@ -84,7 +84,7 @@ static taut_status open_named(taut_shards *s, const char *folder, const cJSON *m
     {
         const char *file = cJSON_GetStringValue(entry);
         if (!file || !plain_name(file))
-            return taut_fail(TAUT_BAD_FILE, "%s/model.safetensors.index.json: tensor %s has no plain file name", folder,
+            return taut_fail(TAUT_BAD_FILE, "%s: the index has no plain file name for tensor %s", folder,
                              taut_st_show(show, entry->string));
         if ((status = add_file(s, folder, file))) return status;
     }
@@ -132,26 +132,68 @@ static taut_status open_index(taut_shards *s, const char *folder, const char *pa
     return status;
 }
 
-taut_status taut_shards_open(taut_shards **out, const char *folder)
+static bool ends(const char *path, const char *with)
 {
-    *out = NULL;
-    taut_shards *s = taut_calloc(1, sizeof *s);
-    struct stat info;
-    const bool file = stat(folder, &info) == 0 && !S_ISDIR(info.st_mode);
-    char *single = join(folder, "model.safetensors"), *index = join(folder, "model.safetensors.index.json");
-    taut_status status = s && single && index ? TAUT_OK : taut_no_memory(folder);
-    const size_t len = strlen(folder);
-    if (!status && file && len > 5 && strcmp(folder + len - 5, ".onnx") == 0) {
-        status = taut_onnx_open(&s->onnx, folder);
-        if (!status) status = list_tensors(s, folder);
-    } else if (!status && !file && taut_file_exists(index) && !taut_file_exists(single)) {
+    const size_t len = strlen(path), tail = strlen(with);
+    return len > tail && strcmp(path + len - tail, with) == 0;
+}
+
+/* PyTorch's pickles are programs, which nobody runs who only wants numbers. */
+static taut_status refuse_pickle(const char *path)
+{
+    return taut_fail(TAUT_BAD_FILE,
+                     "%s: a pickle of PyTorch's, which taut does not read: docs/howto/bring_my_model.md makes "
+                     "safetensors of it",
+                     path);
+}
+
+static taut_status open_file(taut_shards *s, const char *path)
+{
+    static const char *const pickles[] = { ".pt", ".pth", ".bin", ".ckpt", ".pkl" };
+    for (size_t i = 0; i < sizeof pickles / sizeof *pickles; i++)
+        if (ends(path, pickles[i])) return refuse_pickle(path);
+    if (ends(path, ".index.json")) {
+        char *folder = taut_strdup(strchr(path, '/') ? path : ".");
+        if (!folder) return taut_no_memory(path);
+        if (strrchr(folder, '/')) *strrchr(folder, '/') = 0;
+        const taut_status status = open_index(s, *folder || *path != '/' ? folder : "/", path);
+        free(folder);
+        return status;
+    }
+    taut_status status = ends(path, ".onnx") ? taut_onnx_open(&s->onnx, path) : add_file(s, NULL, path);
+    return status ? status : list_tensors(s, path);
+}
+
+static taut_status open_folder(taut_shards *s, const char *folder)
+{
+    char *single = join(folder, "model.safetensors"), *index = join(folder, "model.safetensors.index.json"),
+         *pickle = join(folder, "pytorch_model.bin");
+    taut_status status = single && index && pickle ? TAUT_OK : taut_no_memory(folder);
+    const bool alone = !status && taut_file_exists(single);
+    if (!status && !alone && taut_file_exists(index)) {
         status = open_index(s, folder, index);
+    } else if (!status && !alone && taut_file_exists(pickle)) {
+        status = refuse_pickle(pickle);
+    } else if (!status && !alone) {
+        status = taut_fail(TAUT_BAD_FILE, "%s: neither model.safetensors nor an index of shards is there", folder);
     } else if (!status) {
-        status = add_file(s, file ? NULL : folder, file ? folder : "model.safetensors");
+        status = add_file(s, folder, "model.safetensors");
         if (!status) status = list_tensors(s, folder);
     }
     free(single);
     free(index);
+    free(pickle);
+    return status;
+}
+
+taut_status taut_shards_open(taut_shards **out, const char *path)
+{
+    *out = NULL;
+    taut_shards *s = taut_calloc(1, sizeof *s);
+    struct stat info;
+    if (!s) return taut_no_memory(path);
+    const bool file = stat(path, &info) == 0 && !S_ISDIR(info.st_mode);
+    const taut_status status = file ? open_file(s, path) : open_folder(s, path);
     if (status)
         taut_shards_close(s);
     else

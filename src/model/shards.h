@@ -1,5 +1,5 @@
 /* The tensors of a checkpoint folder: model.safetensors, or the files that model.safetensors.index.json names; or of one
- * file, which may be an ONNX file (*.onnx) too.
+ * file, which may be such an index (*.index.json) or an ONNX file (*.onnx) too.
  *
  * Strict as the reader of one file is: every name in the index lies in the file that it says, every tensor of a file is
  * in the index, no name comes twice, and a file's name is a plain name (no folder can be left). */
@@ -16,7 +16,7 @@ typedef struct {
 
 typedef struct taut_shards taut_shards;
 
-taut_status taut_shards_open(taut_shards **out, const char *folder) TAUT_MUST_USE;
+taut_status taut_shards_open(taut_shards **out, const char *path) TAUT_MUST_USE;
 void taut_shards_close(taut_shards *);
 int taut_shards_count(const taut_shards *); /* of tensors */
 int taut_shards_files(const taut_shards *);

@@ -108,8 +108,21 @@ static void read_others(taut_model_spec *s, taut_config *cfg)
     if (taut_config_has(cfg, "model.first_residual"))
         s->bare_first = !taut_config_bool(cfg, "model.first_residual", true);
     if (taut_config_has(cfg, "model.mlp_residual")) s->bare_mlp = !taut_config_bool(cfg, "model.mlp_residual", true);
-    if (s->arch == TAUT_ARCH_ENCODER && taut_config_has(cfg, "model.transform"))
-        s->bare_head = !taut_config_bool(cfg, "model.transform", true);
+}
+
+/* What stands behind the blocks of an encoder. */
+static taut_status read_end(taut_model_spec *s, taut_config *cfg)
+{
+    const bool pooled = taut_config_has(cfg, "model.pool");
+    if (taut_config_has(cfg, "model.transform")) s->bare_head = !taut_config_bool(cfg, "model.transform", true);
+    if (taut_config_has(cfg, "model.final_norm"))
+        s->final_norm = taut_config_bool(cfg, "model.final_norm", s->final_norm);
+    if (taut_config_has(cfg, "model.head")) s->headless = taut_config_choice(cfg, "model.head", "tokens|none", 0) == 1;
+    if (pooled) s->pool = (taut_pool_kind)taut_config_choice(cfg, "model.pool", "none|mean|class", 0);
+    if (s->headless && s->logit_scale != 1)
+        return taut_fail(TAUT_BAD_CONFIG, "model.logit_scale is for logits, and model.head = none has none");
+    if (s->pool == TAUT_POOL_NONE || s->headless) return TAUT_OK;
+    return taut_fail(TAUT_BAD_CONFIG, "model.pool is for model.head = none: a head for tokens reads every token");
 }
 
 /* A key that would change nothing is refused, unless it says what would be so without it: stored recipes have every key.
@@ -213,13 +226,15 @@ taut_status taut_model_spec_read(taut_model_spec *s, taut_config *cfg)
     read_blocks(s, cfg);
     const logits scale = read_scales(s, cfg);
     const bool last = s->norm != TAUT_NORM_NONE && s->place == TAUT_PLACE_PRE;
-    if (pools(s->arch)) s->final_norm = taut_config_bool(cfg, "model.final_norm", last);
+    s->final_norm = pools(s->arch) ? taut_config_bool(cfg, "model.final_norm", last)
+                                   : s->arch == TAUT_ARCH_ENCODER && last;
     read_others(s, cfg);
+    const taut_status end = s->arch == TAUT_ARCH_ENCODER ? read_end(s, cfg) : TAUT_OK;
     const bool layers = pools(s->arch) && taut_config_has(cfg, "model.head_hidden");
     const taut_status hidden = layers ? taut_spec_read_hidden(s, cfg, "model.head_hidden") : TAUT_OK;
     const taut_site site = taut_spec_site(s, s->arch == TAUT_ARCH_GPT, 0, 0);
     taut_attention_read(&s->attention, &site, cfg, false);
-    if (image || hidden) return image ? image : hidden;
+    if (image || hidden || end) return image ? image : hidden ? hidden : end;
     const taut_status sizes = check_sizes(s);
     if (sizes) return sizes;
     const taut_status attention = check_attention(s, &site);

@@ -15,6 +15,7 @@ typedef enum {
 typedef enum { TAUT_PLACE_PRE, TAUT_PLACE_POST } taut_place;
 typedef enum { TAUT_NORM_LAYER, TAUT_NORM_RMS, TAUT_NORM_CENTER, TAUT_NORM_NONE } taut_norm_kind;
 typedef enum { TAUT_POS_LEARNED, TAUT_POS_ROPE, TAUT_POS_ALIBI, TAUT_POS_NONE } taut_pos_kind;
+typedef enum { TAUT_POOL_NONE, TAUT_POOL_MEAN, TAUT_POOL_FIRST } taut_pool_kind;
 typedef enum { TAUT_BLOCK_MLP, TAUT_BLOCK_POTENTIAL, TAUT_BLOCK_SLL } taut_block_kind;
 
 enum { TAUT_LAYERS = 16 }; /* hidden layers, at most */
@@ -29,9 +30,9 @@ typedef struct {
     int64_t seq, label, ahead; /* of a forecaster: rows that its encoder reads, that its decoder knows, that it fills */
     int64_t columns, marks;    /* and what a row is: numbers, and time features */
     int64_t decoder_depth;
-    bool distil; /* between two of its encoder's blocks the tokens are halved */
-    bool pool_mean,
-        final_norm;   /* of a ViT: the mean of all tokens, or a class token; a norm before it (classifiers too) */
+    bool distil;      /* between two of its encoder's blocks the tokens are halved */
+    bool pool_mean;   /* of a ViT: the mean of all tokens, or a class token; of a classifier, always */
+    bool final_norm;  /* of a ViT, a classifier and an encoder: a norm behind the last block */
     bool pool_concat; /* of a ViT: all tokens side by side in the place of the mean */
     bool class_token; /* of a ViT: it has one, also where the mean is read */
     bool distilled;   /* of a ViT: a second token behind the class token, read by no head (DeiT) */
@@ -54,6 +55,8 @@ typedef struct {
     int64_t attention_blocks;  /* the blocks from this one on have no attention */
     bool bare_first, bare_mlp; /* no residual around the first attention, around any MLP */
     bool bare_head;            /* of an encoder: no transform between its blocks and the head */
+    bool headless;             /* of an encoder: its features are what comes out, */
+    taut_pool_kind pool;       /* those of every token, or one row of them */
     double attention_scale, attention_out, logit_scale, dropout;
     taut_init init;
     double init_std; /* normal: standard deviation; orthogonal: every singular value; spectral: the largest */

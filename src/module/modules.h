@@ -27,6 +27,7 @@ typedef struct {
 } taut_pixels_spec;
 taut_module *taut_pixels_module(const taut_pixels_spec *); /* an image to normalised patches */
 taut_module *taut_pool_mean(void);
+taut_module *taut_pool_mean_any(void); /* the same, with a bound for every number of tokens up to that of the region */
 taut_module *taut_pool_first(void);
 taut_module *taut_concat(void);                         /* all tokens side by side as one */
 taut_module *taut_tokens(int64_t first, int64_t count); /* those tokens alone */

@@ -2,12 +2,13 @@
  *
  * vjp    mean: every token gets gy/t;  first: token 0 gets gy, the others 0
  * Bound  TOKENS: 1 for both.  FLAT: mean 1/sqrt(t), attained by equal changes; first 1.   |y| <= max |x_j|.
- * The mean is over all t tokens. */
+ * The mean is over all t tokens.  A text may be shorter than the region says: the mean of any number of tokens has the bound of
+ * one token, 1, in both norms. */
 #include "module/leaf.h"
 
 typedef struct {
     taut_module base;
-    bool mean;
+    bool mean, any; /* any: inputs may have fewer tokens than the region */
 } pool;
 
 static taut_plan pool_plan(const taut_module *m, taut_shape in)
@@ -46,7 +47,7 @@ static void pool_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_t
 
 static taut_answer pool_bound(const taut_module *m, taut_ask in)
 {
-    const bool mean = ((const pool *)m)->mean, shorter = mean && in.norm == TAUT_NORM_FLAT;
+    const bool mean = ((const pool *)m)->mean, shorter = mean && !((const pool *)m)->any && in.norm == TAUT_NORM_FLAT;
     const taut_up one = { 1 }, lip = shorter ? up_div(one, lo_sqrt(lo_exact((double)in.tokens))) : one;
     taut_answer b = answer_of(in, lip, in.size, mean ? up_mul(up_gamma(in.tokens + 4), in.size) : UP_ZERO);
     b.tokens = 1;
@@ -67,14 +68,16 @@ static const taut_module_ops pool_ops = {
     .free = leaf_free,
 };
 
-static taut_module *create(bool mean)
+static taut_module *create(bool mean, bool any)
 {
     pool *s = taut_calloc(1, sizeof *s);
     if (!s) return NULL;
-    *s = (pool){ { &pool_ops }, mean };
+    *s = (pool){ { &pool_ops }, mean, any };
     return &s->base;
 }
 
-taut_module *taut_pool_mean(void) { return create(true); }
+taut_module *taut_pool_mean(void) { return create(true, false); }
 
-taut_module *taut_pool_first(void) { return create(false); }
+taut_module *taut_pool_mean_any(void) { return create(true, true); }
+
+taut_module *taut_pool_first(void) { return create(false, false); }

@@ -115,6 +115,8 @@ static taut_status open_images(taut_source **out, const taut_data_spec *d, const
     taut_images *images = NULL;
     const taut_pixels_spec *i = &m->image;
     const taut_images_spec spec = images_spec(d);
+    if (strcmp(d->source, "none") == 0) /* a model that was converted */
+        return taut_fail(TAUT_BAD_DATA, "this model names no images of its own: give some, as --data NAME");
     const taut_status s = taut_images_open(&images, &spec);
     if (s) return s;
     const taut_frame f = images->frame;

@@ -51,6 +51,8 @@ taut_status taut_trainer_open(taut_trainer *t, taut_config *cfg, const taut_kern
 {
     *t = (taut_trainer){ 0 };
     taut_status s = taut_recipe_read(&t->recipe, cfg);
+    if (!s && t->recipe.model.headless)
+        s = taut_fail(TAUT_BAD_CONFIG, "model.head = none gives features: there is nothing to train them on");
     if (!s) s = k->products(t->recipe.train.matmul);
     if (s) return s;
     t->k = k;

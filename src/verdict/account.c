@@ -72,7 +72,7 @@ static void add_accuracy(cJSON *o, const taut_certificate *c, const taut_predict
 {
     const double room = c->room.v, radii[] = { 0, room / 64, room / 16, room / 4, room };
     cJSON *list = cJSON_AddArrayToObject(o, "certified_accuracy");
-    for (int i = 0; s->count && i < 5; i++) {
+    for (int i = 0; s->count && !c->model->spec.headless && i < 5; i++) {
         cJSON *row = cJSON_CreateObject();
         cJSON_AddNumberToObject(row, "radius", radii[i]);
         cJSON_AddNumberToObject(row, "accuracy", taut_predictions_accuracy(s, radii[i]));
@@ -109,30 +109,32 @@ static void add_units(cJSON *o, const taut_certificate *c)
 }
 
 /* What holds near each example. */
-static void add_local(cJSON *o, const taut_predictions *s)
+static void add_local(cJSON *o, const taut_predictions *s, bool features)
 {
     cJSON *near = cJSON_AddArrayToObject(o, "local");
     for (int64_t i = 0; i < s->count; i++) {
         cJSON *row = cJSON_CreateObject();
         cJSON_AddItemToObject(row, "lip", up_json(s->local[i].lip));
-        cJSON_AddNumberToObject(row, "radius", s->local[i].radius.v);
+        if (!features) cJSON_AddNumberToObject(row, "radius", s->local[i].radius.v);
         cJSON_AddItemToArray(near, row);
     }
     cJSON_AddItemToObject(o, "median_local_lip", up_json((taut_up){ median_of(s, local_lip) }));
-    cJSON_AddNumberToObject(o, "median_local_radius", median_of(s, local_radius));
+    if (!features) cJSON_AddNumberToObject(o, "median_local_radius", median_of(s, local_radius));
 }
 
 static void add_examples(cJSON *o, const taut_certificate *c, const taut_predictions *s)
 {
-    if (s->local) add_local(o, s);
+    if (s->local) add_local(o, s, c->model->spec.headless);
     if (s->silent) {
         cJSON_AddNumberToObject(o, "abstained", (double)s->silent);
         cJSON_AddStringToObject(o, "why", s->why);
     }
     cJSON_AddNumberToObject(o, "n_ex", (double)s->count);
     cJSON_AddNumberToObject(o, "pair_ratio", s->pair);
-    cJSON_AddNumberToObject(o, "median_margin", median_of(s, margin_of));
-    cJSON_AddNumberToObject(o, "median_radius", median_of(s, radius_of));
+    if (!c->model->spec.headless) {
+        cJSON_AddNumberToObject(o, "median_margin", median_of(s, margin_of));
+        cJSON_AddNumberToObject(o, "median_radius", median_of(s, radius_of));
+    }
     cJSON_AddItemToObject(o, "longest_input", up_json(taut_model_reach(c->model)));
 }
 
@@ -156,9 +158,10 @@ cJSON *taut_account(const taut_certificate *c, const taut_predictions *s)
     add_units(o, c);
     if (c->model->spec.image.height) add_image(o, &c->model->spec.image);
     cJSON_AddStringToObject(o, "maps",
-                            c->model->embed.rows   ? "embeddings to logits"
-                            : c->model->spec.ahead ? "rows to forecasts"
-                                                   : "pixels to logits");
+                            c->model->spec.headless ? "embeddings to features"
+                            : c->model->embed.rows  ? "embeddings to logits"
+                            : c->model->spec.ahead  ? "rows to forecasts"
+                                                    : "pixels to logits");
     cJSON_AddStringToObject(o, "about", taut_about_text(text, &about));
     if (!isfinite(c->lip.v)) cJSON_AddStringToObject(o, "no_constant", taut_why_not(why, c));
     if (s->count) add_examples(o, c, s);

@@ -50,6 +50,11 @@ static taut_status check_own(const taut_examples *x, const taut_model *m)
 taut_status taut_examples_settle(taut_examples *x, const taut_model *m)
 {
     x->d = m->in.d;
+    if (x->data && m->spec.arch == TAUT_ARCH_ENCODER && !m->spec.headless) {
+        const int32_t own = taut_vocab_mask(x->data->vocab);
+        x->hides = true;
+        x->mask = own < 0 ? taut_vocab_size(x->data->vocab) : own;
+    }
     if (!x->data) return check_own(x, m);
     x->t = m->in.t;
     const taut_status s = check_data(x, m);
@@ -105,5 +110,11 @@ taut_one taut_reader_get(taut_reader *r, int64_t index)
     const int64_t number = index * r->all / x->n;
     const taut_slot s = r->slot[r->turn ^= 1];
     x->data->ops->get(x->data, s, TAUT_VALID, number);
+    if (x->hides) {
+        int32_t *last = s.ids + x->t - 1;
+        const int32_t hidden = *last;
+        *last = x->mask;
+        return (taut_one){ { s.ids, NULL }, hidden, number };
+    }
     return (taut_one){ { s.ids, s.reals }, s.target[x->data->task.asked - 1], number };
 }

@@ -7,11 +7,20 @@
 
 enum { PAIRS = 24 }; /* so many first examples make pairs */
 
+/* Features predict nothing: the example is only gone through, for what holds near it. */
+static taut_example look(taut_pass *pass, taut_input x)
+{
+    pass->run.phase = (taut_phase){ .kind = TAUT_PHASE_PROVE };
+    taut_pass_read(pass, x, 1);
+    return (taut_example){ .target = -1, .predicted = -1, .margin = NAN };
+}
+
 static taut_status make(taut_predictions *out, taut_certificate *c, const taut_examples *from, taut_reader *reader,
                         taut_pass *pass, double *logits, taut_told told, void *arg)
 {
     const int64_t numbers = c->model->embed.rows ? from->t : from->t * from->d; /* ids, or pixels */
     cJSON *list = cJSON_AddArrayToObject(c->json, "examples");
+    const bool featured = c->model->spec.headless;
     taut_one before = { 0 };
     for (int64_t i = 0; i < from->n; i++) {
         const taut_one now = taut_reader_get(reader, i);
@@ -19,9 +28,10 @@ static taut_status make(taut_predictions *out, taut_certificate *c, const taut_e
         const taut_watcher watch = { .solved = taut_solves_add, .arg = &log };
         pass->run.watch = &watch;
         taut_example *e = &out->example[out->count++];
-        *e = taut_example_certify(c, pass, now.x, now.target, logits);
+        *e = featured ? look(pass, now.x) : taut_example_certify(c, pass, now.x, now.target, logits);
         pass->run.watch = NULL;
-        if (e->predicted < 0 && out->silent++ == 0) out->why = log.why ? log.why : "a number that is not finite";
+        if (e->predicted < 0 && !featured && out->silent++ == 0)
+            out->why = log.why ? log.why : "a number that is not finite";
         taut_status s = out->local ? taut_local_certify(&out->local[i], c, pass, e, logits) : TAUT_OK;
         if (isfinite(e->margin)) /* nobody can check what NaN or infinity predicts */
             cJSON_AddItemToArray(list, taut_example_json(e, now.x, numbers));

@@ -49,6 +49,31 @@ static void bad_models(taut_net *net)
     refused(taut_net_decode(net, &text, (int32_t[]){ 1 << 30 }, 1), "an id");
 }
 
+static void bad_checkpoints(taut_net *net)
+{
+    taut_net *out = NULL;
+    char *text = NULL;
+    double y[64];
+    const char *const texts[] = { "a", NULL };
+    const taut_open_options maps = { sizeof maps, .maps = 1 }, sets = { sizeof sets, .set = texts + 1, .sets = 1 },
+                            less = { sizeof less, .map = texts, .maps = -1 },
+                            odd = { sizeof odd, .map = texts, .maps = 1 };
+    const taut_features_options none = { sizeof none, .pool = "max" };
+    refused(taut_net_open(&out, "tests/golden/hf_gpt2", &maps), "maps without a list");
+    refused(taut_net_open(&out, "tests/golden/hf_gpt2", &sets), "a setting that is NULL");
+    refused(taut_net_open(&out, "tests/golden/hf_gpt2", &less), "-1 maps");
+    refused(taut_net_open(&out, "tests/golden/hf_gpt2", &odd), "a map without =");
+    refused(taut_checkpoint_json(NULL, "x", NULL), "json"),
+        refused(taut_checkpoint_json(&text, NULL, NULL), "checkpoint");
+    refused(taut_checkpoint_json(&text, "x", &maps), "maps without a list");
+    refused(taut_net_features(NULL, y, NULL, texts, 1, NULL), "net");
+    refused(taut_net_features(net, NULL, NULL, texts, 1, NULL), "y"),
+        refused(taut_net_features(net, y, NULL, NULL, 1, NULL), "texts");
+    refused(taut_net_features(net, y, NULL, texts, -1, NULL), "count"),
+        refused(taut_net_features(net, y, NULL, texts, 1, &none), "pool");
+    refused(taut_net_features(net, y, NULL, texts, 1, NULL), "no encoder");
+}
+
 static void bad_work(taut_net *net)
 {
     taut_data *data = NULL;
@@ -324,6 +349,7 @@ int main(void)
     snprintf(run, sizeof run, "%s", temp_path("a"));
     must(taut_net_open(&net, run, NULL), "open");
     bad_models(net);
+    bad_checkpoints(net);
     bad_work(net);
     bad_texts(net);
     bad_words();

@@ -51,8 +51,14 @@ check "a NaN among the weights is said" sh -c '"$TAUT" convert "$1" --out "$2" |
 check "and counted" [ "$(json_get "$tmp/nan.json" not_finite)" = 1 ]
 
 sed 's/"n_embd": 16/"n_embd": 32/' tests/golden/hf_gpt2/config.json >"$hf/config.json"
-check "a wrong shape" refused "wte.weight is 29 x 16, config.json asks for 29 x 32" convert "$hf" --out "$out"
+"$TAUT" convert "$hf" --out "$tmp/never" >"$tmp/out" 2>"$tmp/err"
+check "a wrong shape" grep -q "wte.weight is 29 x 16, config.json asks for 29 x 32" "$tmp/err"
+check "and all the others, each with what was wanted and what is there" grep -q \
+    "wanted block.0.mlp.in.weight  *as transformer.h.0.mlp.c_fc.weight  *32 x 128  *found 16 x 64" "$tmp/err"
+check "nothing half-written" [ ! -e "$tmp/never" ]
 check "info says so too" refused "asks for 29 x 32" info "$hf"
+: >"$tmp/old.pt"
+check "a pickle is not run" refused "bring_my_model.md" convert "$tmp/old.pt" --out "$out"
 mkdir "$tmp/empty"
 check "no checkpoint" refused "config.json" convert "$tmp/empty" --out "$out"
 

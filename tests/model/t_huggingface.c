@@ -202,7 +202,7 @@ static void bad_configs(void)
     copy(vit, "model.safetensors", NULL, NULL);
     remove(temp_path("c/preprocessor_config.json"));
     refused(temp_path("c"), "preprocessor_config.json");
-    refused("tests/golden", "config.json");
+    refused("tests/golden", "nor an index of shards");
     must(taut_dir_make(temp_path("empty")));
     temp_text("empty/config.json", "{\"model_type\": \"gpt2\"} {}");
     refused(temp_path("empty"), "something stands behind");
@@ -296,7 +296,7 @@ static void out_of_memory(const char *folder, const char *recipe)
         taut_hf *hf = NULL;
         taut_model *m = NULL;
         taut_alloc_fail_at(n);
-        taut_status s = taut_hf_open(&hf, folder, recipe);
+        taut_status s = taut_hf_open(&hf, folder, &(taut_hf_ask){ .recipe = recipe });
         if (!s) s = taut_hf_load(&m, hf, "bytes", false, taut_kernels_find("ref"));
         taut_alloc_fail_at(0);
         CHECK(s == TAUT_OK || s == TAUT_NO_MEMORY, taut_last_error());

@@ -32,7 +32,7 @@ static double answers(const char *kernels, double tol)
     taut_pass *pass = NULL;
     taut_safetensors *st = NULL;
     double ours[6], worst = 0;
-    must(taut_hf_open(&hf, file, recipe));
+    must(taut_hf_open(&hf, file, &(taut_hf_ask){ .recipe = recipe }));
     cJSON *r = taut_hf_report(hf);
     CHECK(cJSON_GetObjectItem(r, "used")->valueint == cJSON_GetObjectItem(r, "tensors")->valueint, "every tensor");
     CHECK(cJSON_GetArraySize(cJSON_GetObjectItem(r, "notes")) == 1, "folding is said");
@@ -58,7 +58,7 @@ static double answers(const char *kernels, double tol)
 static void refused(const char *path, const char *ini, const char *line)
 {
     taut_hf *hf = NULL;
-    const taut_status s = taut_hf_open(&hf, path, ini);
+    const taut_status s = taut_hf_open(&hf, path, &(taut_hf_ask){ .recipe = ini });
     CHECK(s == TAUT_BAD_FILE || s == TAUT_BAD_CONFIG, line);
     CHECK(strstr(taut_last_error(), line) && !strchr(taut_last_error(), '\n'), taut_last_error());
     taut_hf_close(hf);
@@ -84,7 +84,7 @@ static void bad_recipes(void)
     refused(file, changed("norm = none", "norm = layernorm"), "norm1.weight");
     refused(file, changed("class_token = true", "class_token = false"), "0.positions is 5 x 8");
     refused(file, changed("classes = 3", "classes = 4"), "2.2.weight is 3 x 8");
-    refused("tests/golden/hf_vit/model.safetensors", recipe, "not a torch checkpoint");
+    refused("tests/golden/hf_vit/model.safetensors", recipe, "the recipe asks for 8 x 12");
 }
 
 /* Every cut, and bytes changed at random: refused, or read as something else, within its memory (ASan watches). */
