@@ -92,7 +92,7 @@ TAUT_API void taut_net_free(taut_net *);
 
 typedef struct {
     taut_kind kind;
-    int64_t context;          /* tokens of an input at most: of a text that many, of all others exactly */
+    int64_t context;          /* tokens of an input: of texts at most, of classifiers and all others exactly */
     int64_t width;            /* numbers of one token: of an embedding, a whole image, a row of a series */
     int64_t vocabulary;       /* ids are 0 .. vocabulary-1; 0: inputs are reals */
     int64_t answers, classes; /* rows of logits, or features, per example (0: one per token), numbers in each */

@@ -21,7 +21,8 @@ static taut_status check_ids(const taut_model *m, const int32_t *ids, int64_t co
 static taut_status check_inputs(const taut_net *net, const taut_inputs *x)
 {
     const taut_model *m = net->model;
-    const bool any_length = m->embed.rows > 0;
+    /* the constant of a classifier is about texts of its length: the mean of fewer tokens moves further */
+    const bool any_length = m->embed.rows > 0 && m->spec.arch != TAUT_ARCH_CLASSIFIER;
     if (!x->ids == !x->reals) return taut_fail(TAUT_BAD_CALL, "inputs are ids or reals: one of them is NULL");
     if (x->n < 1 || x->n > INT32_MAX) return taut_fail(TAUT_BAD_CALL, "%lld inputs", (long long)x->n);
     if (x->t < 1 || x->t > m->in.t || (!any_length && x->t != m->in.t))

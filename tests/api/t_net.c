@@ -171,6 +171,21 @@ static void other_answers(void)
     taut_net_free(near), taut_net_free(far);
 }
 
+/* A classifier's constant in norm flat is about texts of its own length: shorter ones are not run. */
+static void whole_texts(void)
+{
+    taut_net *net = NULL;
+    taut_net_facts facts;
+    int32_t ids[32] = { 0 };
+    double y[64];
+    must(taut_net_create(&net, "recipes/classifier-animals.ini", NULL, 0, NULL), "create");
+    must(taut_net_look(net, &facts), "look");
+    CHECK(facts.context == 32 && facts.classes <= 64, "its sizes");
+    must(taut_net_logits(net, y, &(taut_inputs){ .ids = ids, .n = 1, .t = 32 }), "a text");
+    CHECK(taut_net_logits(net, y, &(taut_inputs){ .ids = ids, .n = 1, .t = 31 }) == TAUT_BAD_CALL, "a shorter one");
+    taut_net_free(net);
+}
+
 int main(void)
 {
     test_begin();
@@ -182,5 +197,6 @@ int main(void)
     weights();
     images_and_data();
     other_answers();
+    whole_texts();
     return test_end("net", "training, numbers, weights, data");
 }
