@@ -9,6 +9,7 @@
 #include "certify/example.h"
 #include "base/float32.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,14 +17,16 @@
 #include "base/alloc.h"
 #include "bound/norm.h"
 
-/* A term is rounded three times (twice as its difference) before the sum, where all are positive.  Nothing underflows: float32
- * numbers that differ are 2^-149 apart or more. */
+/* A term is rounded three times (twice as its difference) before the sum, where all are positive.  A square that underflows
+ * loses less than DBL_MIN; that of float32 numbers does not. */
 taut_up up_row_distance(const taut_param *w, int64_t p, int64_t j)
 {
     const double *a = taut_ref_values(w) + p * w->cols, *b = taut_ref_values(w) + j * w->cols;
     double sum = 0;
-    for (int64_t i = 0; i < w->cols; i++) sum += (a[i] - b[i]) * (a[i] - b[i]);
-    return up_sqrt(up_mul(up_exact(sum), up_add((taut_up){ 1 }, up_gamma(w->cols + 4))));
+    int64_t apart = 0;
+    for (int64_t i = 0; i < w->cols; i++) sum += (a[i] - b[i]) * (a[i] - b[i]), apart += a[i] != b[i];
+    const taut_up squares = up_mul(up_exact(sum), up_add((taut_up){ 1 }, up_gamma(w->cols + 4)));
+    return up_sqrt(up_add(squares, up_mul(up_int(apart), (taut_up){ DBL_MIN })));
 }
 
 taut_lo taut_margin_region(const taut_certificate *c, const double *logits, int64_t classes, int64_t p)

@@ -18,7 +18,7 @@ taut_example taut_example_certify(const taut_certificate *c, taut_pass *pass, ta
  * proof; the radius is that, and at most the room. */
 taut_lo taut_margin_region(const taut_certificate *c, const double *logits, int64_t classes, int64_t p);
 taut_lo taut_margin_radius(const taut_certificate *c, const double *logits, int64_t classes, int64_t p);
-taut_up up_row_distance(const taut_param *, int64_t p, int64_t j); /* of two rows of float32 numbers, l2 */
+taut_up up_row_distance(const taut_param *, int64_t p, int64_t j); /* of two rows, l2 */
 /* With its input: `count` ids of a text, or pixels of an image.  The target is no part of it: no checker can know that. */
 cJSON *taut_example_json(const taut_example *, taut_input, int64_t count);
 

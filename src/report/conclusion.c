@@ -24,6 +24,11 @@ static int standing(const cJSON *list, double radius)
     return count;
 }
 
+bool taut_report_predicts(const cJSON *certify)
+{
+    return certify && strcmp(word_of(certify, "maps"), "embeddings to features") != 0;
+}
+
 double taut_report_radius(const cJSON *certify, double wish)
 {
     static const double lead[] = { 5, 2, 1 };
@@ -78,12 +83,13 @@ static void say_checked(taut_page *p, const char *folder, const cJSON *cert, con
     else if (!cJSON_IsTrue(holds) || taut_report_number(check, "unknown") != 0)
         taut_page_say(p, "%s could not confirm all of the certificate on %s.", word_of(check, "checker"),
                       word_of(check, "date"));
-    else if (certify && !same_examples(certify, cert))
+    else if (taut_report_predicts(certify) && !same_examples(certify, cert))
         taut_page_say(p, "%s confirmed the constant on %s; the examples above are others than the certificate's.",
                       word_of(check, "checker"), word_of(check, "date"));
     else
-        taut_page_say(p, "%s confirmed it on %s, by other means than those that proved it.", word_of(check, "checker"),
-                      word_of(check, "date"));
+        taut_page_say(p, "%s confirmed the certificate on %s, by other means than those that made it%s.",
+                      word_of(check, "checker"), word_of(check, "date"),
+                      taut_report_predicts(certify) ? "; which answers are right is what the data say" : "");
 }
 
 /* Which bytes, which inputs: what a reader needs to ask somebody else. */
@@ -107,9 +113,10 @@ void taut_report_conclusion(taut_page *p, const char *folder, const cJSON *cert,
     const double radius = taut_report_radius(certify, wish), all = taut_report_number(certify, "n_ex");
     const cJSON *region = cJSON_GetObjectItemCaseSensitive(certify, "region");
     const bool image = cJSON_HasObjectItem(region, "box"), flat = strcmp(word_of(certify, "norm"), "flat") == 0;
-    if (all > 0 && isnan(radius))
+    const bool answers = all > 0 && taut_report_predicts(certify);
+    if (answers && isnan(radius))
         taut_page_lead(p, "None of %.0f answers is both right and proved to stand.", all);
-    else if (all > 0)
+    else if (answers)
         taut_page_lead(p, "%d of %.0f answers are right and cannot be changed by moving %s by less than %s (l2%s).",
                        standing(cJSON_GetObjectItemCaseSensitive(certify, "examples"), radius), all,
                        image  ? "the image"

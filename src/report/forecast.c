@@ -22,13 +22,14 @@ static int take(double to[ROWS], const cJSON *one, const char *key)
     return count;
 }
 
-/* The forecast plus and minus `moves`, around. */
+/* The forecast plus and minus `moves`, around; a little wider, since six digits of it are shown. */
 static int band(double x[2 * ROWS], double y[2 * ROWS], const double *at, const double *said, int count, double moves)
 {
     for (int i = 0; i < count; i++) {
         x[i] = x[2 * count - 1 - i] = at[i];
-        y[i] = said[i] + moves;
-        y[2 * count - 1 - i] = said[i] - moves;
+        const double wide = moves + 1e-5 * (fabs(said[i]) + moves);
+        y[i] = said[i] + wide;
+        y[2 * count - 1 - i] = said[i] - wide;
     }
     return 2 * count;
 }

@@ -47,7 +47,7 @@ void taut_report_certified(taut_page *p, const cJSON *c, const char *run)
             if (v[count].radius >= 0) left += v[count].right, count++;
         }
     if (count) qsort(v, (size_t)count, sizeof *v, by_radius);
-    if (all && !(count && v[count - 1].radius > 0))
+    if (all && taut_report_predicts(c) && !(count && v[count - 1].radius > 0))
         taut_page_say(p, "Of %d examples no answer is certified: the constant allows more than they can take.", all);
     if (count && v[count - 1].radius > 0) {
         share[points++] = 100.0 * left / all; /* nothing moved */

@@ -36,8 +36,9 @@ const char *taut_report_about(char text[TAUT_ABOUT_ROOM], const cJSON *cert); /*
 double taut_report_raised(double);
 double taut_report_lowered(double);
 
-/* conclusion.c.  The radius that the page speaks of (NaN: no right answer is certified), and the share of certify.json's
- * examples that are right and stand at least that far. */
+/* conclusion.c.  Does certify.json have answers to its examples, not features?  The radius that the page speaks of (NaN: no
+ * right answer is certified), and the share of the examples that are right and stand at least that far. */
+bool taut_report_predicts(const cJSON *certify);
 double taut_report_radius(const cJSON *certify, double wish);
 double taut_report_share(const cJSON *certify, double radius);
 void taut_report_conclusion(taut_page *, const char *folder, const cJSON *cert, const cJSON *certify,

@@ -1,7 +1,8 @@
 /* The band.  x is the window as taut computes it, x' that of a table whose rows are off by at most E (real numbers, standardised
- * by the same means and deviations).  Standardising rounds twice, so a computed row is within 2^-52 of its length of the real one
- * (and 2^-1000 where that underflows), hence
- *     |x'_t - x_t| <= room = E + 2^-50 (rows + E) + 2^-1000,   rows the length of the longest row of x,
+ * by the same means and deviations).  A number v of a table is rounded when it is read, by up to 2^-53 |v|, and twice when it is
+ * standardised.  |v| / deviation is at most the standardised number plus |mean| / deviation, so that with rows, the length of the
+ * longest row of x, and far, that of the means over the deviations,
+ *     |x'_t - x_t| <= room = E + 2^-50 (rows + E + far) + 2^-1000    (the last where something underflows)
  * wherever the row stands in the window.  The certificate for rows no longer than that, moved by room, then gives for the numbers
  * that are computed
  *     |y'_j - y_j| <= half = lip room + defect + 2 round,
@@ -10,6 +11,7 @@
  * rounding is monotone. */
 #include "verdict/future.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,7 +113,10 @@ taut_status taut_future_make(taut_future *f, const char *model, const taut_serie
         taut_up rows = UP_ZERO;
         taut_series_window(x, s, m->seq, m->label, m->ahead);
         for (int64_t i = 0; i < t; i++) rows = up_max(rows, up_norm_frobenius(x + i * d, d));
-        const taut_up error = up_mul((taut_up){ 0x1p-50 }, up_add(rows, c.room));
+        taut_up far = UP_ZERO;
+        for (int64_t i = 0; i < s->cols; i++)
+            far = up_hypot(far, up_div(up_exact(fabs(s->mean[i])), lo_exact(s->std[i])));
+        const taut_up error = up_mul((taut_up){ 0x1p-50 }, up_add(up_add(rows, c.room), far));
         c.room = up_add(c.room, up_add(error, (taut_up){ 0x1p-1000 }));
         status = make(f, &c, s, x, x + t * d, rows);
     }

@@ -62,6 +62,9 @@ static taut_status one(taut_swapped *s, const taut_certificate *c, taut_pass *pa
 static taut_status check(const taut_certificate *c, const taut_swaps_way *way)
 {
     if (c->model->embed.rows == 0) return taut_fail(TAUT_BAD_CONFIG, "swaps are of tokens: this model reads no text");
+    if (c->model->spec.headless)
+        return taut_fail(TAUT_BAD_CONFIG,
+                         "swaps are held against an answer: this model has no head, and gives features");
     if (way->most < 1 || way->most > TAUT_SWAPS_MOST || way->most > c->tokens)
         return taut_fail(TAUT_BAD_CALL, "%lld swaps at once: from 1 to %d, and no more than the %lld tokens of a text",
                          (long long)way->most, TAUT_SWAPS_MOST, (long long)c->tokens);

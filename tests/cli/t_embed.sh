@@ -45,6 +45,10 @@ check "three constants around texts" [ "$(tr -d ' \t\n' <"$tmp/json" | sed 's/.*
 check "features have no accuracy" sh -c '! grep -q "median_margin\|\"accuracy\"" "$1"' - "$tmp/json"
 check "growth with the length" "$TAUT" measure "$none" --text "$tmp/long" --lengths 2:8:2 --samples 2
 
+check "no answers to swap tokens under" refused "has no head" certify "$none" --data "$tmp/long" --n-ex 2 --swaps 1
+mkdir "$tmp/run" && cp "$none" "$tmp/run/model.safetensors" && cp "$tmp/json" "$tmp/run/certify.json"
+check "a report of features" "$TAUT" report "$tmp/run" --out "$tmp/page.html"
+check "speaks of no answers" sh -c '! grep -q "answers\? is" "$1"' - "$tmp/page.html"
 check "nothing to evaluate" refused "has no head" eval "$none" --data "$tmp/long"
 check "no such pool" refused "mean or class" embed "$none" "$tmp/text" --pool max
 check "no file" refused "No such file" embed "$none" "$tmp/nobody"

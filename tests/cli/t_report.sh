@@ -59,7 +59,7 @@ check "not checked" grep -q 'Nobody has checked' "$tmp/first"
 "$TAUT" check "$tmp/shapes/certificate.json" "$tmp/shapes" --json >"$tmp/shapes/check.json" 2>/dev/null
 first --radius 1e-6
 check "its radius" grep -q 'by less than 1e-06 ' "$tmp/first"
-check "checked: $(cat "$tmp/first")" grep -Eq 'confirmed it on 20[0-9]{2}-[0-9]{2}-[0-9]{2}' "$tmp/first"
+check "checked: $(cat "$tmp/first")" grep -Eq 'confirmed the certificate on 20[0-9]{2}-[0-9]{2}-[0-9]{2}' "$tmp/first"
 check "how far that is" grep -q 'id="shapes-moved"' "$tmp/shapes.html"
 first --radius 1e6
 check "a radius that nothing reaches" grep -q '>0 of 12 answers' "$tmp/first"
