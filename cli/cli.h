@@ -4,6 +4,7 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "taut.h"
 
@@ -31,7 +32,8 @@ struct cli_args {
 };
 
 extern const cli_command cli_train, cli_recipe, cli_eval, cli_sample, cli_embed, cli_info, cli_convert, cli_measure,
-    cli_certify, cli_check, cli_plan, cli_paper, cli_bench, cli_report, cli_attack, cli_man, cli_sweep, cli_forecast;
+    cli_certify, cli_check, cli_plan, cli_paper, cli_bench, cli_report, cli_attack, cli_man, cli_sweep, cli_forecast,
+    cli_predict;
 extern const cli_command *const cli_commands[]; /* main.c: all of them, in the order of the help */
 extern const int cli_command_count;
 extern const cli_option cli_common[];      /* args.c: what every command takes */
@@ -80,4 +82,7 @@ void cli_section(const char *key, char last[64], const char *format);
 char *cli_path(const char *folder, const char *file);   /* the file if it is a folder, else itself; free it */
 bool cli_same_file(const char *model, const char *out); /* would `out` take the model's place? */
 bool cli_make_folder(const char *path);                 /* with its parents; fine if it is there */
+void cli_cell(FILE *, const char *text);                /* a cell of a CSV, in quotes */
+/* What `print` prints as a file, the whole or none: it is written beside its place and moved there. */
+int cli_write(const cli_args *, const char *path, void (*print)(FILE *, const void *), const void *what);
 #endif

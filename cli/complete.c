@@ -11,6 +11,7 @@ static const struct {
     const char *command, *option, *words, *ask;
 } values[] = {
     { "certify", "--norm", "tokens flat", NULL },
+    { "predict", "--norm", "tokens flat", NULL },
     { "attack", "--norm", "Linf L2 L1", NULL },
     { "embed", "--pool", "mean class", NULL },
     { "attack", "--attack", "fgsm pgd apgd-ce apgd-dlr apgd-t fab fab-t square aa-standard aa-plus aa-rand ta-10",

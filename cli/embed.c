@@ -147,36 +147,19 @@ static int print_json(const sheet *s, const cJSON *bound)
     return cli_json(o);
 }
 
-static void print_csv(FILE *to, const sheet *s)
+static void print_csv(FILE *to, const void *sheet_)
 {
+    const sheet *s = sheet_;
     char text[32];
     fprintf(to, "file,line,tokens");
     for (int64_t j = 0; j < s->width; j++) fprintf(to, ",f%lld", (long long)j);
     fputc('\n', to);
     for (int64_t i = 0; i < s->count; i++) {
-        fputc('"', to);
-        for (const char *c = s->file[i]; *c; c++) fprintf(to, *c == '"' ? "\"\"" : "%c", *c);
-        fprintf(to, "\",%lld,%lld", (long long)s->line[i], (long long)s->all[i]);
+        cli_cell(to, s->file[i]);
+        fprintf(to, ",%lld,%lld", (long long)s->line[i], (long long)s->all[i]);
         for (int64_t j = 0; j < s->width; j++) fprintf(to, ",%s", taut_number_print(text, s->y[i * s->width + j]));
         fputc('\n', to);
     }
-}
-
-/* The whole table or none: it is written beside its place and moved there. */
-static int write_csv(const cli_args *a, const sheet *s, const char *path)
-{
-    char *part = malloc(strlen(path) + 8);
-    if (part) sprintf(part, "%s.part", path);
-    FILE *to = part ? fopen(part, "wb") : NULL;
-    bool good = to != NULL;
-    if (to) print_csv(to, s);
-    if (to) good = !ferror(to);
-    if (to && fclose(to)) good = false;
-    good = good && rename(part, path) == 0;
-    const int why = errno;
-    if (!good && to) remove(part);
-    free(part);
-    return good ? EXIT_DONE : cli_refuse(a, "%s: %s", path, strerror(why));
 }
 
 static int tell(const cli_args *a, const sheet *s, const cJSON *bound)
@@ -184,7 +167,7 @@ static int tell(const cli_args *a, const sheet *s, const cJSON *bound)
     const char *out = cli_text(a, "--out", NULL);
     int64_t cut = 0;
     for (int64_t i = 0; i < s->count; i++) cut += s->all[i] > s->context;
-    const int code = out ? write_csv(a, s, out) : EXIT_DONE;
+    const int code = out ? cli_write(a, out, print_csv, s) : EXIT_DONE;
     if (code != EXIT_DONE) return code;
     if (cli_flag(a, "--json")) return print_json(s, bound);
     if (!out) print_csv(stdout, s);

@@ -1,4 +1,5 @@
-/* Paths, as far as arguments need them. */
+/* Paths, as far as arguments need them, and tables that are written. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,4 +39,27 @@ bool cli_make_folder(const char *path)
     (void)mkdir(part, 0777);
     free(part);
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+void cli_cell(FILE *to, const char *text)
+{
+    fputc('"', to);
+    for (; *text; text++) fprintf(to, *text == '"' ? "\"\"" : "%c", *text);
+    fputc('"', to);
+}
+
+int cli_write(const cli_args *a, const char *path, void (*print)(FILE *, const void *), const void *what)
+{
+    char *part = malloc(strlen(path) + 8);
+    if (part) sprintf(part, "%s.part", path);
+    FILE *to = part ? fopen(part, "wb") : NULL;
+    bool good = to != NULL;
+    if (to) print(to, what);
+    if (to) good = !ferror(to);
+    if (to && fclose(to)) good = false;
+    good = good && rename(part, path) == 0;
+    const int why = errno;
+    if (!good && to) remove(part);
+    free(part);
+    return good ? EXIT_DONE : cli_refuse(a, "%s: %s", path, strerror(why));
 }

@@ -4,10 +4,10 @@
 
 #include "cli.h"
 
-const cli_command *const cli_commands[] = { &cli_train, &cli_sweep,  &cli_recipe,   &cli_eval,    &cli_sample,
-                                            &cli_embed, &cli_info,   &cli_convert,  &cli_measure, &cli_certify,
-                                            &cli_check, &cli_attack, &cli_forecast, &cli_plan,    &cli_paper,
-                                            &cli_bench, &cli_report, &cli_man };
+const cli_command *const cli_commands[] = { &cli_train, &cli_sweep,  &cli_recipe,  &cli_eval,     &cli_sample,
+                                            &cli_embed, &cli_info,   &cli_convert, &cli_measure,  &cli_certify,
+                                            &cli_check, &cli_attack, &cli_predict, &cli_forecast, &cli_plan,
+                                            &cli_paper, &cli_bench,  &cli_report,  &cli_man };
 enum { COMMANDS = sizeof cli_commands / sizeof *cli_commands };
 const int cli_command_count = COMMANDS;
 

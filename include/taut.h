@@ -310,6 +310,26 @@ TAUT_API TAUT_MUST_USE taut_status taut_certify_file(taut_cert **out, const char
 TAUT_API void taut_cert_free(taut_cert *);
 
 typedef struct {
+    size_t size;
+    const char *const
+        *file; /* `files` of them: images (PNG, JPEG, .npy, .npz, folders of them), or texts: lines, .csv, .tsv */
+    int files;
+    taut_metric metric;
+    double room; /* as of taut_certify_options, but default 1 */
+    int resize;  /* pictures of another size are made the model's */
+    const char *
+        text; /* of a table of texts: the columns that are the text, with commas; default: as the model's recipe says */
+    int (*progress)(double done, void *arg); /* after each input; not 0: stop, which is TAUT_BAD_CALL "stopped" */
+    void *arg;
+} taut_predict_options;
+/* What a stored classifier of images or texts says of inputs without a class, computed in double, as JSON: model (SHA-256); norm,
+ * room, lip, about, and where there is none no_constant; classes (names); predictions, each with file, line or index, class,
+ * predicted (its number), probability, probabilities (softmax, of which nothing is proved), radius (proved: inputs moved by
+ * less have the same class; 0: unknown), verdict ("certified", "unknown", "no answer": a logit is not finite, and there is no
+ * class), of a text cut (it is longer than the model reads). */
+TAUT_API TAUT_MUST_USE taut_status taut_predict_file(char **json, const char *model, const taut_predict_options *);
+
+typedef struct {
     double lip, body;   /* proved: input to logits, input to the last features; +inf: none */
     double room, reach; /* the region, as in docs/guarantees.md; reach: NaN for images, whose region is no ball */
     double rows;        /* of a forecaster; +inf: rows of any length, or no forecaster */

@@ -161,6 +161,11 @@ class ForecastOptions(Options):
     _fields_ = [("size", c_size_t), ("data", c_char_p), ("noise", c_double), ("csv", c_char_p)]
 
 
+class PredictOptions(Options):
+    _fields_ = [("size", c_size_t), ("file", Strings), ("files", c_int), ("metric", c_int), ("room", c_double),
+                ("resize", c_int), ("text", c_char_p), ("progress", Progress), ("arg", c_void_p)]
+
+
 class MeasureOptions(Options):
     _fields_ = [("size", c_size_t), ("what", c_int), ("kernels", c_char_p), ("seed", c_uint64), ("data", c_char_p),
                 ("tokens", c_int64), ("from", c_int64), ("one_layer", c_int), ("layer", c_int64), ("map", c_char_p),
@@ -190,9 +195,7 @@ def functions() -> "dict[str, tuple[Any, list[Any]]]":
         "taut_last_error": (text, []),
         "taut_threads_set": (None, [c_int]),
         "taut_string_free": (None, [h]),
-        "taut_number_up": (text, [c_char * 32, c_double]),
-        "taut_number_down": (text, [c_char * 32, c_double]),
-        "taut_number_print": (text, [c_char * 32, c_double]),
+        **{f"taut_number_{how}": (text, [c_char * 32, c_double]) for how in ("up", "down", "print")},
         "taut_number_int": (c_int, [at(c_int64), text]),
         "taut_number_real": (c_int, [at(c_double), text]),
         "taut_nearest": (text, [text, Strings, c_int]),
@@ -227,6 +230,7 @@ def functions() -> "dict[str, tuple[Any, list[Any]]]":
         "taut_net_score": (c_int, [h, at(Score), h, c_int, c_int64]),
         "taut_evaluate_file": (c_int, [strings, text, at(EvaluateOptions)]),
         "taut_forecast_file": (c_int, [strings, text, at(ForecastOptions)]),
+        "taut_predict_file": (c_int, [strings, text, at(PredictOptions)]),
         "taut_certify_file": (c_int, [hs, text, at(CertifyOptions)]),
         "taut_cert_free": (None, [h]),
         "taut_cert_look": (c_int, [h, at(CertFacts)]),

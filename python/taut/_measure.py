@@ -36,6 +36,16 @@ def forecast(model: Path, options: "dict[str, Any]") -> Answer:
     return settled("taut_forecast_file", model, _c.filled(_c.ForecastOptions, options, "forecast"))
 
 
+def predict(model: Path, files: "list[Any]", norm: str, radius: float, resize: bool, text: Any, progress: Any) -> Answer:
+    bar = _show.Bar("predict")
+    watch = _show.Watch(_show.teller(progress, bar))
+    o = _c.PredictOptions(file=_c.strings(files, "a file"), files=len(files), metric=_c.choice(norm, _c.METRICS, "norm"),
+                          room=_c.real(radius, "radius"), resize=bool(resize), text=_c.encoded(text, "text"),
+                          progress=_c.Progress(lambda done, _: watch(done)))
+    with bar, watch:
+        return settled("taut_predict_file", model, o)
+
+
 def plan(target: float, **options: Any) -> Answer:
     """The caps of matrices under which every such transformer stays at or under a Lipschitz constant, proved.
 

@@ -10,12 +10,12 @@ from typing import Any, Iterator, Mapping, Optional, Sequence, Union
 import numpy as np
 
 from . import _c, _show
+from ._answers import Answers
 from ._arrays import Batch, at, batch, ids, reals
 from ._attack import Attack, attack
 from ._certificate import Certificate, certify
 from ._data import Data, Score
 from ._handle import Handle
-from ._measure import evaluate, forecast, measure
 
 Path_ = Union[str, "os.PathLike[str]"]
 
@@ -58,7 +58,7 @@ class Weights(Mapping[str, np.ndarray]):
         return f"<{len(self)} tensors of {self._model!r}>"
 
 
-class Model(Handle):
+class Model(Handle, Answers):
     """A network: logits, derivatives, weights, certificates, attacks.  `taut.load` and `taut.create` make one.
 
     >>> model = taut.load("runs/a")
@@ -304,30 +304,6 @@ class Model(Handle):
         """
         b, labels = self._examples(x, y)
         return attack(self.file(), b, labels, attacks, norm, eps, self.kernels, options)
-
-    def measure(self, what: str = "layers", **options: Any) -> "dict[str, Any]":
-        """Slopes that are found, beside what is proved: "layers" (attention at an input), "lengths", "network", "maps",
-        "deviation".  options: tokens, layer, map, ball, samples, ..., as in taut.h; docs/measure.md says what the answer has.
-
-        >>> model.measure("layers", tokens=32, map="residual")
-        """
-        return measure(self.file(), what, {"kernels": self.kernels, **options})
-
-    def evaluate(self, **options: Any) -> "dict[str, Any]":
-        """How good it is on its data, as `taut eval --json` says it; of a forecaster also how far noise can move it.  options:
-        data, split, examples, slide, batch, noise, page, as in taut.h.
-
-        >>> model.evaluate(split="test", noise=0.1)["moves"]
-        """
-        return evaluate(self.file(), {"kernels": self.kernels, **options})
-
-    def forecast(self, data: Any = None, noise: float = 0, csv: Any = None) -> "dict[str, Any]":
-        """What a forecaster says of the rows behind the newest of a table (default: of its own data), in the table's units, as
-        `taut forecast --json` says it; with noise, low and high of each column are proved.  csv: a file to write it to, too.
-
-        >>> model.forecast("plant.csv", noise=0.01)["columns"][0]["high"]
-        """
-        return forecast(self.file(), {"data": data, "noise": noise, "csv": csv})
 
     def _examples(self, x: Any, y: Any) -> "tuple[Optional[Batch], Optional[np.ndarray]]":
         if (x is None) != (y is None):

@@ -46,6 +46,27 @@ def test_forecast(recipes, image_model, tmp_path):
         image_model.forecast()
 
 
+def test_predict(image_model, text_model, tmp_path):
+    import numpy as np
+    images = np.arange(2 * 16 * 16 * 3).reshape(2, 16, 16, 3).astype(np.uint8)
+    np.save(tmp_path / "x.npy", images)
+    done = []
+    said = image_model.predict(tmp_path / "x.npy", progress=done.append)
+    cert = image_model.certify(x=images.reshape(2, -1) / 255.0, y=[0, 0], norm="own", radius=1)
+    for p, proved in zip(said["predictions"], cert.radii):
+        assert 0 < p["radius"] == proved
+        assert p["class"] == said["classes"][p["predicted"]] and sum(p["probabilities"]) == pytest.approx(1, abs=1e-12)
+    assert len(said["predictions"]) == 2 and done[-1] == 1
+    for bad in ((), (tmp_path / "none.png",)):
+        with pytest.raises(taut.Error):
+            image_model.predict(*bad)
+    for bad in ({"norm": "l7"}, {"radius": -1}, {"radius": float("nan")}, {"text": "a"}):
+        with pytest.raises(taut.Error):
+            image_model.predict(tmp_path / "x.npy", **bad)
+    with pytest.raises(taut.Error, match="gpt"):
+        text_model.predict(tmp_path / "x.npy")
+
+
 def test_contradictions_are_raised(image_model, monkeypatch):
     monkeypatch.setattr(_measure.json, "loads", lambda text: {"contradiction": True, "found": 2})
     with pytest.raises(taut.Contradiction, match="above what is proved") as caught:

@@ -95,39 +95,6 @@ static taut_status check_options(const taut_certify_options *o)
     return TAUT_OK;
 }
 
-/* The norm of the target that the model was trained under; without a target, flat for images and tokens for all
- * others. */
-static taut_status own_norm(taut_norm *out, const taut_model *m)
-{
-    taut_config *cfg = NULL;
-    const taut_status s = taut_config_parse(&cfg, m->recipe, "the model's recipe");
-    if (s) return s;
-    const bool target = taut_config_real(cfg, "constrain.target_lipschitz", 0, 0, 1e300) > 0;
-    const bool flat = target ? taut_config_choice(cfg, "constrain.norm", "tokens|flat", 0) == 1 : taut_model_sees(m);
-    *out = flat ? TAUT_NORM_FLAT : TAUT_NORM_TOKENS;
-    taut_config_free(cfg);
-    return TAUT_OK;
-}
-
-/* Of one token in and one out both norms say the same, so the smaller of the two proofs stands for both: *c becomes that. */
-static taut_status prove_own(taut_certificate *c, const char *path, double rows)
-{
-    taut_certificate other;
-    taut_norm norm = TAUT_NORM_TOKENS;
-    taut_status s = own_norm(&norm, c->model);
-    c->norm = norm;
-    const bool one = c->model->in.t == 1 &&
-                     taut_plan_of(c->model->root, (taut_shape){ 1, 1, c->model->in.d }).out.t == 1;
-    if (!s) s = taut_certificate_prove(c, rows);
-    if (s || !one) return s;
-    s = taut_certify_rows(&other, path, norm == TAUT_NORM_FLAT ? TAUT_NORM_TOKENS : TAUT_NORM_FLAT, c->room.v, rows);
-    if (s) return s;
-    const bool better = other.lip.v < c->lip.v;
-    taut_certificate_free(better ? c : &other);
-    if (better) *c = other;
-    return TAUT_OK;
-}
-
 taut_status taut_certify_file(taut_cert **out, const char *model, const taut_certify_options *options)
 {
     taut_certify_options o;
@@ -144,7 +111,9 @@ taut_status taut_certify_file(taut_cert **out, const char *model, const taut_cer
     const taut_norm norm = o.metric == TAUT_FLAT ? TAUT_NORM_FLAT : TAUT_NORM_TOKENS;
     s = c && path ? taut_certificate_open(&c->proof, path, norm, o.room) : taut_no_memory("a certificate");
     if (!s) s = prepare(&data, &rows, model, &c->proof.model->spec, &o);
-    if (!s) s = o.metric == TAUT_OWN ? prove_own(&c->proof, path, rows) : taut_certificate_prove(&c->proof, rows);
+    if (!s)
+        s = o.metric == TAUT_OWN ? taut_certificate_prove_own(&c->proof, path, rows)
+                                 : taut_certificate_prove(&c->proof, rows);
     if (!s && (o.examples || o.inputs)) s = predict(c, data, &o);
     if (!s) s = read_falls(c);
     taut_data_free(data);

@@ -30,6 +30,9 @@ taut_status taut_certify_rows(taut_certificate *, const char *path, taut_norm, d
  * nothing to free. */
 taut_status taut_certificate_open(taut_certificate *, const char *path, taut_norm, double room) TAUT_MUST_USE;
 taut_status taut_certificate_prove(taut_certificate *, double rows) TAUT_MUST_USE;
+/* own.c: the proof in the norm of the target that the model was trained under; without one, flat for images and tokens for all
+ * others.  Of one token in and one out both norms say the same, so the smaller of the two proofs stands for both. */
+taut_status taut_certificate_prove_own(taut_certificate *, const char *path, double rows) TAUT_MUST_USE;
 taut_about taut_certificate_about(const taut_certificate *); /* which inputs the constant holds for, in words */
 void taut_certificate_free(taut_certificate *);
 #endif

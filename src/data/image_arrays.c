@@ -5,72 +5,26 @@
 #include <stdlib.h>
 
 #include "base/rng.h"
+#include "data/image_array.h"
 #include "data/image_files.h"
-#include "data/npy.h"
 
 typedef struct {
-    uint8_t *bytes[2];
-    taut_npy x, y;
-    taut_frame frame;
-    bool planes; /* channels come before height and width */
-    double scale;
+    taut_image_array x;
+    uint8_t *bytes; /* of y */
+    taut_npy y;
 } pair;
-
-static taut_status read_array(uint8_t **bytes, taut_npy *a, const char *path, const char *name)
-{
-    size_t len;
-    taut_status s = taut_npz_member(bytes, &len, path, name); /* its lines name the file already */
-    if (s || !*bytes) return s;
-    s = taut_npy_read(a, *bytes, len, name);
-    return s ? taut_fail(s, "%s: %s", path, taut_last_error()) : TAUT_OK;
-}
-
-static taut_status shape_of(pair *p, const char *path)
-{
-    const taut_npy *x = &p->x;
-    const int64_t *n = x->size;
-    if (x->dims == 3)
-        p->frame = (taut_frame){ n[1], n[2], 1 };
-    else if (x->dims == 4 && n[3] <= TAUT_CHANNELS)
-        p->frame = (taut_frame){ n[1], n[2], n[3] };
-    else if (x->dims == 4 && n[1] <= TAUT_CHANNELS)
-        p->frame = (taut_frame){ n[2], n[3], n[1] };
-    else
-        return taut_fail(TAUT_BAD_DATA, "%s: images are (n, height, width), or with 1 to %d channels last or second",
-                         path, TAUT_CHANNELS);
-    p->planes = x->dims == 4 && n[3] > TAUT_CHANNELS;
-    const bool column = p->y.dims == 1 || (p->y.dims == 2 && p->y.size[1] == 1);
-    if (!column || p->y.count != n[0])
-        return taut_fail(TAUT_BAD_DATA, "%s: %lld images and %lld labels", path, (long long)n[0],
-                         (long long)p->y.count);
-    return TAUT_OK;
-}
-
-/* Bytes are bytes; reals from 0 to 1 are 255ths; whole numbers of any type from 0 to 255 are bytes too. */
-static taut_status range_of(pair *p, const char *path)
-{
-    double most = 0;
-    bool good = true, whole = true;
-    for (int64_t i = 0; i < p->x.count && good; i++) {
-        const double v = taut_npy_at(&p->x, i);
-        good = v >= 0 && v <= 255; /* NaN is not */
-        whole = whole && v == floor(v);
-        most = fmax(most, v);
-    }
-    p->scale = p->x.kind == 'f' && most <= 1 ? 255 : 1;
-    if (good && (whole || p->scale == 255)) return TAUT_OK;
-    return taut_fail(TAUT_BAD_DATA, "%s: pixels are bytes, or reals from 0 to 1", path);
-}
 
 static taut_status read_pair(pair *p, bool *found, const char *path, const char *x, const char *y)
 {
-    taut_status s = read_array(&p->bytes[0], &p->x, path, x);
-    *found = !s && p->bytes[0];
+    taut_status s = taut_image_array_open(&p->x, path, x);
+    *found = !s && p->x.bytes;
     if (!*found) return s;
-    s = read_array(&p->bytes[1], &p->y, path, y);
-    if (!s && !p->bytes[1]) s = taut_fail(TAUT_BAD_DATA, "%s: there is %s, but no %s", path, x, y);
-    if (!s) s = shape_of(p, path);
-    if (!s) s = range_of(p, path);
+    s = taut_npz_array(&p->bytes, &p->y, path, y);
+    if (!s && !p->bytes) s = taut_fail(TAUT_BAD_DATA, "%s: there is %s, but no %s", path, x, y);
+    const bool column = p->y.dims == 1 || (p->y.dims == 2 && p->y.size[1] == 1);
+    if (!s && (!column || p->y.count != p->x.count))
+        s = taut_fail(TAUT_BAD_DATA, "%s: %lld images and %lld labels", path, (long long)p->x.count,
+                      (long long)p->y.count);
     for (int64_t i = 0; !s && i < p->y.count; i++) {
         const double label = taut_npy_at(&p->y, i);
         if (!(label >= 0 && label <= 255 && label == floor(label)))
@@ -81,14 +35,7 @@ static taut_status read_pair(pair *p, bool *found, const char *path, const char 
 
 static void copy(taut_images *to, int split, int64_t place, const pair *p, int64_t index)
 {
-    const taut_frame f = p->frame;
-    const int64_t plane = f.height * f.width, len = taut_frame_len(f);
-    uint8_t *pixels = to->pixels[split] + place * len;
-    for (int64_t i = 0; i < plane; i++)
-        for (int64_t c = 0; c < f.channels; c++) {
-            const int64_t at = index * len + (p->planes ? c * plane + i : i * f.channels + c);
-            *pixels++ = (uint8_t)lrint(p->scale * taut_npy_at(&p->x, at));
-        }
+    taut_image_array_get(&p->x, to->pixels[split] + place * taut_frame_len(p->x.frame), index);
     to->label[split][place] = (uint8_t)taut_npy_at(&p->y, index);
 }
 
@@ -99,7 +46,7 @@ static taut_status one_pair(taut_images **out, const pair *p, const taut_images_
     if (train < 1 || train == all)
         return taut_fail(TAUT_BAD_DATA, "%s: %lld images leave one of the two splits empty", spec->source,
                          (long long)all);
-    const taut_status s = taut_images_create(out, p->frame, 256, (int64_t)train, (int64_t)(all - train));
+    const taut_status s = taut_images_create(out, p->x.frame, 256, (int64_t)train, (int64_t)(all - train));
     for (uint64_t i = 0, at[2] = { 0, 0 }; !s && i < all; i++) {
         const int split = taut_rng_place(key, i, all) < train ? TAUT_TRAIN : TAUT_VALID;
         copy(*out, split, (int64_t)at[split]++, p, (int64_t)i);
@@ -109,7 +56,7 @@ static taut_status one_pair(taut_images **out, const pair *p, const taut_images_
 
 static taut_status two_pairs(taut_images **out, const pair p[2], const taut_images_spec *spec)
 {
-    const taut_frame a = p[0].frame, b = p[1].frame;
+    const taut_frame a = p[0].x.frame, b = p[1].x.frame;
     if (a.height != b.height || a.width != b.width || a.channels != b.channels)
         return taut_fail(TAUT_BAD_DATA, "%s: training and test images differ in size", spec->source);
     const taut_status s = taut_images_create(out, a, 256, p[0].y.count, p[1].y.count);
@@ -132,6 +79,9 @@ taut_status taut_image_arrays_open(taut_images **out, const char *path, const ta
         if (!s && !train) s = taut_fail(TAUT_BAD_DATA, "%s: no array x or x_train is in it", path);
         if (!s) s = one_pair(out, &p[0], spec);
     }
-    for (int i = 0; i < 4; i++) free(p[i / 2].bytes[i % 2]);
+    for (int i = 0; i < 2; i++) {
+        taut_image_array_free(&p[i].x);
+        free(p[i].bytes);
+    }
     return s;
 }

@@ -1,18 +1,15 @@
 /* A folder of class folders: FOLDER/CLASS/any.png, of which val_fraction validate, drawn by the seed; or
  * FOLDER/train/CLASS/any.png and FOLDER/test (or val, valid, validation).  Classes are numbered in the order of their names, by
  * bytes.  Files that end otherwise than in .png, .jpg or .jpeg are left out, as are names that begin with a dot. */
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"
-#include "base/file.h"
 #include "base/rng.h"
 #include "data/image_files.h"
-#include "data/picture.h"
+#include "data/picture_file.h"
 
 enum { CLASSES = 256 };
 
@@ -28,43 +25,10 @@ typedef struct {
     int classes, empty; /* empty: class folders without a picture */
 } list;
 
-static char *join(const char *folder, const char *name)
-{
-    const size_t size = strlen(folder) + strlen(name) + 2;
-    char *path = taut_malloc(size);
-    if (path) snprintf(path, size, "%s/%s", folder, name);
-    return path;
-}
-
 static bool is_folder(const char *path)
 {
     struct stat s;
     return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
-}
-
-static int visible(const struct dirent *d) { return d->d_name[0] != '.'; }
-static int by_bytes(const struct dirent **a, const struct dirent **b) { return strcmp((*a)->d_name, (*b)->d_name); }
-static bool ends(const char *name, const char *with)
-{
-    const size_t n = strlen(name), w = strlen(with);
-    return n > w && strcasecmp(name + n - w, with) == 0;
-}
-static bool is_picture(const char *name) { return ends(name, ".png") || ends(name, ".jpg") || ends(name, ".jpeg"); }
-
-/* Calls `each` with every name of a folder, in the order of its bytes, until one fails. */
-static taut_status names_of(const char *folder, taut_status (*each)(const char *folder, const char *name, void *arg),
-                            void *arg)
-{
-    struct dirent **d;
-    taut_status s = TAUT_OK;
-    const int n = scandir(folder, &d, visible, by_bytes);
-    if (n < 0) return taut_fail(TAUT_BAD_DATA, "%s: cannot be read", folder);
-    for (int i = 0; i < n; i++) {
-        if (!s) s = each(folder, d[i]->d_name, arg);
-        free(d[i]);
-    }
-    free(d);
-    return s;
 }
 
 typedef struct {
@@ -77,13 +41,13 @@ static taut_status add_picture(const char *folder, const char *name, void *arg)
 {
     where *w = arg;
     list *l = w->l;
-    if (!is_picture(name)) return TAUT_OK;
+    if (!taut_picture_named(name)) return TAUT_OK;
     if (l->count == l->room) {
         entry *more = taut_realloc(l->of, (l->room = 2 * l->room + 1024) * sizeof *more);
         if (!more) return taut_no_memory(folder);
         l->of = more;
     }
-    char *path = join(folder, name);
+    char *path = taut_folder_path(folder, name);
     if (!path) return taut_no_memory(folder);
     l->of[l->count++] = (entry){ path, w->class, w->split };
     w->found++;
@@ -112,13 +76,13 @@ static taut_status class_of(where *w, const char *folder, const char *name)
 static taut_status add_class(const char *folder, const char *name, void *arg)
 {
     where *w = arg;
-    char *path = join(folder, name);
+    char *path = taut_folder_path(folder, name);
     if (!path) return taut_no_memory(name);
     taut_status s = TAUT_OK;
     if (is_folder(path)) {
         s = class_of(w, folder, name);
         w->found = 0;
-        if (!s) s = names_of(path, add_picture, w);
+        if (!s) s = taut_folder_names(path, add_picture, w);
         if (!s && !w->found) w->l->empty++;
     }
     free(path);
@@ -129,10 +93,10 @@ static taut_status add_class(const char *folder, const char *name, void *arg)
 static bool two_splits(char *path[2], const char *folder)
 {
     static const char *const second[] = { "test", "val", "valid", "validation" };
-    path[0] = join(folder, "train");
+    path[0] = taut_folder_path(folder, "train");
     path[1] = NULL;
     for (int i = 0; i < 4 && !path[1]; i++) {
-        path[1] = join(folder, second[i]);
+        path[1] = taut_folder_path(folder, second[i]);
         if (path[1] && is_folder(path[1])) break;
         free(path[1]);
         path[1] = NULL;
@@ -158,11 +122,11 @@ static taut_status gather(list *l, const char *folder, const taut_images_spec *s
     taut_status s = TAUT_OK;
     if (two_splits(split, folder)) {
         for (uint8_t i = 0; i < 2; i++) {
-            if (!s) s = names_of(split[i], add_class, &(where){ .l = l, .split = i });
+            if (!s) s = taut_folder_names(split[i], add_class, &(where){ .l = l, .split = i });
             free(split[i]);
         }
     } else {
-        s = names_of(folder, add_class, &(where){ .l = l, .split = TAUT_TRAIN });
+        s = taut_folder_names(folder, add_class, &(where){ .l = l, .split = TAUT_TRAIN });
         if (!s) cut(l, spec->val_fraction, spec->seed);
     }
     if (!s && !l->count)
@@ -181,13 +145,8 @@ static taut_status gather(list *l, const char *folder, const taut_images_spec *s
 static taut_status common_frame(taut_frame *out, const list *l, int64_t side)
 {
     for (size_t i = 0; i < l->count; i++) {
-        char *bytes;
-        size_t len;
         taut_frame f;
-        taut_status s = taut_file_read(&bytes, &len, l->of[i].path);
-        if (s) return s;
-        s = taut_picture_frame(&f, (const uint8_t *)bytes, len, l->of[i].path);
-        free(bytes);
+        const taut_status s = taut_picture_file_frame(&f, l->of[i].path);
         if (s) return s;
         if (side) f.height = f.width = side;
         if (i == 0) *out = f;
@@ -201,24 +160,6 @@ static taut_status common_frame(taut_frame *out, const list *l, int64_t side)
     return TAUT_OK;
 }
 
-static taut_status decode(uint8_t *pixels, taut_frame frame, const char *path)
-{
-    char *bytes;
-    size_t len;
-    taut_frame own;
-    taut_status s = taut_file_read(&bytes, &len, path);
-    if (s) return s;
-    s = taut_picture_frame(&own, (const uint8_t *)bytes, len, path);
-    own.channels = frame.channels;
-    uint8_t *whole = s ? NULL : taut_malloc((size_t)taut_frame_len(own));
-    if (!s && !whole) s = taut_no_memory(path);
-    if (!s) s = taut_picture_decode(whole, own, (const uint8_t *)bytes, len, path);
-    if (!s) taut_picture_resize(pixels, frame, whole, own);
-    free(whole);
-    free(bytes);
-    return s;
-}
-
 static taut_status fill(taut_images *images, const list *l)
 {
     int64_t at[2] = { 0, 0 };
@@ -227,7 +168,7 @@ static taut_status fill(taut_images *images, const list *l)
         const entry *e = &l->of[i];
         const int64_t place = at[e->split]++;
         images->label[e->split][place] = e->class;
-        s = decode(images->pixels[e->split] + place * taut_frame_len(images->frame), images->frame, e->path);
+        s = taut_picture_file(images->pixels[e->split] + place * taut_frame_len(images->frame), images->frame, e->path);
     }
     return s;
 }

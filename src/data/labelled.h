@@ -39,6 +39,10 @@ void taut_labelled_free(taut_labelled *);
  * caller's. */
 taut_status taut_source_labelled(taut_source **out, const taut_labelled *, taut_vocab *, int64_t context) TAUT_MUST_USE;
 
+/* The ids of one text, cut or filled as above; *all: how many it has before, if asked for. */
+taut_status taut_labelled_encode(int32_t *ids, int64_t context, int64_t *all, const taut_vocab *,
+                                 const char *text) TAUT_MUST_USE;
+
 /* A text and its class as a file or a built-in set has them; both are freed one by one. */
 typedef struct {
     char *text, *label;
@@ -51,6 +55,9 @@ typedef struct {
 void taut_text_rows_free(taut_text_rows *);
 /* labelled_file.c: the rows of one file, columns as the spec says. */
 taut_status taut_labelled_file(taut_text_rows *, const char *path, const taut_labelled_spec *) TAUT_MUST_USE;
+/* The same without classes: the columns of these names (commas between them), or NULL: the usual text column of a header, or
+ * the only column that there is. */
+taut_status taut_unlabelled_file(taut_text_rows *, const char *path, const char *columns) TAUT_MUST_USE;
 /* animals.c: the built-in set. */
 taut_status taut_animals_make(taut_text_rows *, int64_t length, uint64_t seed) TAUT_MUST_USE;
 #endif

@@ -73,14 +73,19 @@ static taut_status named_texts(columns *c, const taut_records *r, const char *pa
     return TAUT_OK;
 }
 
+static int64_t usual_text(const taut_records *r)
+{
+    static const char *const texts[] = { "text",  "sentence", "review",   "content",   "comment", "message",
+                                         "tweet", "question", "document", "utterance", NULL };
+    return usual(r, texts);
+}
+
 /* What the header says, or the recipe of it; without either the first column is the class. */
 static taut_status find_columns(columns *c, const taut_records *r, const char *path, const taut_labelled_spec *spec)
 {
     static const char *const labels[] = { "label",  "class", "target", "category", "sentiment",
                                           "intent", "topic", "y",      NULL };
-    static const char *const texts[] = { "text",  "sentence", "review",   "content",   "comment", "message",
-                                         "tweet", "question", "document", "utterance", NULL };
-    const int64_t text = usual(r, texts), label = usual(r, labels);
+    const int64_t text = usual_text(r), label = usual(r, labels);
     *c = (columns){ .label = spec->label ? column_of(r, spec->label, strlen(spec->label)) : label };
     if (spec->label && c->label < 0) return no_column(r, path, "data.label", spec->label, strlen(spec->label));
     if (spec->text) {
@@ -100,6 +105,21 @@ static taut_status find_columns(columns *c, const taut_records *r, const char *p
     if (r->cells > COLUMNS)
         return taut_fail(TAUT_BAD_DATA, "%s: %lld columns, and no header", path, (long long)r->cells);
     for (int64_t i = 1; i < r->cells; i++) c->text[c->texts++] = i;
+    return TAUT_OK;
+}
+
+/* The same where no column is the class (label -1): a table of several says which is the text. */
+static taut_status find_texts(columns *c, const taut_records *r, const char *path, const char *names)
+{
+    const int64_t text = usual_text(r);
+    *c = (columns){ .label = -1, .header = names || text >= 0 };
+    if (names) return named_texts(c, r, path, names);
+    if (text < 0 && r->cells > 1)
+        return taut_fail(TAUT_BAD_DATA,
+                         "%s: %lld columns, and none of its first row is called text, sentence or the like: say which "
+                         "it is (--text NAME)",
+                         path, (long long)r->cells);
+    c->text[c->texts++] = text < 0 ? 0 : text;
     return TAUT_OK;
 }
 
@@ -126,9 +146,9 @@ static taut_status take(taut_text_rows *out, const taut_records *r, const column
     for (int64_t i = first; i < r->rows; i++) {
         char *const *cell = r->cell + i * r->cells;
         taut_text_row *row = &out->row[out->count++];
-        *row = (taut_text_row){ join(cell, c), taut_strdup(trim(cell[c->label])), r->line[i] };
+        *row = (taut_text_row){ join(cell, c), taut_strdup(c->label < 0 ? "" : trim(cell[c->label])), r->line[i] };
         if (!row->text || !row->label) return taut_no_memory(path);
-        const bool named = *row->label, said = row->text[strspn(row->text, " \t\r\n")];
+        const bool named = c->label < 0 || *row->label, said = row->text[strspn(row->text, " \t\r\n")];
         if (!named || !said)
             return taut_fail(TAUT_BAD_DATA, "%s: line %lld has no %s", path, (long long)row->line,
                              named ? "text" : "class");
@@ -136,7 +156,8 @@ static taut_status take(taut_text_rows *out, const taut_records *r, const column
     return TAUT_OK;
 }
 
-taut_status taut_labelled_file(taut_text_rows *out, const char *path, const taut_labelled_spec *spec)
+/* spec NULL: no classes, and the text in these columns. */
+static taut_status read_rows(taut_text_rows *out, const char *path, const taut_labelled_spec *spec, const char *names)
 {
     char *text = NULL;
     size_t len;
@@ -144,11 +165,21 @@ taut_status taut_labelled_file(taut_text_rows *out, const char *path, const taut
     taut_records r = { 0 };
     *out = (taut_text_rows){ 0 };
     taut_status s = taut_file_read(&text, &len, path);
-    if (!s) s = taut_records_read(&r, text, len, path);
-    if (!s) s = find_columns(&c, &r, path, spec);
+    if (!s) s = taut_records_read(&r, text, len, spec ? 2 : 1, path);
+    if (!s) s = spec ? find_columns(&c, &r, path, spec) : find_texts(&c, &r, path, names);
     if (!s) s = take(out, &r, &c, path);
     if (s) taut_text_rows_free(out);
     taut_records_free(&r);
     free(text);
     return s;
+}
+
+taut_status taut_labelled_file(taut_text_rows *out, const char *path, const taut_labelled_spec *spec)
+{
+    return read_rows(out, path, spec, NULL);
+}
+
+taut_status taut_unlabelled_file(taut_text_rows *out, const char *path, const char *columns)
+{
+    return read_rows(out, path, NULL, columns);
 }

@@ -150,3 +150,12 @@ taut_status taut_npz_member(uint8_t **bytes, size_t *len, const char *path, cons
     free(whole);
     return s;
 }
+
+taut_status taut_npz_array(uint8_t **bytes, taut_npy *out, const char *path, const char *name)
+{
+    size_t len;
+    taut_status s = taut_npz_member(bytes, &len, path, name); /* its lines name the file already */
+    if (s || !*bytes) return s;
+    s = taut_npy_read(out, *bytes, len, name);
+    return s ? taut_fail(s, "%s: %s", path, taut_last_error()) : TAUT_OK;
+}

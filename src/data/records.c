@@ -78,17 +78,21 @@ static shape shape_of(char *text, char separator)
 }
 
 /* The first separator that fits; else one line on what is wrong by the first that cuts the first row. */
-static taut_status choose(char *separator, shape *out, char *text, const char *path)
+static taut_status choose(char *separator, shape *out, char *text, int least, const char *path)
 {
     static const char separators[] = { '\t', ',', ';' };
-    shape wrong = { 0 };
+    shape wrong = { 0 }, single = { 0 };
     for (int i = 0; i < 3; i++) {
         const shape s = shape_of(text, separators[i]);
         *separator = separators[i];
         *out = s;
         if (s.cells > 1 && s.line == 0) return TAUT_OK;
         if (s.line && (s.cells > 1 || s.rows == 0) && !wrong.line) wrong = s;
+        if (separators[i] == ',') single = s;
     }
+    *separator = ',';
+    *out = single;
+    if (least < 2 && single.cells == 1 && single.line == 0) return TAUT_OK;
     if (wrong.line && wrong.has)
         return taut_fail(TAUT_BAD_DATA, "%s: line %lld has %lld cells, where the first row has %lld", path,
                          (long long)wrong.line, (long long)wrong.has, (long long)wrong.cells);
@@ -111,7 +115,7 @@ static char *unquote(span cell)
     return cell.from;
 }
 
-taut_status taut_records_read(taut_records *r, char *text, size_t len, const char *path)
+taut_status taut_records_read(taut_records *r, char *text, size_t len, int least, const char *path)
 {
     shape s;
     cursor c = { text, 1, 0 };
@@ -120,7 +124,7 @@ taut_status taut_records_read(taut_records *r, char *text, size_t len, const cha
     if (good < len) return taut_fail(TAUT_BAD_DATA, "%s: byte %zu is not UTF-8 text", path, good);
     if (strlen(text) < len) return taut_fail(TAUT_BAD_DATA, "%s: byte %zu is NUL", path, strlen(text));
     if (strncmp(text, "\xEF\xBB\xBF", 3) == 0) c.at += 3;
-    const taut_status status = choose(&c.separator, &s, c.at, path);
+    const taut_status status = choose(&c.separator, &s, c.at, least, path);
     if (status) return status;
     r->cell = taut_malloc((size_t)(s.rows * s.cells + 1) * sizeof *r->cell);
     r->line = taut_malloc((size_t)(s.rows + 1) * sizeof *r->line);

@@ -1,6 +1,7 @@
 /* The rows of a text in columns: CSV, with commas or semicolons between the cells, or TSV, with tabs.
  *
- * The separator is the first of tab, comma and semicolon that gives every row the same number of cells, two or more.  With
+ * The separator is the first of tab, comma and semicolon that gives every row the same number of cells, two or more; where one
+ * is enough, a text that no comma cuts is a column by itself.  With
  * commas and semicolons, a cell in quotes may hold separators, line ends and two quotes for one.  With tabs a row is a line,
  * and quotes count only where a cell begins and ends with one.  Lines end with LF or CRLF; empty ones and a byte order
  * mark in front are left out. */
@@ -18,7 +19,7 @@ typedef struct {
 } taut_records;
 
 /* The text is changed and must live as long as the records.  Refused, by line: quotes that are not closed, rows of different
- * lengths; and a text of one column, one that is no UTF-8, one with NUL. */
-taut_status taut_records_read(taut_records *, char *text, size_t len, const char *path) TAUT_MUST_USE;
+ * lengths; and a text of fewer columns than `least` (1 or 2), one that is no UTF-8, one with NUL. */
+taut_status taut_records_read(taut_records *, char *text, size_t len, int least, const char *path) TAUT_MUST_USE;
 void taut_records_free(taut_records *);
 #endif

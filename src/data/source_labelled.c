@@ -46,19 +46,27 @@ static void labelled_free(taut_source *base)
 
 static const taut_source_ops labelled_ops = { labelled_count, labelled_get, labelled_draw, labelled_free };
 
-/* One text: cut, or filled. */
-static taut_status encode(int32_t *to, int64_t t, const taut_vocab *v, int32_t pad, const char *text)
+/* What fills a text behind its end. */
+static int32_t filler(const taut_vocab *v)
+{
+    const int32_t own = taut_vocab_pad(v);
+    return own < 0 ? taut_vocab_size(v) : own;
+}
+
+taut_status taut_labelled_encode(int32_t *to, int64_t t, int64_t *all, const taut_vocab *v, const char *text)
 {
     int32_t *ids;
     int64_t count;
+    const int32_t pad = filler(v);
     const taut_status s = taut_vocab_encode(&ids, &count, v, text, strlen(text));
     if (s) return s;
     for (int64_t i = 0; i < t; i++) to[i] = i < count ? ids[i] : pad;
+    if (all) *all = count;
     free(ids);
     return TAUT_OK;
 }
 
-static taut_status fill(source *s, const taut_labelled *from, int32_t pad)
+static taut_status fill(source *s, const taut_labelled *from)
 {
     const int64_t t = s->base.task.t;
     for (int i = 0; i < 2; i++) {
@@ -69,7 +77,7 @@ static taut_status fill(source *s, const taut_labelled *from, int32_t pad)
         if (!s->ids[i] || !s->label[i]) return taut_no_memory("texts as ids");
         memcpy(s->label[i], from->label[i], (size_t)count * sizeof *s->label[i]);
         for (int64_t k = 0; k < count; k++) {
-            const taut_status status = encode(s->ids[i] + k * t, t, s->vocab, pad, from->text[i][k]);
+            const taut_status status = taut_labelled_encode(s->ids[i] + k * t, t, NULL, s->vocab, from->text[i][k]);
             if (status) return status;
         }
     }
@@ -83,12 +91,14 @@ taut_status taut_source_labelled(taut_source **out, const taut_labelled *from, t
         taut_vocab_free(vocab);
         return taut_no_memory("texts");
     }
-    const int32_t own = taut_vocab_pad(vocab), size = taut_vocab_size(vocab);
+    const int32_t size = taut_vocab_size(vocab);
     *s = (source){ .vocab = vocab };
-    s->base = (taut_source){ &labelled_ops,
-                             { .tokens = size + (own < 0), .t = context, .asked = 1, .answers = from->classes },
-                             vocab };
-    const taut_status status = fill(s, from, own < 0 ? size : own);
+    s->base = (taut_source){
+        &labelled_ops,
+        { .tokens = size + (filler(vocab) == size), .t = context, .asked = 1, .answers = from->classes },
+        vocab
+    };
+    const taut_status status = fill(s, from);
     if (status)
         labelled_free(&s->base);
     else

@@ -139,6 +139,17 @@ static void answers(const char *run)
     refused(taut_forecast_file(&json, run, NULL), "a forecast of a text");
     refused(taut_forecast_file(&json, run, OPTIONS(taut_forecast_options, .noise = NAN)), "noise NaN");
     refused(taut_forecast_file(&json, run, OPTIONS(taut_forecast_options, .noise = -1)), "noise below 0");
+    ANSWERS(taut_predict_file, taut_predict_options, run);
+    refused(taut_predict_file(&json, run, NULL), "no file to predict");
+    refused(taut_predict_file(&json, run, OPTIONS(taut_predict_options, .file = &run, .files = -1)), "-1 files");
+    refused(taut_predict_file(&json, run, OPTIONS(taut_predict_options, .files = 1)), "a list that is NULL");
+    refused(taut_predict_file(&json, run, OPTIONS(taut_predict_options, .file = (const char *[]){ NULL }, .files = 1)),
+            "a file that is NULL");
+    refused(taut_predict_file(&json, run, OPTIONS(taut_predict_options, .file = &run, .files = 1, .room = NAN)),
+            "room");
+    refused(taut_predict_file(&json, run, OPTIONS(taut_predict_options, .file = &run, .files = 1, .metric = 7)),
+            "norm");
+    refused(taut_predict_file(&json, run, OPTIONS(taut_predict_options, .file = &run, .files = 1)), "classes of a gpt");
     refused(taut_describe_file(&json, run, OPTIONS(taut_describe_options, .recipe = "nowhere.ini")), "no recipe");
     refused(taut_evaluate_file(&json, run, OPTIONS(taut_evaluate_options, .split = "third")), "a split");
     refused(taut_evaluate_file(&json, run, OPTIONS(taut_evaluate_options, .split = "test")), "no test split");

@@ -1,13 +1,13 @@
 #!/bin/sh
 # README's commands as they are printed, from top to bottom, in an empty folder: each finds what those before it have made.
-# Left out: what asks for files of others (a checkpoint, a text), and the race with PyTorch.
+# Left out: what asks for files of others (a checkpoint, a text, photos), and the race with PyTorch.
 . tests/cli/lib.sh
 long
 mkdir "$tmp/bin" "$tmp/here"
 ln -s "$(cd "$(dirname "$TAUT")" && pwd)/taut" "$tmp/bin/taut"
 ln -s "$PWD/recipes" "$tmp/here/recipes"
 sed -n '/^## The commands/,/^## Using/p' README.md | sed -n 's/^    \(taut .*\)/\1/p' | sed 's/  .*//' |
-    grep -v 'gpt2\|minilm\|bench' >"$tmp/commands"
+    grep -v 'gpt2\|minilm\|photos\|bench' >"$tmp/commands"
 check "there are commands" [ "$(wc -l <"$tmp/commands")" -ge 20 ]
 while read -r command; do
     check "$command" sh -c "cd '$tmp/here' && PATH='$tmp/bin':\$PATH && $command" </dev/null
