@@ -113,13 +113,14 @@ refuse "a run without its record" "recipe.ini" "$TAUT" train recipes/tiny.ini --
 
 # Ctrl-C: 130, saved; a second one ends it at once, and so does one while data are made
 endless="recipes/tiny.ini --set train.steps=1000000 --set train.log_every=1 --set data.length=5000 --set train.checkpoint_every=1000000"
-start_it() { # RUN WORD...: as a shell does it in the foreground, where Ctrl-C is not ignored
+start_it() { # RUN WORD...: as a shell does it in the foreground, where Ctrl-C is not ignored; back when taut has begun
     run=$1; shift
     # shellcheck disable=SC2086
     python3 -c 'import os, signal, sys
 signal.signal(signal.SIGINT, signal.SIG_DFL)
 os.execv(sys.argv[1], sys.argv[1:])' "$TAUT" train $endless --out "$run" "$@" >"$tmp/o" 2>"$tmp/e" &
     child=$!
+    while kill -0 "$child" 2>/dev/null && [ "$(cat "/proc/$child/comm")" != taut ]; do sleep 0.05; done
 }
 if command -v python3 >/dev/null; then
     start_it "$tmp/int"
