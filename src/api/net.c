@@ -21,7 +21,7 @@ taut_status taut_net_look(const taut_net *net, taut_net_facts *out)
     NEED(out);
     const taut_model *m = net->model;
     const taut_shape y = taut_plan_of(m->root, m->in).out;
-    const bool pooled = m->spec.pool_mean || m->spec.pool != TAUT_POOL_NONE;
+    const bool pooled = m->spec.arch == TAUT_ARCH_CLASSIFIER || m->spec.pool != TAUT_POOL_NONE;
     *out = (taut_net_facts){ kind_of(m),
                              m->in.t,
                              m->in.d,

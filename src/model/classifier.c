@@ -1,4 +1,4 @@
-/* Classifier of texts: blocks that see both ways, and the mean of all tokens read out.
+/* Classifier of texts: blocks that see both ways, and the mean of all tokens read out, or the first (model.pool).
  *     body(x) = pool(norm(blocks(x + pos)))               (norm if final_norm)
  * with hidden layers behind it if asked (model.head_hidden).  Padding is tokens like all others: it is part of the mean. */
 #include "model/tree.h"

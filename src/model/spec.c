@@ -22,6 +22,13 @@ bool taut_arch_reads_tokens(taut_arch arch) { return arch <= TAUT_ARCH_ENCODER |
 /* One answer per example: a ViT, a classifier of texts. */
 static bool pools(taut_arch arch) { return arch == TAUT_ARCH_VIT || arch == TAUT_ARCH_CLASSIFIER; }
 
+static void read_classifier(taut_model_spec *s, taut_config *cfg)
+{
+    s->classes = taut_config_int(cfg, "model.classes", 2, 2, 1 << 20);
+    s->pool_mean = true;
+    if (taut_config_has(cfg, "model.pool")) s->pool_mean = taut_config_choice(cfg, "model.pool", "mean|class", 0) == 0;
+}
+
 static void read_sizes(taut_model_spec *s, taut_config *cfg)
 {
     s->width = taut_config_int(cfg, "model.width", 128, 1, LARGEST);
@@ -125,6 +132,21 @@ static taut_status read_end(taut_model_spec *s, taut_config *cfg)
     return taut_fail(TAUT_BAD_CONFIG, "model.pool is for model.head = none: a head for tokens reads every token");
 }
 
+/* Hidden layers behind the pool, with a curve of their own if asked (BERT's pooler has tanh). */
+static taut_status read_layers(taut_model_spec *s, taut_config *cfg)
+{
+    const bool layers = taut_config_has(cfg, "model.head_hidden");
+    if (taut_config_has(cfg, "model.head_activation")) {
+        s->head_bends = true;
+        s->head_activation = (taut_curve)taut_config_choice(cfg, "model.head_activation",
+                                                            "gelu|gelu_tanh|relu|silu|tanh|abs", 0);
+        if (!layers)
+            return taut_fail(TAUT_BAD_CONFIG,
+                             "model.head_activation would change nothing: there is no model.head_hidden");
+    }
+    return layers ? taut_spec_read_hidden(s, cfg, "model.head_hidden") : TAUT_OK;
+}
+
 /* A key that would change nothing is refused, unless it says what would be so without it: stored recipes have every key.
  * A forecaster's decoder asks its encoder with softmax, whatever its attention. */
 static taut_status check_idle(const taut_model_spec *s, logits l)
@@ -218,10 +240,7 @@ taut_status taut_model_spec_read(taut_model_spec *s, taut_config *cfg)
     const taut_status image = s->arch == TAUT_ARCH_VIT ? taut_spec_read_patches(s, cfg) : TAUT_OK;
     if (image) s->context = LARGEST; /* it is not known: nothing more is refused for it */
     if (s->arch == TAUT_ARCH_FORECASTER) taut_spec_read_series(s, cfg);
-    if (s->arch == TAUT_ARCH_CLASSIFIER) {
-        s->classes = taut_config_int(cfg, "model.classes", 2, 2, 1 << 20);
-        s->pool_mean = true;
-    }
+    if (s->arch == TAUT_ARCH_CLASSIFIER) read_classifier(s, cfg);
     read_sizes(s, cfg);
     read_blocks(s, cfg);
     const logits scale = read_scales(s, cfg);
@@ -230,8 +249,7 @@ taut_status taut_model_spec_read(taut_model_spec *s, taut_config *cfg)
                                    : s->arch == TAUT_ARCH_ENCODER && last;
     read_others(s, cfg);
     const taut_status end = s->arch == TAUT_ARCH_ENCODER ? read_end(s, cfg) : TAUT_OK;
-    const bool layers = pools(s->arch) && taut_config_has(cfg, "model.head_hidden");
-    const taut_status hidden = layers ? taut_spec_read_hidden(s, cfg, "model.head_hidden") : TAUT_OK;
+    const taut_status hidden = pools(s->arch) ? read_layers(s, cfg) : TAUT_OK;
     const taut_site site = taut_spec_site(s, s->arch == TAUT_ARCH_GPT, 0, 0);
     taut_attention_read(&s->attention, &site, cfg, false);
     if (image || hidden || end) return image ? image : hidden ? hidden : end;

@@ -27,11 +27,13 @@ typedef struct {
     int64_t classes;                           /* what the head scores; 0: the tokens of the embedding */
     int64_t layers;                            /* hidden ones: of an MLP, or behind the pool of a ViT or classifier */
     int64_t hidden[TAUT_LAYERS];               /* their widths */
+    bool head_bends;                           /* those behind a pool have a curve of their own */
+    taut_curve head_activation;
     int64_t seq, label, ahead; /* of a forecaster: rows that its encoder reads, that its decoder knows, that it fills */
     int64_t columns, marks;    /* and what a row is: numbers, and time features */
     int64_t decoder_depth;
     bool distil;      /* between two of its encoder's blocks the tokens are halved */
-    bool pool_mean;   /* of a ViT: the mean of all tokens, or a class token; of a classifier, always */
+    bool pool_mean;   /* of a ViT or a classifier: the mean of all tokens, or the first one */
     bool final_norm;  /* of a ViT, a classifier and an encoder: a norm behind the last block */
     bool pool_concat; /* of a ViT: all tokens side by side in the place of the mean */
     bool class_token; /* of a ViT: it has one, also where the mean is read */

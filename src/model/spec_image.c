@@ -33,15 +33,16 @@ taut_status taut_spec_read_hidden(taut_model_spec *s, taut_config *cfg, const ch
     double width[TAUT_LAYERS];
     const char *text = taut_config_text(cfg, key, "256 256");
     const int count = taut_number_list(width, TAUT_LAYERS, text);
+    const bool pairs = s->maxmin && !s->head_bends;
     bool good = count >= 1;
     for (int i = 0; i < count && good; i++) {
         good = width[i] >= 1 && width[i] <= 1 << 20;
         s->hidden[i] = good ? (int64_t)width[i] : 0;
-        good = good && width[i] == (double)s->hidden[i] && (!s->maxmin || s->hidden[i] % 2 == 0);
+        good = good && width[i] == (double)s->hidden[i] && (!pairs || s->hidden[i] % 2 == 0);
     }
     if (!good)
         return taut_fail(TAUT_BAD_CONFIG, "%s = %s wants 1 to %d widths%s, as in 256 256", key, text, TAUT_LAYERS,
-                         s->maxmin ? " that are even (maxmin pairs features)" : "");
+                         pairs ? " that are even (maxmin pairs features)" : "");
     s->layers = count;
     return TAUT_OK;
 }

@@ -25,6 +25,8 @@ static const char *const kinds[] = {
     TEXT "arch = classifier\nclasses = 3\nnorm = layernorm\n",
     TEXT "arch = classifier\nclasses = 4\nnorm = none\nattention = position\nactivation = abs\nresidual = convex\n"
          "head_hidden = 5\nlogit_scale = 0.5\n",
+    TEXT "arch = classifier\nclasses = 3\nnorm_place = post\nembed_norm = true\npool = class\nhead_hidden = 5\n"
+         "head_activation = tanh\n",
     VIT "norm = none\n",
     VIT "norm = none\nattention = l2\nresidual = convex\n",
     VIT "norm = none\nattention = attlip\nattlip_reflected = true\nattlip_turn = true\nattlip_eta = 0.25\n"

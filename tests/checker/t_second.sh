@@ -33,6 +33,8 @@ words="recipes/classifier-animals.ini $brief --set data.length=200 --set model.w
  --set model.mlp=6"
 make words-layernorm "$words" norm=layernorm residual=plain residual_alpha=0 attention=softmax first_residual=true mlp_residual=true
 make words-position "$words" head_hidden=5 logit_scale=0.5
+make words-bert "$words" norm=layernorm norm_place=post embed_norm=true residual=plain residual_alpha=0 attention=softmax \
+    first_residual=true mlp_residual=true pool=class head_hidden=5 head_activation=tanh activation=gelu
 make image-class "$images" norm=none pool=class
 make image-l2 "$images" norm=none attention=l2 residual=convex
 make image-attlip "$images" norm=none attention=attlip attlip_reflected=true attlip_turn=true attlip_eta=0.25 mlp_block=sll \
@@ -46,7 +48,7 @@ make series-l2 "$series" label=2 depth=3 attention=l2 distil=true bias=false nor
 make series-position "$series" label=5 depth=1 decoder_depth=2 norm=none attention=position activation=abs residual=convex
 make series-attlip "$series" label=1 depth=2 norm=none attention=attlip attlip_head_width=3 logit_scale=0.5
 make series-cosine "$series" label=0 depth=1 attention=cosine cosine_eps=0.1 norm=rmsnorm norm_eps=0.1 activation=maxmin
-check "23 models" [ "$(find "$runs" -mindepth 1 -maxdepth 1 | wc -l)" = 23 ]
+check "24 models" [ "$(find "$runs" -mindepth 1 -maxdepth 1 | wc -l)" = 24 ]
 python3 tests/checker/second.py "$runs" "$TAUT" "${TAUT_EFFORT:-1}" || fails=$((fails + 1))
 # what it does not know, and what is no file
 make plash "$text" arch=encoder attention=plash plash_groups=2

@@ -47,7 +47,7 @@ awk 'BEGIN { print "text\tlabel"; for (i = 0; i < 20; i++) print (i % 2 ? "poor 
 check "other data by name: all right" [ "$(json_get "$tmp/eval.json" accuracy)" = 1 ]
 printf 'text,label\nfine,up\npoor,down\nfine,up\npoor,down\n' >"$tmp/strange.csv"
 refuse "classes of another model" 'line 2: the class "up" is none of bad,good' "$TAUT" eval "$tmp/own" --data "$tmp/strange.csv"
-refuse "an image model's key" "model.pool" "$TAUT" train recipes/classifier-animals.ini --out "$tmp/bad" --set model.pool=mean
+refuse "an image model's key" "model.pool" "$TAUT" train recipes/classifier-animals.ini --out "$tmp/bad" --set model.pool=concat
 refuse "no such column" "data.label = kind" "$TAUT" train recipes/classifier-animals.ini --out "$tmp/bad" \
     --set data.source="$tmp/own.csv" --set data.label=kind
 refuse "no labels" "no columns" "$TAUT" train recipes/classifier-animals.ini --out "$tmp/bad" --set data.source=LICENSE

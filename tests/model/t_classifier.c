@@ -14,6 +14,8 @@ static const char *const recipes[] = {
     "false\n"
     "mlp_residual = false\npositions = none\n",
     "norm = none\nattention = l2\nhead_hidden = 4\nlogit_scale = 2\n",
+    "norm_eps = 0.3\nnorm_place = post\nembed_norm = true\npool = class\nhead_hidden = 4\nhead_activation = tanh\n",
+    "norm = none\nactivation = maxmin\nhead_hidden = 3\nhead_activation = relu\n",
 };
 enum { RECIPES = sizeof recipes / sizeof *recipes };
 
@@ -100,5 +102,8 @@ int main(void)
     refused("patch = 2\n", "model.patch");
     refused("norm = none\nfinal_norm = true\n", "model.final_norm");
     refused("attention = probsparse\n", "forecaster");
+    refused("pool = concat\n", "model.pool");
+    refused("head_activation = tanh\n", "there is no model.head_hidden");
+    refused("head_hidden = 4\nhead_activation = maxmin\n", "model.head_activation");
     return test_end("classifier", "%d recipes", RECIPES);
 }
