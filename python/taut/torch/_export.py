@@ -32,6 +32,17 @@ class Scale(nn.Module):
         return self.factor * x
 
 
+class Channels(nn.Module):
+    """w x, a number for each channel"""
+
+    def __init__(self, weight: torch.Tensor):
+        super().__init__()
+        self.weight = nn.Parameter(weight)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.weight * x
+
+
 class Mix(nn.Module):
     """a x + b f(x)"""
 
@@ -65,6 +76,8 @@ class Prefix(nn.Module):
 
 class Pixels(nn.Module):
     """Images (n, channels, height, width) as normalised patches (n, patches, numbers of a patch)."""
+    scale: torch.Tensor
+    shift: torch.Tensor
 
     def __init__(self, node: Node):
         super().__init__()
@@ -115,6 +128,8 @@ class Attention(nn.Module):
 
 class PositionAttention(nn.Module):
     """Heads that look by position alone: rows of the softmax of a table, by distance or by shift round a torus."""
+    at: torch.Tensor
+    gains: torch.Tensor
 
     def __init__(self, node: Node, table: torch.Tensor, v: nn.Linear, o: nn.Linear):
         super().__init__()
@@ -142,7 +157,9 @@ class PositionAttention(nn.Module):
 class Builder:
     def __init__(self, model: Model):
         self.w = {name: torch.tensor(w, dtype=torch.float32) for name, w in model.weights.items()}
-        self.embed = nn.Embedding.from_pretrained(self.w["embed.weight"], freeze=False) if model.kind == "text" else None
+        self.embed: Any = None
+        if model.kind == "text":
+            self.embed = nn.Embedding.from_pretrained(self.w["embed.weight"], freeze=False)
 
     def vector(self, name: str) -> Any:
         return self.w[name][0] if name in self.w else None
@@ -178,7 +195,8 @@ class Builder:
     def attention(self, node: Node, path: str) -> nn.Module:
         if node.get("rope") or node.get("alibi") or node.get("queries"):
             raise Unmapped(f"{path}: PyTorch's attention has no rotations, ALiBi or tokens that only ask")
-        return Attention(node, *(self.linear(f"{path}.{x}") for x in "qkv"), self.linear(path + ".o", node["out"]))
+        q, k, v = (self.linear(f"{path}.{x}") for x in "qkv")
+        return Attention(node, q, k, v, self.linear(path + ".o", node["out"]))
 
     def build(self, node: Node, before: str = "") -> nn.Module:
         rule, path = node["rule"], ".".join(filter(None, (before, node.get("name"))))
@@ -190,6 +208,7 @@ class Builder:
             "position": lambda: Positions(self.w[path + ".weight"]),
             "prefix": lambda: Prefix(self.w[path + ".weight"]),
             "scale": lambda: Scale(node["factor"]),
+            "channel": lambda: Channels(self.vector(path + ".weight")),
             "layernorm": lambda: self.norm(node, path), "centernorm": lambda: self.norm(node, path),
             "pointwise": lambda: nn.Sequential(*self.curve(node["curve"], node["factor"])),
             "mlp": lambda: nn.Sequential(self.linear(path + ".in"), *self.curve(node["curve"], node["factor"]),
@@ -219,7 +238,7 @@ def export(model: Model) -> nn.Module:
     if model.kind == "text":
         net = nn.Sequential(builder.embed, net)
     elif not any(isinstance(part, Pool) for part in net.modules()):
-        net = nn.Sequential(*net, Pool("first"))  # a perceptron reads one token, the image
+        net = nn.Sequential(*net.children(), Pool("first"))  # a perceptron reads one token, the image
     seeded = torch.Generator().manual_seed(1)
     if model.kind == "text":
         x = torch.randint(0, model.vocabulary, (8, model.context), generator=seeded)

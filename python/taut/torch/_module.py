@@ -14,7 +14,7 @@ class Through(torch.autograd.Function):
     def forward(ctx: Any, x: torch.Tensor, model: Model) -> torch.Tensor:
         ctx.model = model
         ctx.save_for_backward(x)
-        y = torch.from_numpy(model(to_numpy(x, model.kind == "images")))
+        y = torch.from_dlpack(model(to_numpy(x, model.kind == "images")))
         return y.to(x.device, x.dtype if x.is_floating_point() else torch.float32)
 
     @staticmethod
@@ -22,7 +22,7 @@ class Through(torch.autograd.Function):
     def backward(ctx: Any, gy: torch.Tensor) -> Any:
         (x,) = ctx.saved_tensors
         images = ctx.model.kind == "images"
-        gx = torch.from_numpy(ctx.model.grad(to_numpy(x, images), to_numpy(gy, False)))
+        gx = torch.from_dlpack(ctx.model.grad(to_numpy(x, images), to_numpy(gy, False)))
         gx = gx.movedim(-1, 1).contiguous() if images and x.ndim == 4 else gx  # others take views of it
         return gx.to(x.device, x.dtype), None
 
