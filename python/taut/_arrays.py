@@ -9,8 +9,9 @@ from . import _c
 
 
 def array(x: Any, what: str) -> np.ndarray:
+    """What NumPy makes of it; arrays of other packages by DLPack, where they lie."""
     try:
-        a = np.asarray(x)
+        a = np.from_dlpack(x) if hasattr(x, "__dlpack__") and not isinstance(x, (np.ndarray, np.generic)) else np.asarray(x)
     except Exception as why:  # a tensor on another device, one that needs a gradient, a ragged list
         raise _c.InputError(f"{what}: {str(why).splitlines()[0] if str(why) else type(why).__name__}") from None
     if a.dtype.kind not in "fiu":
