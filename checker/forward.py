@@ -108,6 +108,7 @@ FORWARD = {
     "maxmin": lambda m, x: x.each(lambda end: -np.sort(-end.reshape(m.t, -1, m.c["group"])).reshape(m.t, m.d)),
     "prefix": lambda m, x: stack([m.get("weight")[None], x]), "position": lambda m, x: x + m.get("weight")[:m.t],
     "pool": lambda m, x: x.sum(0)[None] / float(m.t) if m.c["mean"] else x[:1],
+    "l2pool": lambda m, x: sqrt((x * x).sum(0))[None],
     "concat": lambda m, x: x.each(lambda end: end.reshape(1, -1)),
     "scale": lambda m, x: m.c["factor"] * x, "channel": lambda m, x: x * m.get("weight"), "pointwise": activate,
     "centernorm": lambda m, x: m.c["factor"] * centre(m, x) * m.get("weight") + m.get("bias"),
@@ -116,7 +117,7 @@ FORWARD = {
     "l2attention": l2attention, "posattention": posattention, "attlip": attlip,
 }
 
-MIXES = ("attention", "cosattention", "l2attention", "posattention", "attlip", "pool", "concat", "prefix", "pixels")
+MIXES = ("attention", "cosattention", "l2attention", "posattention", "attlip", "pool", "l2pool", "concat", "prefix", "pixels")
 
 def meet(a, b): return Interval(np.maximum(a.lo, b.lo), np.minimum(a.hi, b.hi))
 

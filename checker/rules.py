@@ -18,6 +18,7 @@ def channel(m, claim, x, where): return affine(claim.at_least("norm", np.abs(m.g
 def prefix(m, claim, x, where): return ONE, most(x, claim.at_least("longest", length(m.get("weight"))))
 def position(m, claim, x, where): return ONE, x + claim.at_least("longest", length(m.get("weight")).hi.max())
 def pool(m, claim, x, where): return 1 / sqrt(float(m.t)) if where.flat and m.c["mean"] else ONE, x
+def l2pool(m, claim, x, where): return ONE if where.flat else sqrt(float(m.t)), sqrt(float(m.t)) * x
 def concat(m, claim, x, where): return ONE if where.flat else sqrt(float(m.t)), sqrt(float(m.t)) * x
 def unchanged(m, claim, x, where): return ONE, x
 def neighbours(m, claim, x, where): return affine(sqrt(3.0), x)
@@ -83,7 +84,7 @@ def residual(m, claim, x, where):
     return spread(*SLOPES[m.c["curve"]]), x * spread(*SECANTS[m.c["curve"]]) + 2 * sqrt(ratio) * bias
 
 LEAVES = {
-    "linear": linear, "channel": channel, "prefix": prefix, "position": position, "pool": pool, "concat": concat,
+    "linear": linear, "channel": channel, "prefix": prefix, "position": position, "pool": pool, "l2pool": l2pool, "concat": concat,
     "tokens": unchanged, "maxmin": unchanged, "neighbours": neighbours, "sinusoid": sinusoid, "scale": scale,
     "pointwise": pointwise, "halve": halve, "pixels": pixels, "layernorm": layernorm, "centernorm": centernorm,
     "mlp": mlp, "potential": residual, "sll": residual,

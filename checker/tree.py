@@ -10,7 +10,7 @@ FOUR = "q.weight:d,d q.bias:d? k.weight:d,d k.bias:d? v.weight:d,d v.bias:d? o.w
 RULES = {
     "sequence": "", "mix": "keep:f mix:f", "parts": "first:n", "ask": "first:n", "linear": "tied:b | weight:e,d bias:e? | t e",
     "pixels": "height:w width:w patch_height:w patch_width:w scale:l shift:l | | patches patch",
-    "prefix": "| weight:d | t+1 d", "pool": "mean:b | | 1 d", "concat": "| | 1 t*d", "position": "| weight:p,d",
+    "prefix": "| weight:d | t+1 d", "pool": "mean:b | | 1 d", "l2pool": "| | 1 d", "concat": "| | 1 t*d", "position": "| weight:p,d",
     "tokens": "first:n? count:n? | | count d", "neighbours": "cols:n | | t near", "halve": "| | half d", "sinusoid": "",
     "scale": "factor:f", "pointwise": "curve:c factor:f", "channel": "| weight:d", "maxmin": "group:w",
     "layernorm": "eps:f centred:b | weight:d bias:d?", "centernorm": "factor:f | weight:d bias:d?",

@@ -91,7 +91,7 @@ static int64_t leave(ck *c, const ck_node *n, int64_t d)
         ck_fail(c, "%s: its constants or weights do not fit the rule %s", n->path, n->rule->name);
     if (ck_is(n, "prefix")) c->tokens++;
     if (ck_is(n, "concat")) d *= c->tokens;
-    if (ck_is(n, "pool") || ck_is(n, "concat")) c->tokens = 1;
+    if (ck_is(n, "pool") || ck_is(n, "l2pool") || ck_is(n, "concat")) c->tokens = 1;
     if (ck_is(n, "halve")) c->tokens = (c->tokens + 1) / 2;
     if (ck_is(n, "tokens")) c->tokens = (int64_t)n->k[1];
     if (ck_is(n, "neighbours")) d += 2 * (int64_t)n->k[0];

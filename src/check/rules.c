@@ -12,6 +12,7 @@
  *   neighbours     every token comes three times
  *   halve          the largest of at most three tokens, entry by entry; each token is in at most two windows
  *   pool           one token; or the mean of T, of length at most 1/sqrt(T) times that of all T together
+ *   l2pool         of every feature the length over T tokens, and | |a| - |b| | <= |a - b|
  *   concat         T tokens as one, as long as all T together
  *   norm layers    C = I - 1 1^T/d takes the mean away (I where not centred); J = diag(g) C (I - z z^T/d) / sd with
  *                  0 <= I - z z^T/d <= I and sd >= sqrt(eps);  |z| <= min(sqrt(d), X / sqrt(X^2/d + eps))
@@ -65,11 +66,11 @@ static ck_bound simple(ck_fields *f, ck_node *n, double x)
     if (ck_is(n, "sinusoid")) shift = sqrt((double)((n->width + 1) / 2));
     if (ck_is(n, "neighbours")) lip = sqrt(3);
     if (ck_is(n, "halve")) lip = sqrt(fmin(3, (double)n->tokens));
-    if (ck_is(n, "concat")) lip = root;
+    if (ck_is(n, "concat") || ck_is(n, "l2pool")) lip = root;
     grow = lip;
     if (ck_is(n, "halve") && f->c->out->flat) lip = n->tokens < 3 ? 1 : sqrt(2);
     if (ck_is(n, "pointwise")) lip *= ck_slopes(n->k[0]).hi;
-    if (ck_is(n, "concat") && f->c->out->flat) lip = 1;
+    if ((ck_is(n, "concat") || ck_is(n, "l2pool")) && f->c->out->flat) lip = 1;
     if (ck_is(n, "pool") && n->k[0] != 0 && f->c->out->flat) lip = ck_over(1, ck_below(root));
     return (ck_bound){ lip, grow * x + shift };
 }
@@ -267,6 +268,20 @@ static void run_pool(ck *c, const ck_node *n, ck_mat *x)
     *x = y;
 }
 
+/* Of every feature a sum of squares, each rounded x->rows times at most, and a root.  Squares that
+ * underflow lose less than 2^-1074 each, a root then less than 2^-537 sqrt(T), and all roots together less than 2^-480. */
+static void run_l2pool(ck *c, const ck_node *n, ck_mat *x)
+{
+    ck_mat y = ck_new(c, 1, x->cols);
+    (void)n;
+    for (int64_t i = 0; i < y.cols; i++) {
+        for (int64_t t = 0; t < x->rows; t++) y.v[i] += x->v[t * x->ld + i] * x->v[t * x->ld + i];
+        y.v[i] = sqrt(y.v[i]);
+    }
+    y.err = ck_gamma((double)x->rows + 2) * sqrt((double)x->rows) * ck_longest(*x) + 0x1p-480;
+    *x = y;
+}
+
 /* sequence: its parts one after the other.  parts: side by side, each reads tokens of its own. */
 static ck_bound sequence(ck_fields *f, ck_node *n, double x)
 {
@@ -346,6 +361,7 @@ const ck_rule ck_rules[] = {
       { { "=scale", "c" }, { "=shift", "c" } } },
     { "prefix", simple, run_prefix, NULL, { 0 }, { { "weight", "d" } } },
     { "pool", simple, run_pool, NULL, { "?mean" }, { { 0 } } },
+    { "l2pool", simple, run_l2pool, NULL, { 0 }, { { 0 } } },
     { "concat", simple, run_concat, NULL, { 0 }, { { 0 } } },
     { NULL, NULL, NULL, NULL, { 0 }, { { 0 } } },
 };

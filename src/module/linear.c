@@ -112,6 +112,13 @@ taut_module *taut_linear_turn(int64_t width)
     return m;
 }
 
+taut_module *taut_linear_unit(int64_t out, int64_t in, bool bias)
+{
+    taut_module *m = taut_linear(out, in, bias, TAUT_INIT_ORTHOGONAL, 1);
+    if (m) ((linear *)m)->own.unit_rows = true;
+    return m;
+}
+
 taut_module *taut_linear_tied(taut_param *table, bool bias)
 {
     linear *s = taut_calloc(1, sizeof *s);

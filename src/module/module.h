@@ -127,6 +127,7 @@ typedef struct taut_param {
     taut_init init;
     double gain;     /* what init needs: standard deviation, every or the largest singular value, constant, column */
     bool orthogonal; /* training keeps this square matrix orthogonal */
+    bool unit_rows;  /* training keeps every row at length 1, with AdamW's steps along the sphere */
     int64_t parts;   /* the rows are this many equal blocks (heads), each a matrix by itself; 0: one block */
     taut_real *value, *grad;
     const struct taut_param *above; /* training keeps this number at or above ||above||^2; or NULL */

@@ -8,6 +8,8 @@
 
 taut_module *taut_linear(int64_t out, int64_t in, bool bias, taut_init init, double gain);
 taut_module *taut_linear_turn(int64_t width); /* square, without bias, orthogonal from the start and while it trains */
+taut_module *taut_linear_unit(int64_t out, int64_t in,
+                              bool bias);                    /* orthogonal; its rows have length 1 while it trains */
 taut_module *taut_linear_tied(taut_param *table, bool bias); /* y = table x: shares, does not own */
 const taut_param *taut_linear_weight(const taut_module *);   /* W of a linear module */
 taut_module *taut_pointwise(taut_curve, double factor);      /* y = factor * f(x) */
@@ -29,6 +31,7 @@ taut_module *taut_pixels_module(const taut_pixels_spec *); /* an image to normal
 taut_module *taut_pool_mean(void);
 taut_module *taut_pool_mean_any(void); /* the same, with a bound for every number of tokens up to that of the region */
 taut_module *taut_pool_first(void);
+taut_module *taut_l2pool(void);                         /* feature by feature the l2 norm over all tokens */
 taut_module *taut_concat(void);                         /* all tokens side by side as one */
 taut_module *taut_tokens(int64_t first, int64_t count); /* those tokens alone */
 taut_module *

@@ -16,10 +16,11 @@ static taut_module *any_dropout(taut_shape in)
 static taut_module *any_pool(taut_shape in)
 {
     (void)in;
-    const int kind = rng_int(0, 3);
+    const int kind = rng_int(0, 4);
     return kind == 0   ? taut_pool_mean()
            : kind == 1 ? taut_pool_first()
            : kind == 2 ? taut_pool_mean_any()
+           : kind == 3 ? taut_l2pool()
                        : taut_concat();
 }
 
@@ -45,6 +46,24 @@ static void shorter(void)
     for (int n = 0; n < 2; n++) CHECK_LE(1, law_ask(&l, (taut_norm)n, 2).lip.v, "the mean of one token");
     law_end(&l);
     attained_with(taut_pool_mean_any(), 1);
+}
+
+/* A change along tokens of one length attains sqrt(t) of the largest token, and 1 of all of them together. */
+static void along_itself(void)
+{
+    law l;
+    law_begin(&l, taut_l2pool(), (taut_shape){ 1, 3, 4 });
+    double y[4], moved = 0, all = 0;
+    for (int64_t i = 0; i < 12; i++) l.x[i] = (double)(i % 4) - 1.5, all += l.x[i] * l.x[i];
+    law_forward(&l, y);
+    for (int64_t i = 0; i < 12; i++) l.x[i] *= 1.25;
+    law_forward(&l, l.y);
+    for (int c = 0; c < 4; c++) moved += (l.y[c] - y[c]) * (l.y[c] - y[c]);
+    CHECK_NEAR(sqrt(moved), 0.25 * sqrt(all), 1e-14, "flat: 1");
+    CHECK_LE(law_ask(&l, TAUT_NORM_TOKENS, 4).lip.v,
+             stated_at_most(sqrt(moved) / (0.25 * sqrt(all / 3)) * (1 + 1e-9), 1), "tokens");
+    CHECK_LE(law_ask(&l, TAUT_NORM_FLAT, 4).lip.v, stated_at_most(1, 1), "flat: stated");
+    law_end(&l);
 }
 
 /* With coins, forward, jvp and vjp must toss the same ones, and the mean must stay. */
@@ -78,6 +97,7 @@ int main(void)
     attained(taut_pool_mean());
     attained(taut_pool_first());
     attained(taut_concat());
+    along_itself();
     shorter();
     coins();
     return test_end("simple", "worst slope / bound = %.6f", law_worst);
