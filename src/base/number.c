@@ -73,13 +73,26 @@ int taut_number_list(double *out, int room, const char *text)
     return count;
 }
 
+/* At least so many digits are needed to tell the value from every other.  A decimal of up to 15 digits survives the way through a
+ * double and back, but where doubles are subnormal: if 15 digits give the value, they are the shortest and zeros. */
+static int least_digits(double value)
+{
+    char text[40];
+    if (!(fabs(value) > 1e-300) || isinf(value)) return 1;
+    snprintf(text, sizeof text, "%.14e", value);
+    if (strtod(text, NULL) != value) return 16;
+    int digits = 15;
+    for (const char *last = strchr(text, 'e') - 1; *last == '0'; last--) digits--;
+    return digits > 1 ? digits : 1;
+}
+
 const char *taut_number_print(char dst[32], double value)
 {
     if (!dst) return NULL;
     const locale_t before = locale_enter();
     const bool whole = fabs(value) < 1e15 && value == floor(value); /* 10, not 1e+01 */
     if (whole) snprintf(dst, 32, "%.0f", value);
-    for (int digits = 1; digits <= 17 && !whole; digits++) {
+    for (int digits = whole ? 18 : least_digits(value); digits <= 17; digits++) {
         snprintf(dst, 32, "%.*g", digits, value);
         if (strtod(dst, NULL) == value) break; /* a NaN never does and ends with 17 */
     }

@@ -47,6 +47,24 @@ static void round_trip(void)
     }
 }
 
+/* The shortest decimal that is the number, found by trying all lengths. */
+static void shortest(void)
+{
+    for (case_no = 0; case_no < effort(3000); case_no++) {
+        char text[32], want[32];
+        const double short_one = (double)rng_int(-99999, 99999) * pow(10, rng_int(-320, 290));
+        const double v = case_no % 3 == 0 ? rng_int(0, 255) / 255.0 : case_no % 3 == 1 ? short_one : rng_pm();
+        if (v == floor(v)) continue;
+        for (int digits = 1; digits <= 17; digits++) {
+            snprintf(want, sizeof want, "%.*g", digits, v);
+            if (strtod(want, NULL) == v) break;
+        }
+        CHECK(strcmp(taut_number_print(text, v), want) == 0, want);
+    }
+    char text[32];
+    CHECK(strcmp(taut_number_print(text, INFINITY), "inf") == 0, "infinity");
+}
+
 /* strtod rounds as the mode says: a decimal is at or above v if and only if, read downward, it is. */
 static double read_in(int mode, const char *text)
 {
@@ -95,6 +113,7 @@ int main(void)
         integers();
         reals();
         round_trip();
+        shortest();
         if (pass == 0) outward(); /* strtod would want the comma */
         taut_number_print(text, 0.1);
         CHECK(strcmp(text, "0.1") == 0, "shortest");

@@ -39,7 +39,7 @@ void taut_ref_distance_mix(taut_real *o_, const taut_real *p_, const taut_real *
 {
     const int64_t d = a->heads * a->dh;
     memset(o_, 0, (size_t)(a->n * a->t * d) * sizeof(double));
-#pragma omp parallel for schedule(static) if (a->n > 1)
+#pragma omp parallel for collapse(2) schedule(static) if (a->n * a->heads > 1)
     for (int64_t e = 0; e < a->n; e++)
         for (int64_t h = 0; h < a->heads; h++)
             for (int64_t i = 0; i < a->t; i++)

@@ -13,13 +13,21 @@ static void row_times_b(double *c, const double *a, int64_t a_step, const double
     }
 }
 
+enum { AT_ONCE = 8 }; /* sums under way: each waits for itself alone, and is added up in the order of l */
+
 static void row_times_bt(double *c, const double *a, int64_t a_step, const double *b, int64_t n, int64_t k,
                          double alpha)
 {
-    for (int64_t j = 0; j < n; j++) {
-        double sum = 0;
-        for (int64_t l = 0; l < k; l++) sum += a[l * a_step] * b[j * k + l];
-        c[j] += alpha * sum;
+    for (int64_t j = 0; j < n; j += AT_ONCE) {
+        const int64_t some = n - j < AT_ONCE ? n - j : AT_ONCE;
+        double sum[AT_ONCE] = { 0 };
+        if (some == AT_ONCE)
+            for (int64_t l = 0; l < k; l++)
+                for (int u = 0; u < AT_ONCE; u++) sum[u] += a[l * a_step] * b[(j + u) * k + l];
+        else
+            for (int64_t u = 0; u < some; u++)
+                for (int64_t l = 0; l < k; l++) sum[u] += a[l * a_step] * b[(j + u) * k + l];
+        for (int64_t u = 0; u < some; u++) c[j + u] += alpha * sum[u];
     }
 }
 
