@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/rng.h"
 #include "data/find.h"
 #include "data/image_files.h"
 #include "data/shapes.h"
@@ -143,7 +144,33 @@ static taut_status open_found(taut_images **out, const char *path, const taut_im
     return taut_image_folder_open(out, path, spec);
 }
 
-taut_status taut_images_open(taut_images **out, const taut_images_spec *spec)
+/* The training images alone, cut in two by the seed. */
+static taut_status hold_out(taut_images **images, const taut_images_spec *spec)
+{
+    const taut_images *all = *images;
+    const int64_t count = all->count[TAUT_TRAIN], len = taut_frame_len(all->frame);
+    const int64_t train = count - (int64_t)(spec->hold_out * (double)count);
+    const uint64_t key = taut_rng_key(spec->seed, TAUT_RNG_DATA, 1);
+    taut_images *s = NULL;
+    if (train < 1 || train == count)
+        return taut_fail(TAUT_BAD_DATA, "%s: data.hold_out = %g of %lld images leaves one of the two splits empty",
+                         spec->source, spec->hold_out, (long long)count);
+    const taut_status status = taut_images_create(&s, all->frame, all->classes, train, count - train);
+    if (status) return status;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t place = (int64_t)taut_rng_place(key, (uint64_t)i, (uint64_t)count);
+        const int split = place < train ? TAUT_TRAIN : TAUT_VALID;
+        const int64_t at = place < train ? place : place - train;
+        memcpy(s->pixels[split] + at * len, all->pixels[TAUT_TRAIN] + i * len, (size_t)len);
+        s->label[split][at] = all->label[TAUT_TRAIN][i];
+    }
+    s->names = (*images)->names, (*images)->names = NULL;
+    taut_images_free(*images);
+    *images = s;
+    return TAUT_OK;
+}
+
+static taut_status open_any(taut_images **out, const taut_images_spec *spec)
 {
     if (strcmp(spec->source, "shapes") == 0) return open_shapes(out, spec);
     char *path;
@@ -152,5 +179,14 @@ taut_status taut_images_open(taut_images **out, const taut_images_spec *spec)
     s = open_found(out, path, spec);
     free(path);
     if (!s && !taut_images_known(spec->source) && !(*out)->names) (*out)->classes = classes_in(*out);
+    return s;
+}
+
+taut_status taut_images_open(taut_images **out, const taut_images_spec *spec)
+{
+    taut_status s = open_any(out, spec);
+    if (s || !(spec->hold_out > 0)) return s;
+    s = hold_out(out, spec);
+    if (s) taut_images_free(*out);
     return s;
 }

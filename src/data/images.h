@@ -40,6 +40,8 @@ typedef struct {
     double val_fraction;
     uint64_t seed;
     int64_t side; /* pictures are made side x side; 0: they stay as they are */
+    double
+        hold_out; /* this share of the training images, drawn by the seed, validates; the set's own that do are left out */
 } taut_images_spec;
 taut_status taut_images_open(taut_images **out, const taut_images_spec *) TAUT_MUST_USE;
 void taut_images_free(taut_images *);

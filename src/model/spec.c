@@ -103,7 +103,7 @@ static void read_others(taut_model_spec *s, taut_config *cfg)
 {
     if (taut_config_has(cfg, "model.droppath")) s->droppath = taut_config_real(cfg, "model.droppath", 0, 0, 0.95);
     if (taut_config_has(cfg, "model.mlp_block"))
-        s->mlp_block = (taut_block_kind)taut_config_choice(cfg, "model.mlp_block", "mlp|potential|sll", 0);
+        s->mlp_block = (taut_block_kind)taut_config_choice(cfg, "model.mlp_block", "mlp|potential|sll|fold", 0);
     const bool named = taut_config_has(cfg, "model.attention");
     const int kind = named ? taut_config_choice(cfg, "model.attention", taut_attention_names, 0) : 0;
     const taut_site site = taut_spec_site(s, s->arch == TAUT_ARCH_GPT, 0, 0);
@@ -114,6 +114,8 @@ static void read_others(taut_model_spec *s, taut_config *cfg)
         s->attention_blocks = taut_config_int(cfg, "model.attention_blocks", s->depth, 0, s->depth);
     if (taut_config_has(cfg, "model.first_residual"))
         s->bare_first = !taut_config_bool(cfg, "model.first_residual", true);
+    if (pools(s->arch) && taut_config_has(cfg, "model.unit_head"))
+        s->unit_head = taut_config_bool(cfg, "model.unit_head", false);
     if (taut_config_has(cfg, "model.mlp_residual")) s->bare_mlp = !taut_config_bool(cfg, "model.mlp_residual", true);
 }
 
@@ -197,7 +199,11 @@ static taut_status check_attention(taut_model_spec *s, const taut_site *site)
 /* What a model cannot do. */
 static taut_status check_others(const taut_model_spec *s)
 {
-    const bool residual_layer = s->mlp_block != TAUT_BLOCK_MLP;
+    const bool fold = s->mlp_block == TAUT_BLOCK_FOLD, residual_layer = s->mlp_block != TAUT_BLOCK_MLP && !fold;
+    if (fold && (s->arch != TAUT_ARCH_VIT || s->norm != TAUT_NORM_NONE || s->bare_mlp || s->class_token))
+        return taut_fail(TAUT_BAD_CONFIG,
+                         "model.mlp_block = fold is for model.arch = vit with model.norm = none, without a "
+                         "class token, and has no residual to leave out");
     if (residual_layer && s->bare_mlp)
         return taut_fail(TAUT_BAD_CONFIG, "model.mlp_block = potential or sll is the residual itself: "
                                           "model.mlp_residual = false cannot be");

@@ -16,7 +16,7 @@ typedef enum { TAUT_PLACE_PRE, TAUT_PLACE_POST } taut_place;
 typedef enum { TAUT_NORM_LAYER, TAUT_NORM_RMS, TAUT_NORM_CENTER, TAUT_NORM_NONE } taut_norm_kind;
 typedef enum { TAUT_POS_LEARNED, TAUT_POS_ROPE, TAUT_POS_ALIBI, TAUT_POS_NONE } taut_pos_kind;
 typedef enum { TAUT_POOL_NONE, TAUT_POOL_MEAN, TAUT_POOL_FIRST } taut_pool_kind;
-typedef enum { TAUT_BLOCK_MLP, TAUT_BLOCK_POTENTIAL, TAUT_BLOCK_SLL } taut_block_kind;
+typedef enum { TAUT_BLOCK_MLP, TAUT_BLOCK_POTENTIAL, TAUT_BLOCK_SLL, TAUT_BLOCK_FOLD } taut_block_kind;
 
 enum { TAUT_LAYERS = 16 }; /* hidden layers, at most */
 
@@ -36,6 +36,7 @@ typedef struct {
     bool pool_mean;   /* of a ViT or a classifier: the mean of all tokens, or the first one */
     bool final_norm;  /* of a ViT, a classifier and an encoder: a norm behind the last block */
     bool pool_concat; /* of a ViT: all tokens side by side in the place of the mean */
+    bool pool_l2;     /* of a ViT: feature by feature the l2 norm over all tokens */
     bool class_token; /* of a ViT: it has one, also where the mean is read */
     bool distilled;   /* of a ViT: a second token behind the class token, read by no head (DeiT) */
     taut_norm_kind norm;
@@ -48,7 +49,7 @@ typedef struct {
     taut_curve activation;
     bool maxmin; /* in the place of the curve */
     double activation_factor;
-    taut_block_kind mlp_block; /* potential and sll are residual layers by themselves */
+    taut_block_kind mlp_block; /* potential and sll are residual layers by themselves; fold is f(x) + p, p learned */
     bool convex;               /* (1-a) x + a f(x) instead of x + f(x) */
     bool channel;              /* x + a * f(x), a learned, one a channel */
     double residual_alpha;     /* a; 0 asks for 1/(2 depth), with `channel` it starts from 1/depth */
@@ -57,6 +58,7 @@ typedef struct {
     int64_t attention_blocks;  /* the blocks from this one on have no attention */
     bool bare_first, bare_mlp; /* no residual around the first attention, around any MLP */
     bool bare_head;            /* of an encoder: no transform between its blocks and the head */
+    bool unit_head;            /* of images and classifiers: training keeps the head's rows at length 1 */
     bool headless;             /* of an encoder: its features are what comes out, */
     taut_pool_kind pool;       /* those of every token, or one row of them */
     double attention_scale, attention_out, logit_scale, dropout;

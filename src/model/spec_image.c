@@ -67,9 +67,10 @@ taut_status taut_spec_read_patches(taut_model_spec *s, taut_config *cfg)
     const taut_status image = read_image(s, cfg);
     taut_pixels_spec *i = &s->image;
     i->patch = taut_config_int(cfg, "model.patch", 4, 1, 1 << 12);
-    const int pool = taut_config_choice(cfg, "model.pool", "class|mean|concat", 0);
+    const int pool = taut_config_choice(cfg, "model.pool", "class|mean|concat|l2", 0);
     s->pool_mean = pool == 1;
     s->pool_concat = pool == 2;
+    s->pool_l2 = pool == 3;
     s->class_token = pool == 0;
     if (taut_config_has(cfg, "model.class_token"))
         s->class_token = taut_config_bool(cfg, "model.class_token", s->class_token);

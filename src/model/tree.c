@@ -122,6 +122,13 @@ static void add_layer(taut_list *block, const taut_model_spec *s)
     if (s->norm != TAUT_NORM_NONE) taut_list_add(block, "norm2", taut_tree_norm(s));
 }
 
+/* f(x) + p, p one learned row a token */
+void taut_tree_fold(taut_list *l, const taut_model_spec *s)
+{
+    taut_list_add(l, "act", taut_tree_activation(s));
+    if (s->positions == TAUT_POS_LEARNED) taut_list_add(l, "pos", taut_position(s->context, s->width, 0));
+}
+
 /* The same for attention, and an orthogonal map behind it when asked. */
 static void add_attention_layer(taut_list *block, const taut_model_spec *s, bool causal, uint64_t index)
 {
@@ -142,6 +149,8 @@ static taut_module *block(const taut_model_spec *s, bool causal, uint64_t index)
         add_branch(&l, s, taut_tree_attention(s, causal, 0, index), attn, 2 * index + 1, s->bare_first && index == 0);
     if (s->mlp_block == TAUT_BLOCK_MLP)
         add_branch(&l, s, taut_tree_mlp(s), after, 2 * index + 2, s->bare_mlp);
+    else if (s->mlp_block == TAUT_BLOCK_FOLD)
+        taut_tree_fold(&l, s);
     else
         add_layer(&l, s);
     return taut_list_sequence(&l);
@@ -175,7 +184,11 @@ void taut_tree_begin(taut_list *l, const taut_model_spec *s)
 void taut_tree_pool(taut_list *l, const taut_model_spec *s)
 {
     if (s->final_norm) taut_list_add(l, "norm", taut_tree_norm(s));
-    taut_list_add(l, "pool", s->pool_mean ? taut_pool_mean() : s->pool_concat ? taut_concat() : taut_pool_first());
+    taut_list_add(l, "pool",
+                  s->pool_mean     ? taut_pool_mean()
+                  : s->pool_concat ? taut_concat()
+                  : s->pool_l2     ? taut_l2pool()
+                                   : taut_pool_first());
     if (s->layers) taut_list_add(l, "layer", taut_tree_layers(s, s->pool_concat ? s->context * s->width : s->width));
 }
 
@@ -183,5 +196,6 @@ taut_module *taut_tree_head(const taut_model_spec *s, taut_param *table, int64_t
 {
     const taut_init init = s->zero_out && s->arch != TAUT_ARCH_ENCODER ? TAUT_INIT_ZERO : s->init;
     const int64_t in = s->layers ? s->hidden[s->layers - 1] : s->pool_concat ? s->context * s->width : s->width;
+    if (s->unit_head) return taut_linear_unit(classes, in, s->head_bias);
     return s->tied ? taut_linear_tied(table, s->head_bias) : taut_linear(classes, in, s->head_bias, init, s->init_std);
 }

@@ -21,6 +21,7 @@ taut_module *taut_tree_distil(const taut_model_spec *);              /* forecast
 taut_module *taut_tree_attention(const taut_model_spec *, bool causal, int64_t queries, uint64_t index);
 taut_module *taut_tree_mlp(const taut_model_spec *);
 taut_module *taut_tree_layers(const taut_model_spec *, int64_t from); /* the hidden layers, on so many features */
+void taut_tree_fold(taut_list *, const taut_model_spec *);            /* an activation, then learned positions */
 void taut_tree_begin(taut_list *, const taut_model_spec *);           /* positions, norm, dropout, before the blocks */
 
 void taut_tree_pool(taut_list *,

@@ -118,7 +118,7 @@ static cJSON *describe(const fact *f, const char *const *arch, int archs, const 
 taut_status taut_recipe_keys(cJSON **out)
 {
     static const char *const more[] = { "", "[train]\noptimiser = muon\nschedule = type1\npenalty = jasmin\n",
-                                        "[train]\npenalty = specformer\n" };
+                                        "[train]\npenalty = specformer\nloss = margin\n" };
     static const char *const sections[] = { "data.", "model.", "train.", "constrain." };
     char room[2][512];
     const char *arch[NAMES], *kind[NAMES];

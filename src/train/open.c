@@ -21,7 +21,7 @@ taut_status taut_recipe_give(taut_config *cfg, const char *key, const char *valu
 
 static taut_images_spec images_spec(const taut_data_spec *d)
 {
-    return (taut_images_spec){ d->source, d->length, d->val_fraction, d->seed, d->side };
+    return (taut_images_spec){ d->source, d->length, d->val_fraction, d->seed, d->side, d->hold_out };
 }
 
 static taut_status describe_images(taut_config *cfg, taut_frame f, int64_t classes, const char *mean, const char *std,

@@ -3,7 +3,10 @@
  *       W -= lr sqrt(rows/cols) orthogonalise(u), so that the update's RMS->RMS norm is lr.
  *       A matrix of several parts (heads) is orthogonalised part by part, each as large as if it were the whole.
  *       The head, where it is scaled to fill a target, steps in proportion to its own norm `head`, not to sqrt(rows/cols).
- *       Everything else gets AdamW: vectors with vector_lr, tables and logits with adam_lr. */
+ *       Where matrices are kept orthogonal (polar), u loses its part that leaves them, N - W sym(W^T N), before it is
+ *       orthogonalised, and W -= lr orthogonalise(u), whatever its shape.
+ *       Everything else gets AdamW: vectors with vector_lr, logits with logits_lr, tables with adam_lr; and so do matrices
+ *       whose rows have length 1, with gradients that lose their part along each row. */
 #include "train/optimiser.h"
 
 #include <math.h>
@@ -16,9 +19,12 @@
 static int64_t work_len(const taut_model *m, const taut_train_spec *t)
 {
     int64_t most = 0;
-    for (int i = 0; t->optimiser == TAUT_MUON && i < m->weights; i++) {
+    for (int i = 0; i < m->weights; i++) {
         const taut_param *p = m->weight[i].param;
-        const int64_t len = p->role == TAUT_MATRIX ? p->rows * p->cols + taut_muon_work(p->rows, p->cols) : 0;
+        const bool muon = t->optimiser == TAUT_MUON && p->role == TAUT_MATRIX && !p->unit_rows;
+        const int64_t len = p->unit_rows ? taut_sums_len(p->rows)
+                            : muon       ? p->rows * p->cols + taut_muon_work(p->rows, p->cols)
+                                         : 0;
         if (len > most) most = len;
     }
     return most;
@@ -26,7 +32,7 @@ static int64_t work_len(const taut_model *m, const taut_train_spec *t)
 
 int64_t taut_optimiser_len(const taut_model *m, const taut_train_spec *t)
 {
-    return m->slab * ((t->optimiser == TAUT_SGD ? 1 : 2) + (t->patience > 0)) + work_len(m, t);
+    return m->slab * ((t->optimiser == TAUT_SGD ? 1 : 2) + (t->patience > 0) + (t->average > 0)) + work_len(m, t);
 }
 
 taut_status taut_optimiser_create(taut_optimiser **out, taut_model *m, const taut_train_spec *t)
@@ -34,12 +40,14 @@ taut_status taut_optimiser_create(taut_optimiser **out, taut_model *m, const tau
     taut_optimiser *o = taut_calloc(1, sizeof *o);
     if (!o) return taut_no_memory("the optimiser");
     *o = (taut_optimiser){ .m = m, .spec = t };
-    const bool squares = t->optimiser != TAUT_SGD, muon = t->optimiser == TAUT_MUON;
+    const bool squares = t->optimiser != TAUT_SGD, works = work_len(m, t) > 0;
     o->first = taut_reals(m->k, m->slab);
     if (squares) o->second = taut_reals(m->k, m->slab);
-    if (muon) o->work = taut_reals(m->k, work_len(m, t));
+    if (works) o->work = taut_reals(m->k, work_len(m, t));
     if (t->patience > 0) o->best = taut_reals(m->k, m->slab);
-    if (!o->first || (squares && !o->second) || (muon && !o->work) || (t->patience > 0 && !o->best)) {
+    if (t->average > 0) o->average = taut_reals(m->k, m->slab);
+    if (!o->first || (squares && !o->second) || (works && !o->work) || (t->patience > 0 && !o->best) ||
+        (t->average > 0 && !o->average)) {
         taut_optimiser_free(o);
         return taut_no_memory("the optimiser's state");
     }
@@ -50,8 +58,8 @@ taut_status taut_optimiser_create(taut_optimiser **out, taut_model *m, const tau
 void taut_optimiser_free(taut_optimiser *o)
 {
     if (!o) return;
-    taut_real *slab[] = { o->first, o->second, o->work, o->best };
-    for (int i = 0; i < 4; i++)
+    taut_real *slab[] = { o->first, o->second, o->work, o->best, o->average };
+    for (int i = 0; i < 5; i++)
         if (slab[i]) o->m->k->release(slab[i]);
     free(o);
 }
@@ -64,11 +72,38 @@ static void adam_step(taut_optimiser *o, const taut_weight *w, int64_t step, dou
                           .b1 = t->beta1,
                           .b2 = t->beta2,
                           .eps = t->eps,
-                          .decay = w->param->role == TAUT_MATRIX ? lr * t->decay : 0,
+                          .decay = w->param->role == TAUT_MATRIX && !w->param->unit_rows ? lr * t->decay : 0,
                           .c1 = 1 - pow(t->beta1, (double)(step + 1)),
                           .c2 = 1 - pow(t->beta2, (double)(step + 1)) };
     k->adamw(w->param->value, taut_at(k, o->first, w->offset), taut_at(k, o->second, w->offset), w->param->grad,
              taut_weight_len(w), &h);
+}
+
+/* u <- u - W sym(W^T u), or u - sym(u W^T) W where W is wide: the part of u along which W stays orthogonal. */
+static void to_tangent(const taut_kernels *k, taut_real *u, const taut_param *p, taut_real *gram)
+{
+    const bool wide = p->rows <= p->cols;
+    const int64_t side = wide ? p->rows : p->cols, other = wide ? p->cols : p->rows;
+    if (wide) {
+        k->gemm(gram, u, p->value, side, side, other, false, true, 1, 0);
+        for (int turned = 0; turned < 2; turned++)
+            k->gemm(u, gram, p->value, side, other, side, turned, false, -0.5, 1);
+    } else {
+        k->gemm(gram, p->value, u, side, side, other, true, false, 1, 0);
+        for (int turned = 0; turned < 2; turned++)
+            k->gemm(u, p->value, gram, other, side, side, false, turned, -0.5, 1);
+    }
+}
+
+/* The gradient loses, row by row, its part along the row of length 1. */
+static void to_sphere(taut_optimiser *o, const taut_param *p)
+{
+    const taut_kernels *k = o->m->k;
+    taut_span rest = { o->work, taut_sums_len(p->rows), k->elem };
+    taut_sum *along = taut_take_sums(&rest, p->rows);
+    k->dot(along, p->grad, p->value, p->rows, p->cols, p->cols);
+    k->axpby_by(p->grad, p->cols, (taut_factor){ -1, along }, p->value, p->cols, (taut_factor){ 1, NULL }, p->rows,
+                p->cols);
 }
 
 static void muon_step(taut_optimiser *o, const taut_weight *w, double lr)
@@ -77,11 +112,13 @@ static void muon_step(taut_optimiser *o, const taut_weight *w, double lr)
     const taut_param *p = w->param;
     const int64_t len = taut_weight_len(w), parts = p->parts > 1 ? p->parts : 1;
     const bool filled = o->head > 0 && strcmp(w->path, "head.weight") == 0;
-    const double mu = o->spec->momentum, size = filled ? o->head : sqrt((double)p->rows / (double)p->cols);
+    const double mu = o->spec->momentum, shape = sqrt((double)p->rows / (double)p->cols);
+    const double size = filled ? o->head : o->polar ? 1 : shape;
     taut_real *m = taut_at(k, o->first, w->offset), *u = o->work;
     k->axpby(m, 1 - mu, p->grad, mu, len);
     k->axpby(u, 1 - mu, p->grad, 0, len);
     k->axpby(u, mu, m, 1, len);
+    if (o->polar) to_tangent(k, u, p, taut_at(k, u, len));
     for (int64_t i = 0; i < parts; i++)
         taut_muon_orthogonalise(k, taut_at(k, u, i * (len / parts)), taut_at(k, u, len), p->rows / parts, p->cols,
                                 o->spec->polynomial);
@@ -91,7 +128,7 @@ static void muon_step(taut_optimiser *o, const taut_weight *w, double lr)
 static double adam_lr(const taut_train_spec *t, taut_role role)
 {
     if (t->optimiser != TAUT_MUON) return t->lr;
-    return role == TAUT_VECTOR ? t->vector_lr : t->adam_lr;
+    return role == TAUT_VECTOR ? t->vector_lr : role == TAUT_LOGITS ? t->logits_lr : t->adam_lr;
 }
 
 void taut_optimiser_step(taut_optimiser *o, int64_t step, double factor)
@@ -100,7 +137,8 @@ void taut_optimiser_step(taut_optimiser *o, int64_t step, double factor)
     const taut_kernels *k = o->m->k;
     for (int i = 0; i < o->m->weights; i++) {
         const taut_weight *w = &o->m->weight[i];
-        const bool matrix = w->param->role == TAUT_MATRIX;
+        const bool matrix = w->param->role == TAUT_MATRIX && !w->param->unit_rows;
+        if (w->param->unit_rows) to_sphere(o, w->param);
         if (t->optimiser == TAUT_SGD)
             k->sgd(w->param->value, taut_at(k, o->first, w->offset), w->param->grad, taut_weight_len(w), t->lr * factor,
                    t->momentum, matrix ? t->lr * factor * t->decay : 0);

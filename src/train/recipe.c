@@ -24,6 +24,7 @@ void taut_data_spec_read(taut_data_spec *s, taut_config *cfg)
     s->val_fraction = taut_config_real(cfg, "data.val_fraction", 0.1, 1e-6, 1);
     s->length = taut_config_int(cfg, "data.length", 1000000, 100, 1000000000);
     s->seed = (uint64_t)taut_config_int(cfg, "data.seed", 1, 0, INT64_MAX);
+    if (taut_config_has(cfg, "data.hold_out")) s->hold_out = taut_config_real(cfg, "data.hold_out", 0, 0, 0.9);
     read_augment(&s->augment, cfg);
     if (taut_config_has(cfg, "data.resize")) s->side = taut_config_int(cfg, "data.resize", 32, 1, 1 << 12);
     const taut_known_images *known = taut_images_known(s->source);
@@ -45,6 +46,9 @@ static void read_optimiser(taut_train_spec *t, taut_config *cfg)
     t->vector_lr = t->adam_lr;
     if (taut_config_has(cfg, "train.vector_lr"))
         t->vector_lr = taut_config_real(cfg, "train.vector_lr", t->adam_lr, 0, 1e6);
+    t->logits_lr = t->adam_lr;
+    if (taut_config_has(cfg, "train.logits_lr"))
+        t->logits_lr = taut_config_real(cfg, "train.logits_lr", t->adam_lr, 0, 1e6);
     t->beta1 = taut_config_real(cfg, "train.beta1", 0.9, 0, 0.99999);
     t->beta2 = taut_config_real(cfg, "train.beta2", 0.95, 0, 0.9999999);
     t->eps = taut_config_real(cfg, "train.eps", 1e-8, 1e-30, 1);
@@ -54,6 +58,20 @@ static void read_optimiser(taut_train_spec *t, taut_config *cfg)
     t->clip = taut_config_real(cfg, "train.clip", 1, 0, 1e9);
     t->shares = (taut_shares)taut_config_choice(cfg, "train.shares", "none|scalar|one", TAUT_SHARES_NONE);
     t->blocks_mass = taut_config_real(cfg, "train.blocks_mass", 32, 1e-6, 1e6);
+}
+
+/* Asked for only where a recipe names them. */
+static void read_loss(taut_train_spec *t, taut_config *cfg)
+{
+    if (taut_config_has(cfg, "train.loss"))
+        t->loss = (taut_loss_kind)taut_config_choice(cfg, "train.loss", "cross_entropy|margin", 0);
+    if (t->loss == TAUT_BY_MARGIN) {
+        t->margin = taut_config_real(cfg, "train.margin", 1, 0, 1e6);
+        t->margin_final = taut_config_real(cfg, "train.margin_final", t->margin, 0, 1e6);
+        t->margin_radius = taut_config_real(cfg, "train.margin_radius", 36.0 / 255, 0, 1e6);
+        t->temperature = taut_config_real(cfg, "train.temperature", 0.25, 1e-6, 1e6);
+    }
+    if (taut_config_has(cfg, "train.average")) t->average = taut_config_real(cfg, "train.average", 0, 0, 0.999999);
 }
 
 static void read_loop(taut_recipe *r, taut_config *cfg)
@@ -73,6 +91,7 @@ static void read_loop(taut_recipe *r, taut_config *cfg)
     t->eval_every = taut_config_int(cfg, "train.eval_every", 0, 0, most);
     t->eval_batches = taut_config_int(cfg, "train.eval_batches", 10, 1, most);
     if (taut_config_has(cfg, "train.patience")) t->patience = taut_config_int(cfg, "train.patience", 0, 0, most);
+    read_loss(t, cfg);
     t->checkpoint_every = taut_config_int(cfg, "train.checkpoint_every", 100, 1, most);
     t->log_every = taut_config_int(cfg, "train.log_every", 10, 1, most);
     t->seed = (uint64_t)taut_config_int(cfg, "train.seed", 1, 0, INT64_MAX);
@@ -111,6 +130,22 @@ static taut_status check_penalty(const taut_recipe *r)
                      jasmin ? "rows of softmax attention" : "W_Q and W_V of softmax attention");
 }
 
+/* What margins and averages cannot be with. */
+static taut_status check_loss(const taut_recipe *r)
+{
+    const taut_train_spec *t = &r->train;
+    const bool margin = t->loss == TAUT_BY_MARGIN, mixes = r->data.augment.mixup > 0 || r->data.augment.cutmix > 0;
+    const bool classes = taut_arch_reads_images(r->model.arch) || r->model.arch == TAUT_ARCH_CLASSIFIER;
+    if (margin && (!classes || mixes))
+        return taut_fail(TAUT_BAD_CONFIG, "train.loss = margin is for one right class an example: images or classified "
+                                          "texts, without data.mixup and data.cutmix");
+    if (t->average > 0 && t->patience > 0)
+        return taut_fail(TAUT_BAD_CONFIG, "train.average and train.patience each say what is saved: use one of them");
+    if (r->constrain.method == TAUT_POLAR && t->optimiser != TAUT_MUON)
+        return taut_fail(TAUT_BAD_CONFIG, "constrain.method = polar mends the steps of train.optimiser = muon");
+    return TAUT_OK;
+}
+
 taut_status taut_recipe_ask(taut_recipe *r, taut_config *cfg)
 {
     taut_data_spec_read(&r->data, cfg);
@@ -129,7 +164,7 @@ taut_status taut_recipe_read(taut_recipe *r, taut_config *cfg)
     if (defaults) return defaults;
     const taut_status asked = taut_recipe_ask(r, cfg), keys = taut_config_finish(cfg);
     if (keys || asked) return keys ? keys : asked; /* a bad key explains more than what follows from it */
-    const taut_status useful = check_penalty(r), patient = check_patience(&r->train);
-    if (useful || patient) return useful ? useful : patient;
+    const taut_status useful = check_penalty(r), patient = check_patience(&r->train), loss = check_loss(r);
+    if (useful || patient || loss) return useful ? useful : patient ? patient : loss;
     return check_target(r);
 }

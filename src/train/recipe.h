@@ -9,6 +9,7 @@
 #include "train/penalty/penalty.h"
 
 typedef enum { TAUT_SGD, TAUT_ADAMW, TAUT_MUON } taut_optimiser_kind;
+typedef enum { TAUT_BY_CROSS_ENTROPY, TAUT_BY_MARGIN } taut_loss_kind;
 typedef enum { TAUT_CONSTANT, TAUT_LINEAR, TAUT_COSINE, TAUT_TYPE1 } taut_schedule_kind;
 
 typedef struct {
@@ -16,6 +17,7 @@ typedef struct {
     taut_optimiser_kind optimiser;
     double lr, adam_lr; /* adam_lr: what Muon leaves to AdamW */
     double vector_lr;   /* adam_lr of vectors: biases and gains */
+    double logits_lr;   /* adam_lr of tables of logits */
     double beta1, beta2, eps, momentum, decay;
     int polynomial;     /* index into taut_muon_polynomials */
     taut_shares shares; /* of lr, one for each matrix */
@@ -26,6 +28,9 @@ typedef struct {
     double lr_final; /* fraction of lr at the last step */
     taut_products matmul;
     double clip; /* largest gradient norm; 0: no clipping */
+    taut_loss_kind loss;
+    double margin, margin_final, margin_radius, temperature; /* of TAUT_BY_MARGIN: train/margin.h */
+    double average; /* decay of a running mean of the weights, which is what is saved; 0: none */
     int64_t eval_every, eval_batches, checkpoint_every, log_every;
     int64_t patience; /* evaluations without a better one before training ends; 0: it goes on to the last step */
     uint64_t seed;
@@ -33,7 +38,8 @@ typedef struct {
 
 typedef struct {
     const char *source, *tokens; /* live as long as the config */
-    double val_fraction;
+    double val_fraction,
+        hold_out;     /* hold_out: the share of images for training that validate instead of the set's own */
     int64_t length;   /* of a built-in set */
     uint64_t seed;    /* of a built-in set */
     double mask_rate; /* of an encoder's questions */

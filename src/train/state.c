@@ -9,13 +9,14 @@
 #include "base/number.h"
 #include "model/slabs.h"
 
-enum { KINDS = 4 };
+enum { KINDS = 5 };
 
-/* What is kept of each weight: w. its value, m. and v. the optimiser's, b. its value when the run was best. */
+/* What is kept of each weight: w. its value, m. and v. the optimiser's, b. its value when the run was best,
+ * a. its running mean. */
 static int kinds_of(const taut_optimiser *o, const char **prefix, taut_real **slab)
 {
-    const char *const name[] = { "w.", "m.", "v.", "b." };
-    taut_real *const all[] = { o->m->values, o->first, o->second, o->best };
+    const char *const name[] = { "w.", "m.", "v.", "b.", "a." };
+    taut_real *const all[] = { o->m->values, o->first, o->second, o->best, o->average };
     int kinds = 0;
     for (int i = 0; i < KINDS; i++)
         if (all[i]) {

@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/sha256.h"
+#include "train/average.h"
 #include "train/best.h"
 #include "train/glance.h"
 #include "train/resume.h"
@@ -42,12 +43,14 @@ static char *in_run(const run *r, char path[4096], const char *file)
     return path;
 }
 
-/* The model by itself: with patience, the best there was. */
+/* The model by itself: with patience, the best there was; or the running mean of the weights. */
 static taut_status save_model(run *r)
 {
     char path[4096];
     taut_best_show(&r->trainer);
+    taut_average_show(&r->trainer);
     const taut_status s = taut_trainer_save(&r->trainer, in_run(r, path, "model.safetensors"));
+    taut_average_back(&r->trainer);
     taut_best_back(&r->trainer);
     if (r->trainer.enforcer) r->proved = r->trainer.enforcer->proved;
     return s;
@@ -187,11 +190,13 @@ static taut_status log_evaluation(run *r)
     taut_evaluation e = { 0 };
     taut_glance seen;
     taut_status s = taut_best_try(t);
+    taut_average_show(t);
     if (!s) s = taut_evaluate(&e, t->pass, &t->batch, TAUT_VALID, windows, spec->batch);
     if (!s) {
         taut_best_see(t, e.loss);
         s = taut_glance_at(&seen, t->pass, &t->batch, TAUT_VALID, &t->recipe.constrain);
     }
+    taut_average_back(t);
     taut_best_back(t);
     if (s) return s;
     cJSON *line = cJSON_CreateObject();
@@ -293,6 +298,7 @@ static taut_status finish(run *r, taut_train_summary *out)
     const taut_clock *c = &t->clock;
     const double seconds = now() - r->started;
     taut_best_show(t);
+    taut_average_show(t);
     if (t->enforcer) /* the twin is what was written last: model.safetensors */
         t->model->k->put(t->model->values, (const double *)t->enforcer->twin->values, t->model->slab);
     taut_evaluation e, test = { .loss = NAN, .mae = NAN };

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "train/average.h"
 #include "train/prototypes.h"
 #include "train/schedule.h"
 
@@ -31,6 +32,7 @@ static taut_status allocate(taut_trainer *t, const taut_kernels *k)
     const int64_t tokens = t->model->in.t, one = taut_pass_len(t->model, 1, tokens, true);
     const double elements = 2 * (double)t->model->slab + (double)taut_optimiser_len(t->model, r) +
                             (double)taut_constrainer_len(t->model, c) + (double)one +
+                            (r->loss == TAUT_BY_MARGIN ? (double)taut_margin_len(t->model, r) : 0) +
                             (double)(r->batch - 1) * (double)(taut_pass_len(t->model, 2, tokens, true) - one);
     const double proof = c->target > 0 ? 2 * (double)t->model->slab * sizeof(double) : 0;
     const double there = elements * (double)k->elem;
@@ -40,6 +42,8 @@ static taut_status allocate(taut_trainer *t, const taut_kernels *k)
     if (!s) s = taut_constrainer_create(&t->constrainer, t->model, &t->recipe);
     if (!s && c->target > 0) s = taut_enforcer_create(&t->enforcer, t->model, c);
     if (!s) s = taut_optimiser_create(&t->optimiser, t->model, r);
+    if (!s) t->optimiser->polar = c->method == TAUT_POLAR;
+    if (!s && r->loss == TAUT_BY_MARGIN) s = taut_margin_create(&t->margin, t->model, r);
     if (!s) s = taut_pass_create(&t->pass, t->model, r->batch, tokens, true);
     if (!s) s = taut_batch_create(&t->batch, t->source, r->seed, r->batch);
     const int64_t work = s ? 0 : taut_specformer_work(t->model, &t->recipe.penalty);
@@ -69,6 +73,7 @@ void taut_trainer_close(taut_trainer *t)
     taut_pass_free(t->pass);
     if (t->penalty_work) t->model->k->release(t->penalty_work);
     taut_optimiser_free(t->optimiser);
+    taut_margin_free(t->margin, t->k);
     taut_constrainer_free(t->constrainer);
     taut_enforcer_free(t->enforcer);
     taut_model_free(t->model);
@@ -87,7 +92,10 @@ static void first_batch(taut_pass *p, void *trainer)
 taut_status taut_trainer_settle(taut_trainer *t)
 {
     const int settle = t->recipe.model.attention.settle; /* 0: no; s: k-center, then s - 1 steps of Lloyd */
-    return settle ? taut_prototypes_settle(t->pass, settle - 1, first_batch, t) : TAUT_OK;
+    const taut_status s = settle ? taut_prototypes_settle(t->pass, settle - 1, first_batch, t) : TAUT_OK;
+    if (s || !t->margin || !t->recipe.model.head_bias) return s;
+    first_batch(t->pass, t);
+    return taut_margin_centre(t->model, t->pass);
 }
 
 /* Forward and backward over the step's micro-batches.  Returns how many targets they have; afterwards
@@ -114,7 +122,10 @@ static int64_t gradients(taut_trainer *t)
                                            taut_rng_key(r->seed, TAUT_RNG_DROPOUT, (uint64_t)micro) | 1, t->clock.step,
                                            r->steps };
         taut_batch_forward(&t->batch, t->pass);
-        taut_batch_loss(&t->batch, t->pass, weight, true);
+        if (t->margin)
+            taut_margin_loss(t->margin, t->pass, t->batch.y, weight, t->clock.step);
+        else
+            taut_batch_loss(&t->batch, t->pass, weight, true);
         taut_pass_backward(t->pass);
     }
     t->pass->run.watch = NULL;
@@ -175,6 +186,7 @@ taut_status taut_trainer_step(taut_trainer *t, taut_step *out)
     taut_constrainer_mark(t->constrainer);
     optimise(t, factor);
     taut_constrainer_apply(t->constrainer, c->step, r->lr * factor);
+    taut_average_step(t);
     c->recent[c->step % TAUT_RECENT] = loss;
     c->step++;
     c->tokens += r->batch * r->accumulate * t->source->task.asked;

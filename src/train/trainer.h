@@ -5,6 +5,7 @@
 #include "train/constrain/constrain.h"
 #include "train/constrain/enforce.h"
 #include "train/evaluate.h"
+#include "train/margin.h"
 #include "train/optimiser.h"
 #include "train/state.h"
 
@@ -18,6 +19,7 @@ typedef struct {
     taut_constrainer *constrainer;
     taut_enforcer *enforcer; /* NULL without constrain.target_lipschitz */
     taut_pass *pass;
+    taut_margin *margin;     /* NULL without train.loss = margin */
     taut_real *penalty_work; /* of a penalty on weights; or NULL */
     taut_batch batch;
     taut_clock clock;
@@ -32,7 +34,8 @@ typedef struct {
 taut_status taut_trainer_open(taut_trainer *, taut_config *, const taut_kernels *) TAUT_MUST_USE;
 void taut_trainer_close(taut_trainer *); /* fine after a failed open */
 
-/* Puts PLASH's prototypes on the keys of the first batch, if the recipe says so; once, when the weights are drawn. */
+/* Puts PLASH's prototypes on the keys of the first batch, if the recipe says so, and the bias of a head with margins where the
+ * mean logits of that batch are 0; once, when the weights are drawn. */
 taut_status taut_trainer_settle(taut_trainer *) TAUT_MUST_USE;
 
 /* One step.  TAUT_NOT_FINITE: the loss or the gradient is not finite, and the optimiser changed no weight (with

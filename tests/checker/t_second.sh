@@ -41,6 +41,8 @@ make image-attlip "$images" norm=none attention=attlip attlip_reflected=true att
     activation=relu pool=mean
 make image-layernorm "$images" norm=layernorm pool=mean positions=none
 make image-torus "$images" norm=none residual=convex attention=position torus=true pool=concat activation=relu head_hidden=5
+make image-fold "$images" norm=none residual=convex residual_alpha=1 attention=position torus=true pool=l2 mlp_block=fold \
+    activation=abs unit_head=true init=orthogonal
 # shellcheck disable=SC2086
 make image-mlp "recipes/mlp-shapes-small.ini $brief --set data.length=200" hidden=6 activation=relu
 make series-softmax "$series" label=2 depth=1 norm_eps=0.1

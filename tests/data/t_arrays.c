@@ -14,7 +14,7 @@ static uint8_t pixels[ALL];
 
 static taut_status open_set(taut_images **s, const char *name, double val)
 {
-    return taut_images_open(s, &(taut_images_spec){ temp_path(name), 0, val, 3, 0 });
+    return taut_images_open(s, &(taut_images_spec){ temp_path(name), 0, val, 3, 0, 0 });
 }
 
 static void write_set(const char *const *name, int count, bool deflated)

@@ -60,7 +60,7 @@ static void idx_right(void)
     for (int packed = 0; packed < 2; packed++) {
         taut_images *s = NULL;
         const char *folder = idx_folder(packed ? "idx.gz" : "idx", packed);
-        CHECK(!taut_images_open(&s, &(taut_images_spec){ folder, 0, 0.1, 1, 0 }), taut_last_error());
+        CHECK(!taut_images_open(&s, &(taut_images_spec){ folder, 0, 0.1, 1, 0, 0 }), taut_last_error());
         CHECK(s->count[0] == N && s->count[1] == M && s->frame.height == H && s->frame.width == W, "its sizes");
         CHECK(s->frame.channels == 1 && s->pixels[0][17] == 17 && s->pixels[1][3] == 103 && s->label[0][4] == 4,
               "bytes");
@@ -117,10 +117,10 @@ static void idx_damage(void)
     if (truncate(path, 20000)) abort();
     CHECK(taut_idx_open(&s, folder, 10) == TAUT_BAD_DATA && strstr(taut_last_error(), "damaged"), taut_last_error());
     free(big);
-    CHECK(taut_images_open(&s, &(taut_images_spec){ temp_dir, 0, 0.1, 1, 0 }) == TAUT_BAD_DATA &&
+    CHECK(taut_images_open(&s, &(taut_images_spec){ temp_dir, 0, 0.1, 1, 0, 0 }) == TAUT_BAD_DATA &&
               strstr(taut_last_error(), "no images"),
           "empty");
-    CHECK(taut_images_open(&s, &(taut_images_spec){ "no-such-set", 0, 0.1, 1, 0 }) == TAUT_BAD_DATA, "nowhere");
+    CHECK(taut_images_open(&s, &(taut_images_spec){ "no-such-set", 0, 0.1, 1, 0, 0 }) == TAUT_BAD_DATA, "nowhere");
 }
 
 static void cifar(void)
@@ -137,7 +137,7 @@ static void cifar(void)
         CHECK(taut_cifar_open(&s, folder) == TAUT_BAD_DATA && strstr(taut_last_error(), name), "a file is missing");
         put(folder, name, b, sizeof b, i % 2);
     }
-    CHECK(!taut_images_open(&s, &(taut_images_spec){ folder, 0, 0.1, 1, 0 }), taut_last_error());
+    CHECK(!taut_images_open(&s, &(taut_images_spec){ folder, 0, 0.1, 1, 0, 0 }), taut_last_error());
     CHECK(s->count[0] == 10 && s->count[1] == 2 && s->classes == 10 && s->frame.channels == 3, "its sizes");
     CHECK(s->label[0][4] == 2 && s->label[0][5] == 9 && s->label[1][0] == 5, "labels in order");
     const uint8_t *p = s->pixels[0] + 4 * 3072; /* of data_batch_3: byte j is j + 2 */

@@ -26,12 +26,34 @@ static void shapes(void)
     CHECK(memcmp(a, b, LEN) != 0, "another seed, another image");
 }
 
+/* A part of the training images validates: each is in one of the two splits, and those that validated are in neither. */
+static void held_out(void)
+{
+    enum { ALL = 120, TRAIN = 90, HELD = 18 };
+    taut_images *all = NULL, *cut = NULL;
+    CHECK(!taut_images_open(&all, &(taut_images_spec){ "shapes", ALL, 0.25, seed, 0, 0 }) &&
+              !taut_images_open(&cut, &(taut_images_spec){ "shapes", ALL, 0.25, seed, 0, 0.2 }),
+          taut_last_error());
+    CHECK(cut->count[TAUT_TRAIN] == TRAIN - HELD && cut->count[TAUT_VALID] == HELD, "how many");
+    int found = 0;
+    for (int64_t i = 0; i < TRAIN; i++)
+        for (int split = 0; split < 2; split++)
+            for (int64_t j = 0; j < cut->count[split]; j++)
+                found += memcmp(all->pixels[TAUT_TRAIN] + i * LEN, cut->pixels[split] + j * LEN, LEN) == 0 &&
+                         all->label[TAUT_TRAIN][i] == cut->label[split][j];
+    CHECK(found == TRAIN, "each once, with its class");
+    taut_images_free(all), taut_images_free(cut);
+    CHECK(taut_images_open(&cut, &(taut_images_spec){ "shapes", 8, 0.5, seed, 0, 0.1 }) == TAUT_BAD_DATA &&
+              strstr(taut_last_error(), "data.hold_out"),
+          "nothing held out");
+}
+
 static void source(void)
 {
     enum { ALL = 70, TRAIN = 63 };
     taut_images *images = NULL;
     taut_source *s = NULL;
-    CHECK(taut_images_open(&images, &(taut_images_spec){ "shapes", ALL, 0.1, seed, 0 }) == TAUT_OK &&
+    CHECK(taut_images_open(&images, &(taut_images_spec){ "shapes", ALL, 0.1, seed, 0, 0 }) == TAUT_OK &&
               images->count[1] == ALL - TRAIN,
           "opened");
     const taut_images keep = *images;
@@ -55,9 +77,9 @@ static void source(void)
     s->ops->get(s, (taut_slot){ .reals = x, .target = &label }, TAUT_VALID, 2);
     CHECK(label == keep.label[1][2] && x[7] == keep.pixels[1][2 * LEN + 7] / 255.0, "bytes become numbers in [0, 1]");
     taut_source_free(s);
-    CHECK(taut_images_open(&images, &(taut_images_spec){ "shapes", 1, 0.1, 1, 0 }) == TAUT_BAD_DATA,
+    CHECK(taut_images_open(&images, &(taut_images_spec){ "shapes", 1, 0.1, 1, 0, 0 }) == TAUT_BAD_DATA,
           "a split without images");
-    CHECK(taut_images_open(&images, &(taut_images_spec){ "brackets", 10, 0.1, 1, 0 }) == TAUT_BAD_DATA,
+    CHECK(taut_images_open(&images, &(taut_images_spec){ "brackets", 10, 0.1, 1, 0, 0 }) == TAUT_BAD_DATA,
           "no images of that name");
 }
 
@@ -119,7 +141,7 @@ static void shared(void)
     static double x[LEN], y[LEN];
     double q[TAUT_SHAPES_CLASSES], r[TAUT_SHAPES_CLASSES];
     int32_t a, b;
-    CHECK(!taut_images_open(&images, &(taut_images_spec){ "shapes", 60, 0.1, seed, 0 }) &&
+    CHECK(!taut_images_open(&images, &(taut_images_spec){ "shapes", 60, 0.1, seed, 0, 0 }) &&
               !taut_source_images(&s, images, &(taut_augment){ .flip = true, .mixup = 1, .cutmix = 1 }),
           taut_last_error());
     CHECK(s->task.shared, "shares are drawn");
@@ -156,6 +178,7 @@ int main(void)
     places();
     shapes();
     source();
+    held_out();
     moved();
     mixed();
     shared();

@@ -142,7 +142,7 @@ static void two_folders(void)
 static void refused(const char *why, const char *set)
 {
     taut_images *s = NULL;
-    CHECK(taut_images_open(&s, &(taut_images_spec){ temp_path(set), 0, 0.3, 5, 0 }) == TAUT_BAD_DATA, why);
+    CHECK(taut_images_open(&s, &(taut_images_spec){ temp_path(set), 0, 0.3, 5, 0, 0 }) == TAUT_BAD_DATA, why);
     CHECK(strstr(taut_last_error(), why) && !strchr(taut_last_error(), '\n'), taut_last_error());
 }
 
@@ -177,10 +177,10 @@ static void bad(void)
     make_png(&m, p, W, H, PNG_FORMAT_GRAY);
     put_in("one/a", "1.png"), put_in("one/b", "1.png");
     taut_images *s = NULL;
-    CHECK(taut_images_open(&s, &(taut_images_spec){ temp_path("one"), 0, 1e-6, 5, 0 }) == TAUT_OK,
+    CHECK(taut_images_open(&s, &(taut_images_spec){ temp_path("one"), 0, 1e-6, 5, 0, 0 }) == TAUT_OK,
           "one of two validates");
     taut_images_free(s);
-    CHECK(taut_images_open(&s, &(taut_images_spec){ temp_path("one"), 0, 1, 5, 0 }) == TAUT_BAD_DATA,
+    CHECK(taut_images_open(&s, &(taut_images_spec){ temp_path("one"), 0, 1, 5, 0, 0 }) == TAUT_BAD_DATA,
           "none is left to train");
 }
 

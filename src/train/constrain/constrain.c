@@ -23,6 +23,7 @@ static double row_cap(const taut_model *m, const taut_constrain_spec *s, const t
 static int64_t need(const taut_model *m, const taut_constrain_spec *s, const taut_param *p)
 {
     if (is_table(p)) return row_cap(m, s, p) > 0 ? p->rows * (p->cols + 1) : 0;
+    if (p->unit_rows) return p->rows * p->cols;
     return p->orthogonal || (p->role == TAUT_MATRIX && s->method != TAUT_FREE) ? taut_hold_work(p->rows, p->cols) : 0;
 }
 
@@ -146,6 +147,31 @@ static void bjorck(taut_hold h)
     h.k->axpby(h.w, h.cap * hold_unit(&h), h.w, 0, h.rows * h.cols);
 }
 
+/* Steps of Newton and Schulz towards the nearest orthogonal matrix: what is left of an error e is 1.5 e^2.  Muon's step along
+ * the tangent space of a square matrix has e <= lr^2 or so; of another one it leaves that space and has e <= lr. */
+static void polar(taut_hold h, int times)
+{
+    const int64_t side = h.rows < h.cols ? h.rows : h.cols, len = h.rows * h.cols;
+    const bool wide = h.rows <= h.cols;
+    taut_real *next = taut_take(&h.work, len), *gram = taut_take(&h.work, side * side);
+    for (int i = 0; i < times; i++) {
+        h.k->gemm(gram, h.w, h.w, side, side, wide ? h.cols : h.rows, !wide, wide, 1, 0);
+        h.k->axpby(next, 1, h.w, 0, len);
+        if (wide)
+            h.k->gemm(h.w, gram, next, h.rows, h.cols, side, false, false, -0.5, 1.5);
+        else
+            h.k->gemm(h.w, next, gram, h.rows, h.cols, side, false, false, -0.5, 1.5);
+    }
+}
+
+/* Rows of length 1. */
+static void unit_rows(const taut_kernels *k, const taut_param *p, taut_span work)
+{
+    taut_real *unit = taut_take(&work, p->rows * p->cols);
+    k->unit_rows(unit, p->value, p->rows, p->cols, 1e-30, 1);
+    k->axpby(p->value, 1, unit, 0, p->rows * p->cols);
+}
+
 /* The step from `before` to w, taken from the orthogonal matrix nearest to `before`.  From 0 there is none: Bjorck's then. */
 static void cayley(const taut_constrainer *c, taut_hold h, taut_real *before)
 {
@@ -203,10 +229,12 @@ static void constrain(const taut_constrainer *c, taut_hold h, taut_real *before,
     case TAUT_CAYLEY:
         cayley(c, h, before);
         break;
+    case TAUT_POLAR:
+        break; /* constrain_all has done it */
     }
 }
 
-static void constrain_all(const taut_constrainer *c, double lr)
+static void constrain_all(const taut_constrainer *c, double lr, int times)
 {
     const taut_model *m = c->m;
     const taut_constrain_spec *s = c->spec;
@@ -216,13 +244,28 @@ static void constrain_all(const taut_constrainer *c, double lr)
         const double cap = is_table(p) ? row_cap(m, s, p) : taut_cap_of(s, m->weight[i].path);
         if (is_table(p) && cap > 0) taut_cap_rows(m->k, p->value, p->rows, p->cols, cap, work);
         taut_hold h = { m->k, p->value, p->rows, p->cols, cap, work, c->start, (int)s->iterations };
-        if (p->orthogonal) { /* whatever the method and its caps */
+        if (p->unit_rows)
+            unit_rows(m->k, p, work);
+        else if (p->role == TAUT_MATRIX && s->method == TAUT_POLAR)
+            polar(h, p->rows == p->cols ? times : 2 * times);
+        else if (p->orthogonal) { /* whatever the method and its caps */
             h.cap = 1;
             bjorck(h);
         } else if (p->role == TAUT_MATRIX && (cap > 0 || s->method == TAUT_SPECTRAL_DECAY))
             constrain(c, h, c->before ? taut_at(m->k, c->before, m->weight[i].offset) : NULL, lr * c->share[i]);
     }
 }
+
+/* Where training multiplies in bf16 or TF32, polar must not.  FP32 is refused by no table. */
+static void constrain_exactly(const taut_constrainer *c, double lr, int times)
+{
+    const bool coarse = c->spec->method == TAUT_POLAR && c->train->matmul != TAUT_PRODUCTS_FP32;
+    if (coarse) (void)c->m->k->products(TAUT_PRODUCTS_FP32);
+    constrain_all(c, lr, times);
+    if (coarse) (void)c->m->k->products(c->train->matmul);
+}
+
+void taut_constrainer_settle(const taut_constrainer *c) { constrain_exactly(c, 0, TAUT_BJORCK_STEPS); }
 
 void taut_constrainer_mark(const taut_constrainer *c)
 {
@@ -231,6 +274,6 @@ void taut_constrainer_mark(const taut_constrainer *c)
 
 void taut_constrainer_apply(const taut_constrainer *c, int64_t step, double lr)
 {
-    if ((step + 1) % c->spec->every == 0) constrain_all(c, lr);
+    if ((step + 1) % c->spec->every == 0) constrain_exactly(c, lr, 1);
     if (c->raise) taut_scale_raise(c->m, c->raise, false);
 }

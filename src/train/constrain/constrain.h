@@ -24,4 +24,7 @@ void taut_constrainer_free(taut_constrainer *);
 void taut_constrainer_mark(const taut_constrainer *);
 /* After step number `step` (0, 1, ...), which had learning rate `lr` times each weight's share. */
 void taut_constrainer_apply(const taut_constrainer *, int64_t step, double lr);
+/* Weights that no step has led to, a mean of others: back to what polar and unit rows keep.  Other constraints act as after a
+ * step of length 0. */
+void taut_constrainer_settle(const taut_constrainer *);
 #endif

@@ -4,7 +4,8 @@
 #include <string.h>
 
 static const char methods[] =
-    "none|spectral_decay|normalise|stiefel|hammer|softcap|hardcap|hardcap_table|clip|clipped_decay|bjorck|cayley";
+    "none|spectral_decay|normalise|stiefel|hammer|softcap|hardcap|hardcap_table|clip|clipped_decay|bjorck|cayley|"
+    "polar";
 
 taut_status taut_constrain_spec_read(taut_constrain_spec *s, taut_config *cfg, bool muon)
 {
@@ -29,6 +30,12 @@ taut_status taut_constrain_spec_read(taut_constrain_spec *s, taut_config *cfg, b
         return taut_fail(TAUT_BAD_CONFIG, "constrain.fill needs constrain.target_lipschitz: what should be filled?");
     if (s->method == TAUT_CLIP && s->cap > 0 && s->lo > s->cap)
         return taut_fail(TAUT_BAD_CONFIG, "constrain.lo = %g is above constrain.cap = %g", s->lo, s->cap);
+    bool capped = s->cap != 1;
+    for (int i = 0; i < TAUT_CAP_ROLES; i++) capped |= s->role[i] != 0;
+    if (s->method == TAUT_POLAR && capped)
+        return taut_fail(TAUT_BAD_CONFIG, "constrain.method = polar keeps every singular value at 1: it has no caps");
+    if (s->method == TAUT_POLAR && s->every != 1)
+        return taut_fail(TAUT_BAD_CONFIG, "constrain.method = polar mends what one step does: constrain.every is 1");
     return TAUT_OK;
 }
 

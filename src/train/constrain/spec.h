@@ -15,7 +15,8 @@ typedef enum {
     TAUT_CLIP,
     TAUT_CLIPPED_DECAY,
     TAUT_BJORCK,
-    TAUT_CAYLEY
+    TAUT_CAYLEY,
+    TAUT_POLAR
 } taut_constraint;
 
 /* Caps by what a matrix is for, in the order of taut_cap_role. */

@@ -1,0 +1,112 @@
+/* The loss that asks for a radius: its value written again in plain loops, its gradient by differences (the head's rows feel
+ * the head starts too), how its margin grows, and what it cannot be with. */
+#include "small.h"
+
+#define BASE                                                                                                           \
+    "[data]\nsource = shapes\nlength = 100\n[model]\narch = vit\npatch = 4\nwidth = 48\ndepth = 1\nheads = 2\nnorm = " \
+    "none\nmlp_block = fold\nresidual = convex\nresidual_alpha = 1\nattention = position\ntorus = true\nactivation = " \
+    "abs\npool = l2\nunit_head = true\ninit = orthogonal\n[train]\noptimiser = muon\nbatch = 5\nsteps = 8\n"
+#define MARGIN "loss = margin\nmargin = 1\nmargin_final = 2\nmargin_radius = 0.25\ntemperature = 0.5\n"
+
+static const double *head_of(const taut_trainer *t)
+{
+    return (const double *)taut_linear_weight(t->model->head)->value;
+}
+
+/* Mean loss of the batch, in plain loops; as train/margin.h has it, without the factor 1 / temperature. */
+static double by_hand(taut_trainer *t, double ahead)
+{
+    const taut_param *head = taut_linear_weight(t->model->head);
+    const int64_t classes = head->rows, d = head->cols, n = t->batch.count;
+    const double *w = head_of(t);
+    double sum = 0;
+    taut_batch_forward(&t->batch, t->pass);
+    const double *f = (const double *)t->pass->logits.data;
+    for (int64_t i = 0; i < n; i++) {
+        const int32_t y = t->batch.y[i];
+        double total = 0, own = 0;
+        for (int64_t j = 0; j < classes; j++) {
+            double apart = 0;
+            for (int64_t c = 0; c < d; c++) apart += (w[y * d + c] - w[j * d + c]) * (w[y * d + c] - w[j * d + c]);
+            const double z = (f[i * classes + j] + ahead * sqrt(apart)) / 0.5;
+            total += exp(z);
+            if (j == y) own = z;
+        }
+        sum += log(total) - own;
+    }
+    return sum / (double)n;
+}
+
+static void gradient(void)
+{
+    taut_trainer t;
+    double sums[TAUT_PASS_SUMS];
+    taut_config *cfg = trainer_of(&t, BASE MARGIN, "ref");
+    taut_model *m = t.model;
+    double *w = (double *)m->values;
+    taut_batch_train(&t.batch, 0, 5);
+    const double ahead = taut_margin_at(&t.recipe.train, 3), here = by_hand(&t, ahead);
+    m->k->axpby(m->grads, 0, m->grads, 0, m->slab);
+    taut_pass_clear(t.pass);
+    taut_batch_forward(&t.batch, t.pass);
+    taut_margin_loss(t.margin, t.pass, t.batch.y, 0.2, 3);
+    taut_pass_backward(t.pass);
+    must(taut_pass_sums(t.pass, sums));
+    CHECK_NEAR(0.2 * sums[TAUT_PASS_LOSS], here, 1e-12 * (1 + here), "its value");
+    for (int k = 0; k < 60; k++) {
+        const taut_weight *one = k % 3 ? &m->weight[rng_int(0, m->weights - 1)] : taut_model_find(m, "head.weight");
+        const int64_t at = one->offset + rng_int(0, (int)taut_weight_len(one) - 1);
+        const double kept = w[at], step = 1e-6;
+        w[at] = kept + step;
+        const double up = by_hand(&t, ahead);
+        w[at] = kept - step;
+        const double down = by_hand(&t, ahead);
+        w[at] = kept;
+        CHECK_NEAR(0.5 * (up - down) / (2 * step), ((const double *)m->grads)[at], 2e-7, one->path);
+    }
+    trainer_end(&t, cfg);
+}
+
+/* Once the first batch has been looked at, its mean logits are 0. */
+static void centres(void)
+{
+    taut_trainer t;
+    taut_config *cfg = trainer_of(&t, BASE MARGIN "seed = 3\n", "ref");
+    must(taut_trainer_settle(&t));
+    taut_batch_train(&t.batch, 0, 5);
+    taut_batch_forward(&t.batch, t.pass);
+    const double *f = (const double *)t.pass->logits.data;
+    for (int c = 0; c < 6; c++)
+        CHECK_NEAR(f[c] + f[c + 6] + f[c + 12] + f[c + 18] + f[c + 24], 0, 1e-12, "the mean of logits");
+    trainer_end(&t, cfg);
+}
+
+static void grows(void)
+{
+    const taut_train_spec s = { .steps = 8, .margin = 1, .margin_final = 2, .margin_radius = 0.25 };
+    static const double want[] = { 0.25, 0.3125, 0.375, 0.4375, 0.5, 0.5 };
+    for (int i = 0; i < 6; i++) CHECK_NEAR(taut_margin_at(&s, i), want[i], 1e-15, "the margin of a step");
+}
+
+static void refused(const char *recipe, const char *why)
+{
+    taut_trainer t;
+    taut_config *cfg = config_of(recipe);
+    CHECK(taut_trainer_open(&t, cfg, taut_kernels_find("ref")) == TAUT_BAD_CONFIG && strstr(taut_last_error(), why),
+          why);
+    trainer_end(&t, cfg);
+}
+
+int main(void)
+{
+    test_begin();
+    gradient();
+    centres();
+    grows();
+    refused("[data]\nlength = 2000\n[train]\nloss = margin\n", "one right class");
+    refused("[data]\nsource = shapes\nlength = 100\nmixup = 1\n[model]\narch = mlp\n[train]\nloss = margin\n", "mixup");
+    refused("[data]\nsource = shapes\nlength = 100\n[model]\narch = mlp\nclasses = 65\n[train]\nloss = margin\n",
+            "64 classes");
+    refused("[data]\nsource = shapes\nlength = 100\n[model]\narch = mlp\n[train]\nmargin = 1\n", "margin");
+    return test_end("margin", "%s", "");
+}
