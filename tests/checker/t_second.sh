@@ -50,7 +50,7 @@ make series-l2 "$series" label=2 depth=3 attention=l2 distil=true bias=false nor
 make series-position "$series" label=5 depth=1 decoder_depth=2 norm=none attention=position activation=abs residual=convex
 make series-attlip "$series" label=1 depth=2 norm=none attention=attlip attlip_head_width=3 logit_scale=0.5
 make series-cosine "$series" label=0 depth=1 attention=cosine cosine_eps=0.1 norm=rmsnorm norm_eps=0.1 activation=maxmin
-check "24 models" [ "$(find "$runs" -mindepth 1 -maxdepth 1 | wc -l)" = 24 ]
+check "25 models" [ "$(find "$runs" -mindepth 1 -maxdepth 1 | wc -l)" = 25 ]
 python3 tests/checker/second.py "$runs" "$TAUT" "${TAUT_EFFORT:-1}" || fails=$((fails + 1))
 # what it does not know, and what is no file
 make plash "$text" arch=encoder attention=plash plash_groups=2
