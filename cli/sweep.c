@@ -77,7 +77,7 @@ const cli_command cli_sweep = {
     "sweep",
     "RECIPE --out FOLDER",
     "trains and certifies many runs, and draws their frontier",
-    "taut sweep recipes/tiny.ini --out runs/lr --grid train.lr=0.001,0.003 --jobs 2",
+    "taut sweep recipes/tiny.ini --out runs/lr --grid train.lr=0.03,0.07 --jobs 2",
     1,
     1,
     options,

@@ -23,7 +23,7 @@ def recipes():
 
 @pytest.fixture(scope="session")
 def text_run(recipes, tmp_path_factory):
-    return taut.train(recipes / "tiny.ini", tmp_path_factory.mktemp("runs") / "text", set=TEXT)
+    return taut.train(recipes / "tiny-free.ini", tmp_path_factory.mktemp("runs") / "text", set=TEXT)
 
 
 @pytest.fixture(scope="session")

@@ -75,7 +75,7 @@ def test_text(text_model, rng):
 
 
 def test_weights_become_a_file(text_model, recipes, tmp_path):
-    model = taut.create(recipes / "tiny.ini", set={"model.width": 16, "model.depth": 1, "model.tied": True})
+    model = taut.create(recipes / "tiny-free.ini", set={"model.width": 16, "model.depth": 1, "model.tied": True})
     name = list(model.weights)[0]
     before = model.weights[name]
     model.weights[name] = before + 0.1
@@ -185,9 +185,9 @@ def test_an_encoder_without_transform(recipes, tmp_path):
     """model.transform = false: blocks and head alone, as nn.TransformerEncoder has them, with a proof that checks."""
     small = {"model.arch": "encoder", "model.depth": 1, "model.width": 16, "model.heads": 2, "model.context": 8}
     for transform in (True, False):
-        model = taut.create(recipes / "tiny.ini", set={**small, "model.transform": transform})
+        model = taut.create(recipes / "tiny-free.ini", set={**small, "model.transform": transform})
         assert ("transform.weight" in model.weights) == transform
         model.save(tmp_path / "m")
         assert taut.check(model.certify(), model)
     with pytest.raises(taut.InputError, match="model.transform"):
-        taut.create(recipes / "tiny.ini", set={**small, "model.arch": "gpt", "model.transform": False})
+        taut.create(recipes / "tiny-free.ini", set={**small, "model.arch": "gpt", "model.transform": False})

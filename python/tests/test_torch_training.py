@@ -13,9 +13,10 @@ SMALL = {"model.width": 16, "model.depth": 2, "model.heads": 2, "model.context":
 
 
 @pytest.mark.parametrize("recipe,given", [
-    ("tiny.ini", SMALL), ("tiny.ini", {**SMALL, "model.arch": "encoder"}), ("tiny.ini", {**SMALL, "model.norm": "rmsnorm"}),
-    ("tiny.ini", {**SMALL, "model.attention": "position", "model.norm": "centernorm", "model.residual": "convex"}),
-    ("tiny.ini", {**SMALL, "model.tied": False, "model.attention_out": 0.5, "model.logit_scale": 3}),
+    ("tiny-free.ini", SMALL), ("tiny-free.ini", {**SMALL, "model.arch": "encoder"}),
+    ("tiny-free.ini", {**SMALL, "model.norm": "rmsnorm"}),
+    ("tiny-free.ini", {**SMALL, "model.attention": "position", "model.norm": "centernorm", "model.residual": "convex"}),
+    ("tiny-free.ini", {**SMALL, "model.tied": False, "model.attention_out": 0.5, "model.logit_scale": 3}),
     ("vit-shapes-small.ini", {}), ("vit-shapes-small.ini", {"model.pool": "class", "model.activation_factor": 0.5}),
     ("vit-fashion-lip.ini", {"data.source": "shapes"}), ("mlp-shapes-small.ini", {})])
 def test_export(recipe, given, recipes):
@@ -35,7 +36,7 @@ def test_export(recipe, given, recipes):
 def test_not_exported(recipes):
     for given, match in (({"model.positions": "rope"}, "rotations"), ({"model.arch": "encoder", "model.attention": "l2"}, "l2")):
         with pytest.raises(taut.torch.Unmapped, match=match):
-            taut.torch.export(taut.create(recipes / "tiny.ini", set={**SMALL, **given}))
+            taut.torch.export(taut.create(recipes / "tiny-free.ini", set={**SMALL, **given}))
 
 
 def test_there_and_back(recipes, tmp_path):

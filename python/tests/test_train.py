@@ -21,11 +21,11 @@ def test_stop_and_resume(text_run, recipes, tmp_path):
         seen.append(now.step)
         return now.step == 3
 
-    run = taut.train(recipes / "tiny.ini", tmp_path / "a", set=TEXT, progress=stop)
+    run = taut.train(recipes / "tiny-free.ini", tmp_path / "a", set=TEXT, progress=stop)
     assert run.stopped and run.steps == 3 and seen == [1, 2, 3]
     with pytest.raises(taut.Error):
-        taut.train(recipes / "tiny.ini", tmp_path / "a", set=TEXT)
-    run = taut.train(recipes / "tiny.ini", tmp_path / "a", set=TEXT, resume=True)
+        taut.train(recipes / "tiny-free.ini", tmp_path / "a", set=TEXT)
+    run = taut.train(recipes / "tiny-free.ini", tmp_path / "a", set=TEXT, resume=True)
     assert run.steps == 6
     assert (run.path / "model.safetensors").read_bytes() == (text_run.path / "model.safetensors").read_bytes()
 
@@ -35,7 +35,7 @@ def test_exceptions_pass(recipes, tmp_path):
         raise KeyError("mine")
 
     with pytest.raises(KeyError, match="mine"):
-        taut.train(recipes / "tiny.ini", tmp_path / "a", set=TEXT, progress=fail)
+        taut.train(recipes / "tiny-free.ini", tmp_path / "a", set=TEXT, progress=fail)
 
 
 def test_ctrl_c_saves(recipes, tmp_path):
@@ -46,18 +46,18 @@ def test_ctrl_c_saves(recipes, tmp_path):
 
     signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where pytest runs in the background
     with pytest.raises(KeyboardInterrupt):
-        taut.train(recipes / "tiny.ini", tmp_path / "a", set=TEXT, progress=interrupt)
+        taut.train(recipes / "tiny-free.ini", tmp_path / "a", set=TEXT, progress=interrupt)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    run = taut.train(recipes / "tiny.ini", tmp_path / "a", set=TEXT, resume=True)
+    run = taut.train(recipes / "tiny-free.ini", tmp_path / "a", set=TEXT, resume=True)
     assert run.steps == 6
 
 
 def test_bar(recipes, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(_show, "seen", lambda: True)
-    taut.train(recipes / "tiny.ini", tmp_path / "a", set=TEXT, progress=True)
+    taut.train(recipes / "tiny-free.ini", tmp_path / "a", set=TEXT, progress=True)
     assert "100 %  6/6 loss" in capsys.readouterr().err
     monkeypatch.setattr(_show, "seen", lambda: False)
-    taut.train(recipes / "tiny.ini", tmp_path / "a", set=TEXT, progress=True, overwrite=True)
+    taut.train(recipes / "tiny-free.ini", tmp_path / "a", set=TEXT, progress=True, overwrite=True)
     assert capsys.readouterr().err == ""
 
 

@@ -22,7 +22,7 @@ static inline void must(taut_status s, const char *what)
 static inline taut_result train_text(const char *run)
 {
     taut_result r;
-    must(taut_train_recipe(&r, "recipes/tiny.ini", run,
+    must(taut_train_recipe(&r, "recipes/tiny-free.ini", run,
                            OPTIONS(taut_train_options, .overrides = text_set, .count = 7, .overwrite = 1)),
          "train a text model");
     return r;

@@ -23,15 +23,15 @@ static void training(void)
     int calls = 0;
     r = train_text(temp_path("a"));
     CHECK(r.steps == 6 && isfinite(r.val_loss) && r.val_acc >= 0 && isnan(r.val_mae) && !r.stopped, "the result");
-    CHECK(taut_train_recipe(&again, "recipes/tiny.ini", temp_path("a"),
+    CHECK(taut_train_recipe(&again, "recipes/tiny-free.ini", temp_path("a"),
                             OPTIONS(taut_train_options, .overrides = text_set, .count = 7)) != TAUT_OK,
           "a run in the folder is refused");
     must(taut_train_recipe(
-             &again, "recipes/tiny.ini", temp_path("b"),
+             &again, "recipes/tiny-free.ini", temp_path("b"),
              OPTIONS(taut_train_options, .overrides = text_set, .count = 7, .progress = stop_at_three, .arg = &calls)),
          "a stopped run");
     CHECK(again.stopped && again.steps == 3 && calls == 3, "it stopped where the callback said");
-    must(taut_train_recipe(&again, "recipes/tiny.ini", temp_path("b"),
+    must(taut_train_recipe(&again, "recipes/tiny-free.ini", temp_path("b"),
                            OPTIONS(taut_train_options, .overrides = text_set, .count = 7, .resume = 1)),
          "resume");
     CHECK(again.steps == 6 && !again.stopped, "to the end");
@@ -103,7 +103,7 @@ static void weights(void)
     taut_net *net = NULL, *other = NULL;
     taut_net_facts f;
     taut_tensor_facts t;
-    must(taut_net_create(&net, "recipes/tiny.ini", text_set, 7, NULL), "create");
+    must(taut_net_create(&net, "recipes/tiny-free.ini", text_set, 7, NULL), "create");
     must(taut_net_look(net, &f), "look");
     int64_t sum = 0;
     for (int i = 0; i < f.tensors; i++) {

@@ -6,7 +6,7 @@ python3 -c 'import numpy' 2>"$tmp/err" || { echo "skipped: no python3 with numpy
 runs=$tmp/runs
 mkdir "$runs"
 brief="--set train.steps=2 --set train.batch=4 --set train.warmup=1"
-text="recipes/tiny.ini $brief --set data.length=2000 --set train.mask_rate=0.6 --set model.width=8 --set model.heads=2
+text="recipes/tiny-free.ini $brief --set data.length=2000 --set train.mask_rate=0.6 --set model.width=8 --set model.heads=2
  --set model.context=5 --set model.mlp=6"
 images="recipes/vit-shapes-small.ini $brief --set data.length=200 --set model.width=8 --set model.depth=1 --set model.heads=2
  --set model.mlp=12"

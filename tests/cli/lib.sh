@@ -51,7 +51,7 @@ refuse() { # WHAT PATTERN COMMAND...: exit code 1, one line on stderr that says 
 }
 
 # A run of milliseconds: taut train $small --out RUN
-small="recipes/tiny.ini --set model.width=16 --set model.depth=1 --set model.heads=2 --set model.context=16
+small="recipes/tiny-free.ini --set model.width=16 --set model.depth=1 --set model.heads=2 --set model.context=16
  --set train.steps=6 --set train.batch=2 --set train.warmup=2 --set train.log_every=1 --set data.length=2000"
 
 json() { awk -f tests/cli/json.awk "$@"; } # "key value" of every plain member; fails if it is not one object

@@ -51,5 +51,5 @@ refuse "an image model's key" "model.pool" "$TAUT" train recipes/classifier-anim
 refuse "no such column" "data.label = kind" "$TAUT" train recipes/classifier-animals.ini --out "$tmp/bad" \
     --set data.source="$tmp/own.csv" --set data.label=kind
 refuse "no labels" "no columns" "$TAUT" train recipes/classifier-animals.ini --out "$tmp/bad" --set data.source=LICENSE
-refuse "words are for classes" "neither bytes nor chars" "$TAUT" train recipes/tiny.ini --out "$tmp/bad" --set data.tokens=words
+refuse "words are for classes" "neither bytes nor chars" "$TAUT" train recipes/tiny-free.ini --out "$tmp/bad" --set data.tokens=words
 finish "classifier   built-in texts, a table, what is refused"

@@ -40,7 +40,7 @@ if command -v bash >/dev/null; then
     check "norms of attack" [ "$(offers taut attack runs/a --norm L)" = "Linf L2 L1" ]
     check "attacks" [ "$(offers taut attack runs/a --attack aa-s)" = aa-standard ]
     check "papers" [ "$(offers taut paper enforced-t)" = enforced-table1 ]
-    check "recipes" [ "$(offers taut train recipes/ti)" = recipes/tiny.ini ]
+    check "recipes" [ "$(offers taut train recipes/tiny.)" = recipes/tiny.ini ]
     check "keys" [ "$(offers taut train r --set constrain.tar)" = constrain.target_lipschitz= ]
 fi
 command -v zsh >/dev/null && check "zsh reads its completion" zsh -n "$root/share/zsh/site-functions/_taut"

@@ -4,7 +4,7 @@
 # after every step here, so most of the time the run is writing one.  (tests/train/t_crash.c dies at every single
 # file operation in turn; this is the real thing with real signals.)
 . tests/cli/lib.sh
-recipe="recipes/tiny.ini --set model.width=32 --set model.depth=1 --set model.context=32 --set model.dropout=0.1
+recipe="recipes/tiny-free.ini --set model.width=32 --set model.depth=1 --set model.context=32 --set model.dropout=0.1
  --set train.steps=30 --set train.batch=4 --set train.accumulate=2 --set train.optimiser=muon --set train.log_every=1
  --set train.checkpoint_every=1 --set train.eval_every=10 --set train.eval_batches=1 --set data.length=5000"
 
@@ -97,22 +97,22 @@ check "and the same log" log_is "$tmp/polite" "$tmp/whole"
 check "begun" "$TAUT" train $recipe --set train.steps=10 --out "$tmp/own"
 check "its overrides are on record" grep -q '^# --set train.optimiser=muon$' "$tmp/own/recipe.ini"
 cp "$tmp/own/recipe.ini" "$tmp/own.ini"
-check "it goes on without them" "$TAUT" train recipes/tiny.ini --out "$tmp/own" --resume
+check "it goes on without them" "$TAUT" train recipes/tiny-free.ini --out "$tmp/own" --resume
 check "and nothing has changed" cmp "$tmp/own/recipe.ini" "$tmp/own.ini"
 refuse "another learning rate" "begun with train.lr = 0.003, now it is 0.1: only train.steps" \
-    "$TAUT" train recipes/tiny.ini --out "$tmp/own" --resume --set train.lr=0.1
-sed 's/^lr = 0.003/lr = 0.004/' recipes/tiny.ini >"$tmp/edited.ini"
+    "$TAUT" train recipes/tiny-free.ini --out "$tmp/own" --resume --set train.lr=0.1
+sed 's/^lr = 0.003/lr = 0.004/' recipes/tiny-free.ini >"$tmp/edited.ini"
 refuse "an edited recipe" "train.lr = 0.003, now it is 0.004" "$TAUT" train "$tmp/edited.ini" --out "$tmp/own" --resume
-sed '/^weight_decay/d' recipes/tiny.ini >"$tmp/edited.ini"
+sed '/^weight_decay/d' recipes/tiny-free.ini >"$tmp/edited.ini"
 refuse "a recipe with a line less" "weight_decay = 0.1, now it is 0" "$TAUT" train "$tmp/edited.ini" --out "$tmp/own" --resume
 check "refused, it is as it was" cmp "$tmp/own/recipe.ini" "$tmp/own.ini"
-check "longer" "$TAUT" train recipes/tiny.ini --out "$tmp/own" --resume --set train.steps=30 --set train.log_every=5
+check "longer" "$TAUT" train recipes/tiny-free.ini --out "$tmp/own" --resume --set train.steps=30 --set train.log_every=5
 check "to its new end" [ "$(json_get "$tmp/own/summary.json" steps)" = 30 ]
 mv "$tmp/own/recipe.ini" "$tmp/gone"
-refuse "a run without its record" "recipe.ini" "$TAUT" train recipes/tiny.ini --out "$tmp/own" --resume
+refuse "a run without its record" "recipe.ini" "$TAUT" train recipes/tiny-free.ini --out "$tmp/own" --resume
 
 # Ctrl-C: 130, saved; a second one ends it at once, and so does one while data are made
-endless="recipes/tiny.ini --set train.steps=1000000 --set train.log_every=1 --set data.length=5000 --set train.checkpoint_every=1000000"
+endless="recipes/tiny-free.ini --set train.steps=1000000 --set train.log_every=1 --set data.length=5000 --set train.checkpoint_every=1000000"
 start_it() { # RUN WORD...: as a shell does it in the foreground, where Ctrl-C is not ignored; back when taut has begun
     run=$1; shift
     # shellcheck disable=SC2086

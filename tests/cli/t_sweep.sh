@@ -1,7 +1,7 @@
 #!/bin/sh
 # taut sweep: every combination once, again without work, a stopped one resumed, a failed one named, and a Slurm script.
 . tests/cli/lib.sh
-cp recipes/tiny.ini "$tmp/r.ini"
+cp recipes/tiny-free.ini "$tmp/r.ini"
 fixed="--set model.width=16 --set model.depth=1 --set model.heads=2 --set model.context=16 --set train.steps=4
  --set train.batch=2 --set data.length=2000"
 sweep() { # shellcheck disable=SC2086 # $fixed is many words

@@ -6,7 +6,7 @@ if [ -z "${TAUT_DATA:-}" ] || [ ! -e "${TAUT_DATA:-}/tinyshakespeare/input.txt" 
     exit 77
 fi
 run=$tmp/run
-"$TAUT" train recipes/tiny.ini --out "$run" --json --set data.source=tinyshakespeare/input.txt --set model.width=32 \
+"$TAUT" train recipes/tiny-free.ini --out "$run" --json --set data.source=tinyshakespeare/input.txt --set model.width=32 \
     --set model.depth=1 --set model.context=32 --set train.steps=120 --set train.lr=0.006 --set train.eval_every=60 \
     >"$tmp/train.json" 2>"$tmp/err"
 rc=$?
