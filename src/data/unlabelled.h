@@ -16,8 +16,8 @@ typedef struct {
     int64_t count, room;
 } taut_unlabelled;
 
-/* unlabelled_images.c: a picture (PNG, JPEG); every picture of a folder and of the folders in it, in the order of their names; the
- * images of an .npy, or x, else x_test, of an .npz or a folder of .npy files.  Sizes must be the frame's, or are made so. */
+/* unlabelled_images.c: a picture (PNG, JPEG); every picture of a folder and of the folders in it, in the order of their names;
+ * the images of an .npy, or x, else x_test, of an .npz or a folder of .npy files.  Sizes must be the frame's, or are made so. */
 taut_status taut_unlabelled_images(taut_unlabelled *, const char *path, taut_frame, bool resize) TAUT_MUST_USE;
 /* Each line of a file that is not blank; of .csv and .tsv files each row: the columns of these names (with commas between them;
  * NULL: the usual ones of a header, or the only column). */

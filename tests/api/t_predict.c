@@ -155,7 +155,7 @@ static void images(void)
     make_npy(&one, "|u1", shape, pixels, sizeof pixels);
     same_answers(all, predict_one(temp_put("x.npy", one.bytes, one.len)), N, "an array of bytes");
     for (int i = 0; i < N; i++)
-        for (int k = 0; k < LEN; k++) shares[i][k] = (float)reals[i][k];
+        for (int k = 0; k < LEN; k++) shares[i][k] = pixels[i][k] / 255.0F;
     make_npy(&one, "<f4", shape, shares, sizeof shares);
     make_zip(&zip, member, &one, 1, true);
     same_answers(all, predict_one(temp_put("set.npz", zip.bytes, zip.len)), N, "reals in a zip file");
