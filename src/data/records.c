@@ -1,54 +1,13 @@
 #include "data/records.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/utf8.h"
+#include "data/lexer.h"
 
-typedef struct {
-    char *at; /* what is not read yet; at a NUL: all is */
-    int64_t line;
-    char separator;
-} cursor;
-
-typedef struct {
-    char *from, *to;   /* without its quotes */
-    bool quoted, ends; /* it was in quotes; it is the last of its row */
-} span;
-
-/* Behind a cell stands its separator, a line end or the end of the text. */
-static bool behind(cursor *c, char *end, span *cell)
-{
-    cell->ends = *end != c->separator;
-    if (*end == '\r' && (end[1] == '\n' || end[1] == 0)) end++;
-    if (cell->ends && *end && *end != '\n') return false;
-    c->line += *end == '\n';
-    c->at = end + (*end != 0);
-    return true;
-}
-
-/* The cell at the cursor; false: its quotes are wrong. */
-static bool next_cell(cursor *c, span *cell)
-{
-    char *p = c->at;
-    if (*p == '"' && c->separator != '\t') {
-        *cell = (span){ .from = ++p, .quoted = true };
-        for (; *p && (*p != '"' || p[1] == '"'); p += 1 + (*p == '"')) c->line += *p == '\n';
-        cell->to = p;
-        return *p && behind(c, p + 1, cell);
-    }
-    const char stops[] = { c->separator, '\n', 0 };
-    *cell = (span){ .from = p, .to = p + strcspn(p, stops) };
-    char *end = cell->to;
-    if (*end != c->separator && end > p && end[-1] == '\r') end = --cell->to;
-    cell->quoted = c->separator == '\t' && cell->to - p > 1 && *p == '"' && cell->to[-1] == '"';
-    if (cell->quoted) cell->from++, cell->to--;
-    return behind(c, end, cell);
-}
-
-static void skip_empty_lines(cursor *c)
+static void skip_empty_lines(taut_lexer *c)
 {
     for (size_t end; end = *c->at == '\r', c->at[end] == '\n'; c->at += end + 1) c->line++;
 }
@@ -61,14 +20,14 @@ typedef struct {
 
 static shape shape_of(char *text, char separator)
 {
-    cursor c = { text, 1, separator };
+    taut_lexer c = { text, 1, separator, false };
     shape s = { 0 };
     for (skip_empty_lines(&c); *c.at; skip_empty_lines(&c), s.rows++) {
-        span cell = { 0 };
+        taut_cell cell = { 0 };
         const int64_t line = c.line;
         int64_t cells = 0;
         while (!cell.ends) {
-            if (!next_cell(&c, &cell)) return (shape){ s.rows, s.cells, line, 0 };
+            if (!taut_lexer_next(&c, &cell)) return (shape){ s.rows, s.cells, line, 0 };
             cells++;
         }
         if (s.rows == 0) s.cells = cells;
@@ -103,22 +62,10 @@ static taut_status choose(char *separator, shape *out, char *text, int least, co
                      path);
 }
 
-/* Two quotes become one, in place; the cell ends with NUL. */
-static char *unquote(span cell)
-{
-    char *to = cell.from;
-    for (const char *p = cell.from; p < cell.to; p++) {
-        *to++ = *p;
-        if (cell.quoted && *p == '"' && p + 1 < cell.to && p[1] == '"') p++;
-    }
-    *to = 0;
-    return cell.from;
-}
-
 taut_status taut_records_read(taut_records *r, char *text, size_t len, int least, const char *path)
 {
     shape s;
-    cursor c = { text, 1, 0 };
+    taut_lexer c = { .at = text, .line = 1 };
     *r = (taut_records){ 0 };
     const size_t good = taut_utf8_check(text, len);
     if (good < len) return taut_fail(TAUT_BAD_DATA, "%s: byte %zu is not UTF-8 text", path, good);
@@ -138,8 +85,8 @@ taut_status taut_records_read(taut_records *r, char *text, size_t len, int least
         skip_empty_lines(&c);
         r->line[i] = c.line;
         for (int64_t k = 0; k < s.cells; k++) {
-            span cell;
-            if (next_cell(&c, &cell)) r->cell[i * s.cells + k] = unquote(cell);
+            taut_cell cell;
+            if (taut_lexer_next(&c, &cell)) r->cell[i * s.cells + k] = taut_cell_text(cell);
         }
     }
     return TAUT_OK;

@@ -1,10 +1,8 @@
 /* The rows of a text in columns: CSV, with commas or semicolons between the cells, or TSV, with tabs.
  *
  * The separator is the first of tab, comma and semicolon that gives every row the same number of cells, two or more; where one
- * is enough, a text that no comma cuts is a column by itself.  With
- * commas and semicolons, a cell in quotes may hold separators, line ends and two quotes for one.  With tabs a row is a line,
- * and quotes count only where a cell begins and ends with one.  Lines end with LF or CRLF; empty ones and a byte order
- * mark in front are left out. */
+ * is enough, a text that no comma cuts is a column by itself.  Cells are the lexer's; empty lines and a byte order mark in
+ * front are left out. */
 #ifndef TAUT_DATA_RECORDS_H
 #define TAUT_DATA_RECORDS_H
 #include <stddef.h>

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "data/lexer.h"
 
 /* Cuts the line off the front of *rest, without its end. */
 static char *cut_line(char **rest)
@@ -24,20 +25,14 @@ static void trim(char *text)
     text[len] = 0;
 }
 
-/* Cells of a line, which ends at NUL or LF; quotes hide what is between them. */
-static int64_t count_cells(const char *line, char separator)
+/* Cells of a line, which ends at NUL or LF; -k: wrong quotes. */
+static int64_t count_cells(char *line, char separator)
 {
-    int64_t cells = 1;
-    bool quoted = false;
-    for (; *line && *line != '\n'; line++) {
-        if (*line == '"') quoted = !quoted;
-        cells += !quoted && *line == separator;
-    }
-    return cells;
+    return taut_lexer_count((taut_lexer){ .at = line, .separator = separator, .trims = true });
 }
 
 /* What cuts the header and the first row alike; else what cuts the header most. */
-static char find_separator(const char *head, const char *row)
+static char find_separator(char *head, char *row)
 {
     static const char all[] = "\t;,";
     char best = ',';
@@ -52,28 +47,17 @@ static char find_separator(const char *head, const char *row)
 
 char *taut_cell_cut(char **rest, char separator)
 {
-    char *p = *rest + strspn(*rest, " "), *cell = p, *end = p;
-    if (*p == '"') {
-        cell = end = ++p;
-        for (; *p && (*p != '"' || p[1] == '"'); p++) {
-            *end++ = *p;
-            p += *p == '"';
-        }
-        if (*p++ != '"') return NULL;
-        p += strspn(p, " ");
-        if (*p && *p != separator) return NULL;
-    } else {
-        for (; *p && *p != separator; p++)
-            if (*p != ' ') end = p + 1;
-    }
-    *rest = *p ? p + 1 : NULL;
-    *end = 0;
-    return cell;
+    taut_lexer x = { .at = *rest, .separator = separator, .trims = true };
+    taut_cell cell;
+    if (!taut_lexer_next(&x, &cell)) return NULL;
+    *rest = cell.ends ? NULL : x.at;
+    return taut_cell_text(cell);
 }
 
 char *taut_cell_put(char *to, const char *text)
 {
-    const bool plain = !strpbrk(text, ",\"") && (!*text || !strchr(";# ", *text));
+    const size_t len = strlen(text);
+    const bool plain = !strpbrk(text, ",\"") && (!len || (!strchr(";# ", *text) && text[len - 1] != ' '));
     if (!plain) *to++ = '"';
     for (; *text; text++) {
         if (*text == '"') *to++ = '"';
@@ -88,15 +72,13 @@ static taut_status cut_row(taut_table *t, char **cell, char *line)
     const int64_t cells = count_cells(line, t->separator);
     const long long at = (long long)t->line;
     if (!*line) return taut_fail(TAUT_BAD_DATA, "%s: line %lld is empty", t->path, at);
+    if (cells < 0)
+        return taut_fail(TAUT_BAD_DATA, "%s: line %lld: the quotes of cell %lld are wrong", t->path, at,
+                         (long long)-cells);
     if (cells != t->cells)
         return taut_fail(TAUT_BAD_DATA, "%s: line %lld has %lld columns, the header %lld", t->path, at,
                          (long long)cells, (long long)t->cells);
-    for (int64_t i = 0; i < cells; i++) {
-        cell[i] = line ? taut_cell_cut(&line, t->separator) : NULL;
-        if (!cell[i] || (i + 1 == cells && line)) /* counted and cut differ where a quote stands inside a cell */
-            return taut_fail(TAUT_BAD_DATA, "%s: line %lld: the quotes of cell %lld are wrong", t->path, at,
-                             (long long)i + 1);
-    }
+    for (int64_t i = 0; i < cells; i++) cell[i] = taut_cell_cut(&line, t->separator);
     return TAUT_OK;
 }
 
@@ -109,6 +91,7 @@ taut_status taut_table_open(taut_table *t, char *text, const char *path)
     char *head = cut_line(&t->rest);
     t->separator = find_separator(head, t->rest);
     t->cells = count_cells(head, t->separator);
+    if (t->cells < 0) return cut_row(t, NULL, head); /* which says why */
     t->name = taut_calloc((size_t)t->cells, sizeof *t->name);
     t->cell = taut_calloc((size_t)t->cells, sizeof *t->cell);
     const taut_status s = t->name && t->cell ? cut_row(t, t->name, head) : taut_no_memory(path);

@@ -1,8 +1,8 @@
 /* A table of text (CSV): its header and then a row at a time, as cells without their quotes.
  *
  * Commas, semicolons or tabs are between the cells, whichever cut the header and the first row into the same number of them.
- * A cell in quotes may hold them, and two quotes for one; a line's end stands for the row's, also inside quotes, and is refused
- * there.  Lines end with LF or CRLF, the last need not; a byte order mark in front and empty lines at the end are left out. */
+ * Cells are the lexer's, without blanks around them; but a line's end is the row's, also inside quotes, and is refused there.  A
+ * byte order mark in front and empty lines at the end are left out. */
 #ifndef TAUT_DATA_TABLE_H
 #define TAUT_DATA_TABLE_H
 #include <stdbool.h>

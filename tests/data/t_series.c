@@ -45,7 +45,7 @@ static void bad(void)
     refused("date,a,\n2016-07-01,1,2\n2016-07-02,2,3\n", "column 3 has no name");
     refused("date,a,b\n2016-07-01,\"1,2\n2016-07-02,2,3\n", "line 2");
     refused("date,a,b\n2016-07-01,\"1\"x,2\n2016-07-02,2,3\n", "line 2: the quotes of cell 2 are wrong");
-    refused("date,a,b\n2016-07-01,1\"2,3\"4,5\n2016-07-02,2,3\n", "quotes");
+    refused("date,a,b\n2016-07-01,1\"2,3\"4,5\n2016-07-02,2,3\n", "line 2 has 4 columns");
     refused("date,a,b\n2016-07-01,\"1,5\",2\n2016-07-02,2,3\n", "'1,5' is no number for a"); /* thousands? */
     refused("date;a\n2016-07-01;1,5\n2016-07-02;1.234\n", "'1.234' for a has a '.', where numbers before have a ','");
     refused("date;a\n2016-07-01;1.5\n2016-07-02;1,234\n", "has a ',', where numbers before have a '.'");
