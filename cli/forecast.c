@@ -28,6 +28,8 @@ static void print(const cJSON *o, const char *out)
     int row = 0;
     printf("%s: read %.0f rows up to %s, one every %s\n", cli_word(o, "data"), cli_number(o, "rows_read"),
            cli_word(o, "last"), cli_word(o, "step"));
+    if (cJSON_GetObjectItem(o, "repaired"))
+        printf("  among the newest rows of the table: %s\n", cli_word(o, "repaired"));
     const bool band = cJSON_GetObjectItem(o, "noise") && print_band(o);
     printf("\n  %-26s", "");
     for (int c = 0; c < shown; c++) printf(" %-16.16s", cli_word(cJSON_GetArrayItem(columns, c), "name"));

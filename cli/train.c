@@ -66,6 +66,7 @@ static void print(const cJSON *o, const char *run)
     else
         printf("  validation loss  %.4f   accuracy %.2f %%   (whole split)\n", cli_number(o, "val_loss"),
                100 * cli_number(o, "val_acc"));
+    if (cJSON_GetObjectItem(o, "data")) printf("  the table        %s\n", cli_word(o, "data"));
     if (cli_number(o, "best_step") > 0) printf("  best at step     %.0f\n", cli_number(o, "best_step"));
     if (cli_number(o, "target") > 0)
         printf("  proved constant  %s   (norm %s, %s; target %s)\n    %s\n", cli_up(bound, o, "bound"),

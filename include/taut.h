@@ -278,7 +278,7 @@ typedef struct {
 /* What a stored forecaster says of the rows behind the newest of a table, in the table's own units, computed in double, as JSON: dates;
  * columns, each with name, values, and with noise low and high: proved, for every table whose rows are off by at most that much from
  * this one's the values are between them ("-inf", "inf": nothing is known); moves, how far that is; data, model (SHA-256), rows_read,
- * last (date that was read), step, noise, proved, and about or no_constant (why nothing is proved). */
+ * last (date that was read), step, repaired (by rules of the recipe), noise, proved, and about or no_constant (why not). */
 TAUT_API TAUT_MUST_USE taut_status taut_forecast_file(char **json, const char *model, const taut_forecast_options *);
 
 /* ---- Certificates -------------------------------------------------------------------------------------------------- */

@@ -52,13 +52,15 @@ static void add_columns(cJSON *o, const taut_future *f, const taut_series *s)
     }
 }
 
-static cJSON *describe(const taut_future *f, const taut_series *s, const char *table, int64_t read)
+static cJSON *describe(const taut_future *f, const taut_series *s, const taut_net *net, const char *table)
 {
-    char text[TAUT_ABOUT_ROOM], date[TAUT_DATE_ROOM];
+    char text[TAUT_ABOUT_ROOM], date[TAUT_DATE_ROOM], note[TAUT_SERIES_NOTE];
+    const taut_series_spec spec = taut_recipe_series(&net->data);
     cJSON *o = cJSON_CreateObject(), *dates;
     cJSON_AddStringToObject(o, "model", f->model);
     cJSON_AddStringToObject(o, "data", table);
-    cJSON_AddNumberToObject(o, "rows_read", (double)read);
+    cJSON_AddNumberToObject(o, "rows_read", (double)net->model->spec.seq);
+    if (*taut_series_note(note, s, &spec)) cJSON_AddStringToObject(o, "repaired", note);
     cJSON_AddStringToObject(o, "last", taut_date_print(date, s->last));
     cJSON_AddStringToObject(o, "step", taut_stride_print(date, s->stride));
     if (f->noise > 0) {
@@ -127,7 +129,7 @@ taut_status taut_forecast_file(char **json, const char *model, const taut_foreca
     const char *table = o.data ? o.data : net->data.source;
     s = path ? taut_future_make(&f, path, series) : taut_no_memory("a path");
     if (s == TAUT_BAD_DATA) s = taut_fail(s, "%s: %s", table, taut_last_error());
-    cJSON *answer = s ? NULL : describe(&f, series, table, net->model->spec.seq);
+    cJSON *answer = s ? NULL : describe(&f, series, net, table);
     if (!s && o.csv) s = write_table(&f, series, o.csv);
     taut_future_free(&f);
     taut_series_free(series);

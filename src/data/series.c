@@ -230,6 +230,7 @@ void taut_series_free(taut_series *s)
     if (!s) return;
     for (int64_t c = 0; s->name && c < s->cols; c++) free(s->name[c]);
     free(s->name);
+    free(s->line);
     free(s->value);
     free(s->mark);
     free(s->mean);

@@ -21,8 +21,9 @@ typedef struct {
     int64_t targets, *target; /* the columns that are forecast */
     taut_stride stride;       /* from a row to the next */
     taut_date last;           /* of the last row */
-    int64_t line;             /* of the first row in its file */
-    int64_t begin[3], end[3]; /* rows of each split, without what windows may look back at */
+    int64_t *line;            /* (rows) where each stands in its file; NULL: of no file, or settled */
+    int64_t empty, gaps, filled, repeated; /* cells without a value; gaps in time, rows put there; rows left out */
+    int64_t begin[3], end[3];              /* rows of each split, without what windows may look back at */
     int64_t whole; /* validation and test have as many windows as make whole batches of this size, if they make one */
 } taut_series;
 
@@ -30,10 +31,14 @@ typedef struct {
  * are left out of validation and test. */
 taut_status taut_series_open(taut_series **out, const taut_series_spec *) TAUT_MUST_USE;
 void taut_series_free(taut_series *);
+enum { TAUT_SERIES_NOTE = 256 };
+/* What was done to the rows by the spec's rules, in one line; "": nothing. */
+const char *taut_series_note(char text[TAUT_SERIES_NOTE], const taut_series *, const taut_series_spec *);
 
 /* series_csv.c: a strict reader of a table (table.h).  The first column whose first cell is a date has the dates (date.h), which
- * rise; every cell of the columns that are read is a finite number, with a decimal comma where semicolons are between the cells
- * and no number has a point; else one line names what is wrong where.  Fills all but mean, std, target and the splits. */
+ * rise (rows of the same time by the spec's rule); every cell of the columns that are read is a finite number, with a decimal
+ * comma where semicolons are between the cells and no number has a point; else one line names what is wrong where.  Fills all
+ * but mean, std, target and the splits. */
 taut_status taut_series_parse(taut_series *, char *text, const taut_series_spec *) TAUT_MUST_USE;
 taut_status taut_series_alloc(taut_series *, int64_t rows, int64_t cols) TAUT_MUST_USE;
 /* series_time.c: finds the stride of the dates `when` (rows), treats gaps and empty cells (NaN) as the spec says, and makes the

@@ -19,7 +19,7 @@ typedef struct {
     int64_t date;    /* which cell of a row is its date */
     int64_t *cell;   /* (cols) which cell of a row each column is */
     char mark;       /* between a number's whole part and its fraction: a point or a comma, once one was seen */
-    int64_t empty, empty_line;
+    int64_t empty_line;
     const char *empty_name;
 } reader;
 
@@ -116,7 +116,7 @@ static taut_status read_number(reader *r, double *out, char *cell, const char *n
     const char mark = comma ? ',' : strchr(cell, '.') ? '.' : r->mark;
     *out = NAN;
     if (!*cell) {
-        if (!r->empty++) r->empty_line = line, r->empty_name = name;
+        if (!r->s->empty++) r->empty_line = line, r->empty_name = name;
         return TAUT_OK;
     }
     if (r->mark && mark != r->mark)
@@ -129,9 +129,27 @@ static taut_status read_number(reader *r, double *out, char *cell, const char *n
     return taut_fail(TAUT_BAD_DATA, "%s: line %lld: '%.40s' is no number for %s", path, line, cell, name);
 }
 
-/* One row: its date, later than the one before, and a number in every column. */
-static taut_status read_row(reader *r, int64_t row)
+/* A row of the time of the one before: which of the two remains?  *row: where this one goes, if that is it. */
+static taut_status repeat(reader *r, int64_t *row, const char *text)
 {
+    if (!r->spec->repeats)
+        return taut_fail(
+            TAUT_BAD_DATA,
+            "%s: line %lld: %s is the time of the line before, too (data.repeats = first or last keeps one "
+            "of them)",
+            r->spec->source, (long long)r->table.line, text);
+    r->s->repeated++;
+    if (r->spec->repeats == TAUT_REPEATS_FIRST) return TAUT_OK;
+    --*row;
+    r->when[*row] = r->when[*row + 1];
+    for (int64_t c = 0; c < r->s->cols; c++) r->s->empty -= isnan(r->s->value[*row * r->s->cols + c]) != 0;
+    return TAUT_OK;
+}
+
+/* One row: its date, later than the one before, and a number in every column.  *row becomes that of the next. */
+static taut_status read_row(reader *r, int64_t *next)
+{
+    int64_t row = *next;
     const char *text = r->table.cell[r->date], *path = r->spec->source;
     const long long line = (long long)r->table.line;
     taut_date *now = &r->when[row];
@@ -139,8 +157,14 @@ static taut_status read_row(reader *r, int64_t row)
     if (!s && row > 0 && now->zoned != now[-1].zoned)
         s = taut_fail(TAUT_BAD_DATA, "%s: line %lld: %s has %s zone, unlike the line before", path, line, text,
                       now->zoned ? "a" : "no");
-    if (!s && row > 0 && taut_date_instant(*now) <= taut_date_instant(now[-1]))
-        s = taut_fail(TAUT_BAD_DATA, "%s: line %lld: %s is not later than the line before", path, line, text);
+    if (!s && row > 0 && taut_date_instant(*now) < taut_date_instant(now[-1]))
+        s = taut_fail(TAUT_BAD_DATA, "%s: line %lld: %s is earlier than the line before", path, line, text);
+    if (!s && row > 0 && taut_date_instant(*now) == taut_date_instant(now[-1])) {
+        s = repeat(r, &row, text);
+        if (s || row == *next) return s; /* the first remains */
+    }
+    r->s->line[row] = r->table.line;
+    *next = row + 1;
     for (int64_t c = 0; !s && c < r->s->cols; c++)
         s = read_number(r, &r->s->value[row * r->s->cols + c], r->table.cell[r->cell[c]], r->s->name[c]);
     return s;
@@ -149,9 +173,8 @@ static taut_status read_row(reader *r, int64_t row)
 /* Leaves out all but the newest rows, where only they are asked for. */
 static void skip_old(reader *r)
 {
-    const int64_t newest = r->spec->newest;
+    const int64_t newest = r->spec->repeats ? 2 * r->spec->newest : r->spec->newest; /* some may be left out */
     if (newest > 0 && r->table.rows > newest) taut_table_skip(&r->table, r->table.rows - newest);
-    r->s->line = r->table.line + 1;
 }
 
 static taut_status read_rows(reader *r)
@@ -160,16 +183,22 @@ static taut_status read_rows(reader *r)
     taut_status s = taut_table_next(&r->table);
     if (!s) s = find_date(r);
     if (!s) s = choose_columns(r);
-    if (!s && !(r->when = taut_malloc((size_t)r->s->rows * sizeof *r->when))) s = taut_no_memory(r->spec->source);
-    for (int64_t row = 0; !s && row < r->s->rows; row++) {
-        if (row > 0) s = taut_table_next(&r->table);
-        if (!s) s = read_row(r, row);
+    const size_t rows = s ? 0 : (size_t)r->s->rows;
+    if (!s && !(r->when = taut_malloc(rows * sizeof *r->when))) s = taut_no_memory(r->spec->source);
+    if (!s && !(r->s->line = taut_malloc(rows * sizeof *r->s->line))) s = taut_no_memory(r->spec->source);
+    int64_t row = 0;
+    if (!s) s = read_row(r, &row);
+    while (!s && r->table.rows > 0) {
+        s = taut_table_next(&r->table);
+        if (!s) s = read_row(r, &row);
     }
-    if (s || !r->empty || r->spec->missing) return s;
+    if (!s) r->s->rows = row;
+    if (!s && row < 2) s = taut_fail(TAUT_BAD_DATA, "%s: a series wants at least two times", r->spec->source);
+    if (s || !r->s->empty || r->spec->missing) return s;
     return taut_fail(
         TAUT_BAD_DATA,
         "%s: line %lld: no value for %s, and %lld empty cell%s in all (data.missing = hold or interpolate)",
-        r->spec->source, (long long)r->empty_line, r->empty_name, (long long)r->empty, r->empty == 1 ? "" : "s");
+        r->spec->source, (long long)r->empty_line, r->empty_name, (long long)r->s->empty, r->s->empty == 1 ? "" : "s");
 }
 
 taut_status taut_series_alloc(taut_series *s, int64_t rows, int64_t cols)

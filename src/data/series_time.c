@@ -3,6 +3,7 @@
  * The stride is months where every two neighbours are whole months apart, else the median of the seconds between neighbours, so
  * that a few gaps do not change it.  Days may be 23 or 25 hours long where the clock of the place is changed. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,7 +53,7 @@ static taut_status fill_gaps(taut_series *s, taut_date **when, const char *path)
         if (count == 0)
             return taut_fail(TAUT_BAD_DATA,
                              "%s: lines %lld and %lld are no whole number of steps apart: no rows fill that gap", path,
-                             (long long)(s->line + i), (long long)(s->line + i) + 1);
+                             (long long)s->line[i], (long long)s->line[i + 1]);
         if (rows > 2 * s->rows + 1000)
             return taut_fail(TAUT_BAD_DATA, "%s: more rows are missing than there are", path);
     }
@@ -72,6 +73,7 @@ static taut_status fill_gaps(taut_series *s, taut_date **when, const char *path)
     }
     free(s->value);
     free(*when);
+    s->filled = rows - s->rows;
     s->value = value, s->rows = rows;
     *when = date;
     return TAUT_OK;
@@ -83,6 +85,7 @@ static taut_status treat_gaps(taut_series *s, taut_date **when, const taut_serie
     char apart[TAUT_DATE_ROOM], most[TAUT_DATE_ROOM];
     for (int64_t i = 0; i + 1 < s->rows; i++)
         if (strides(s->stride, (*when)[i], (*when)[i + 1]) != 1 && !gaps++) first = i;
+    s->gaps = gaps;
     if (!gaps || spec->gaps == TAUT_GAPS_JOIN) return TAUT_OK;
     if (spec->gaps == TAUT_GAPS_FILL && spec->missing) return fill_gaps(s, when, spec->source);
     if (spec->gaps == TAUT_GAPS_FILL)
@@ -91,8 +94,8 @@ static taut_status treat_gaps(taut_series *s, taut_date **when, const taut_serie
     const taut_stride seen = { s->stride.unit, taut_date_apart((*when)[first], (*when)[first + 1], s->stride.unit) };
     return taut_fail(
         TAUT_BAD_DATA, "%s: %lld gap%s lines %lld and %lld are %s apart, where most are %s (data.gaps = join or fill)",
-        spec->source, (long long)gaps, gaps == 1 ? " in time:" : "s in time, first:", (long long)(s->line + first),
-        (long long)(s->line + first) + 1, taut_stride_print(apart, seen), taut_stride_print(most, s->stride));
+        spec->source, (long long)gaps, gaps == 1 ? " in time:" : "s in time, first:", (long long)s->line[first],
+        (long long)s->line[first + 1], taut_stride_print(apart, seen), taut_stride_print(most, s->stride));
 }
 
 /* Empty cells of a column between the rows a and b, which have values (a < 0 or b = rows: there is none). */
@@ -130,6 +133,8 @@ taut_status taut_series_settle(taut_series *s, taut_date **when, const taut_seri
     taut_status status = find_stride(&s->stride, *when, s->rows);
     if (!status) status = treat_gaps(s, when, spec);
     if (!status) status = fill_cells(s, *when, spec);
+    free(s->line); /* rows may be others by now */
+    s->line = NULL;
     if (status) return status;
     s->marks = s->stride.unit == TAUT_SECONDS && s->stride.count < 3600 ? TAUT_MARKS : TAUT_MARKS - 1;
     s->last = (*when)[s->rows - 1];
@@ -137,4 +142,26 @@ taut_status taut_series_settle(taut_series *s, taut_date **when, const taut_seri
     if (!s->mark) return taut_no_memory("time features");
     for (int64_t i = 0; i < s->rows; i++) taut_date_marks(s->mark + i * s->marks, s->marks, (*when)[i]);
     return TAUT_OK;
+}
+
+/* "text, COUNT WHAT" with an s for more than one; nothing for none. */
+static void tell(char text[TAUT_SERIES_NOTE], int64_t count, const char *what, const char *then)
+{
+    const size_t used = strlen(text);
+    if (count)
+        snprintf(text + used, TAUT_SERIES_NOTE - used, "%s%lld %s%s %s", used ? ", " : "", (long long)count, what,
+                 count == 1 ? "" : "s", then);
+}
+
+const char *taut_series_note(char text[TAUT_SERIES_NOTE], const taut_series *s, const taut_series_spec *spec)
+{
+    char rows[64];
+    snprintf(rows, sizeof rows, "filled with %lld rows", (long long)s->filled);
+    *text = 0;
+    tell(text, s->empty, "empty cell", spec->missing == TAUT_MISSING_HOLD ? "held" : "interpolated");
+    tell(text, s->gaps, "gap", spec->gaps == TAUT_GAPS_FILL ? rows : "joined");
+    tell(text, s->repeated, "row",
+         spec->repeats == TAUT_REPEATS_LAST ? "of a time that comes again left out"
+                                            : "of a time that was there left out");
+    return text;
 }

@@ -28,6 +28,7 @@ void taut_series_spec_read(taut_series_spec *s, taut_config *cfg)
     s->full = choice_of(cfg, "data.protocol", "informer2020|full");
     s->missing = (taut_missing)choice_of(cfg, "data.missing", "refuse|hold|interpolate");
     s->gaps = (taut_gaps)choice_of(cfg, "data.gaps", "refuse|join|fill");
+    s->repeats = (taut_repeats)choice_of(cfg, "data.repeats", "refuse|first|last");
     s->keep_constant = choice_of(cfg, "data.constant", "refuse|keep");
     s->targets = text_of(cfg, "data.targets");
     s->columns = text_of(cfg, "data.columns");

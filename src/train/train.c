@@ -259,6 +259,7 @@ static cJSON *summary_json(const taut_train_summary *s)
     }
     cJSON_AddNumberToObject(o, "tokens_per_s", s->tokens_per_s);
     cJSON_AddNumberToObject(o, "seconds", s->seconds);
+    if (*s->data) cJSON_AddStringToObject(o, "data", s->data);
     if (s->best_step) cJSON_AddNumberToObject(o, "best_step", (double)s->best_step);
     if (s->target > 0) {
         cJSON_AddNumberToObject(o, "target", s->target);
@@ -319,6 +320,10 @@ static taut_status finish(run *r, taut_train_summary *out)
                                  .seconds = seconds,
                                  .best_step = t->optimiser->best ? c->best_step : 0,
                                  .stopped = c->step < t->recipe.train.steps && !taut_best_over(t) };
+    if (t->source->task.reals) {
+        const taut_series_spec spec = taut_recipe_series(&t->recipe.data);
+        taut_series_note(out->data, taut_source_series_of(t->source), &spec);
+    }
     uint64_t bytes;
     s = taut_sha256_file(out->sha256, &bytes, in_run(r, path, "model.safetensors"));
     if (!s) s = tell_bound(out, r);

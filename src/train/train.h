@@ -2,6 +2,7 @@
  * summary.json}.  Interrupted anywhere and resumed, it ends with the same bits. */
 #ifndef TAUT_TRAIN_TRAIN_H
 #define TAUT_TRAIN_TRAIN_H
+#include "data/series.h"
 #include "train/recipe.h"
 
 typedef struct {
@@ -31,6 +32,7 @@ typedef struct {
     bool flat, l2;                       /* these */
     char about[TAUT_ABOUT_ROOM];         /* the inputs it holds for: as they are, not moved */
     char sha256[65];                     /* of model.safetensors */
+    char data[TAUT_SERIES_NOTE];         /* what was done to a table when it was read; "": nothing */
 } taut_train_summary;
 
 taut_status taut_train(taut_train_summary *, taut_config *, const taut_kernels *, const taut_training *) TAUT_MUST_USE;

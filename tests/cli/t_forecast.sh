@@ -91,7 +91,7 @@ bad() { # WHAT PATTERN ROWS
 }
 bad "a missing value" "line 3: no value for b" "2016-07-01 01:00:00,1,"
 bad "a wrong column count" "line 3 has 4 columns" "2016-07-01 01:00:00,1,2,3"
-bad "a date in the past" "line 3.*not later" "2016-06-01 01:00:00,1,2"
+bad "a date in the past" "line 3.*is earlier than" "2016-06-01 01:00:00,1,2"
 bad "no date" "line 3: 'soon' is no date" "soon,1,2"
 bad "NaN" "line 3: 'nan' is no number" "2016-07-01 01:00:00,nan,2"
 bad "a constant column" "column b is constant" "2016-07-01 01:00:00,3,2

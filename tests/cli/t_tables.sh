@@ -64,9 +64,19 @@ refuse "an empty cell" "line 20: no value for c, and 1 empty cell in all (data.m
 refuse "a gap" "1 gap in time: lines 29 and 30 are 10800 s apart, where most are 3600 s" train_holes data.missing=hold
 refuse "no such rule" "data.missing = \"guess\" is not one of refuse, hold, interpolate" train_holes data.missing=guess
 check "nothing was made" [ ! -e "$tmp/holes" ]
-check "held and joined" train_holes data.missing=hold data.gaps=join
+train_holes data.missing=hold data.gaps=join >"$tmp/said" 2>&1
+rc=$?
+check "held and joined" [ $rc = 0 ]
+check "and says so" grep -q "the table  *1 empty cell held, 1 gap joined" "$tmp/said"
 rm -rf "$tmp/holes"
 check "filled" train_holes data.missing=interpolate data.gaps=fill
+check "and says so" [ "$(json_get "$tmp/holes/summary.json" data)" = "1 empty cell interpolated, 1 gap filled with 2 rows" ]
+sed '25{p;s/,[^,]*$/,5/}' "$tmp/own.csv" >"$tmp/holes.csv"
+rm -rf "$tmp/holes"
+refuse "a time twice" "line 26: .* (data.repeats = first or last" train_holes
+check "the last is kept" train_holes data.repeats=last
+"$TAUT" forecast "$tmp/holes" "$tmp/holes.csv" --json >"$tmp/next.json"
+check "a forecast is none the wiser" sh -c '! grep -q repaired "$1"' - "$tmp/next.json"
 sed 's/,[^,]*$/,7/; 1s/7/c/' "$tmp/own.csv" >"$tmp/flat.csv"
 # shellcheck disable=SC2086
 refuse "a constant column" "column c is constant" "$TAUT" train $small --set "data.source=$tmp/flat.csv" --out "$tmp/flat"

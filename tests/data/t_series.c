@@ -36,9 +36,9 @@ static void bad(void)
     refused(HEAD "13/1/2016 1:00,1,2\n", "is no date"); /* the month comes first */
     refused(HEAD "7/1/16 1:00,1,2\n", "is no date");
     refused(HEAD "2016-7-1 1:00,1,2\n", "is no date");
-    refused(HEAD "6/30/2016 23:00,1,2\n", "not later");
-    refused(HEAD "2016-06-30 23:00:00,1,2\n", "not later");
-    refused(HEAD "2016-07-01 00:00:00,1,2\n", "not later");
+    refused(HEAD "6/30/2016 23:00,1,2\n", "is earlier than");
+    refused(HEAD "2016-06-30 23:00:00,1,2\n", "is earlier than");
+    refused(HEAD "2016-07-01 00:00:00,1,2\n", "data.repeats");
     refused(HEAD "\n2016-07-01 01:00:00,1,2\n", "line 3 is empty");
     refused(HEAD "2016-07-01T01:00:00Z,1,2\n", "line 3: 2016-07-01T01:00:00Z has a zone");
     refused("date,a,a\n2016-07-01,1,2\n2016-07-02,2,3\n", "columns 2 and 3 are both called 'a'");

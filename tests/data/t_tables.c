@@ -163,12 +163,12 @@ static void by_name(void)
 
 static void names(void)
 {
-    char *const odd[] = { "a", "b, c", "say \"x\"", "#n", ";", "\xC3\xA4 (m/s)" };
+    char *const odd[] = { "a", "b, c", "say \"x\"", "#n", ";", "\xC3\xA4 (m/s)", "blank " };
     char *list = NULL;
     taut_names back;
-    CHECK(taut_names_print(&list, odd, 6) == TAUT_OK && taut_names_read(&back, list, "k") == TAUT_OK,
+    CHECK(taut_names_print(&list, odd, 7) == TAUT_OK && taut_names_read(&back, list, "k") == TAUT_OK,
           taut_last_error());
-    CHECK(back.count == 6, list);
+    CHECK(back.count == 7, list);
     for (int64_t i = 0; i < back.count; i++) CHECK(strcmp(back.name[i], odd[i]) == 0, back.name[i]);
     taut_names_free(&back);
     free(list);
@@ -210,6 +210,42 @@ static void holes(void)
     refused("d,a\n2016-07-01 00:00,1\n2016-07-01 01:00,2\n2016-07-01 02:00,3\n2016-07-01 03:30,6\n", one,
             "lines 4 and 5 are no whole number of steps apart");
     refused("d,a\n2016-07-01 00:00,1\n2016-07-01 01:00,2\n9999-07-01 02:00,3\n", one, "more rows are missing");
+}
+
+/* Rows of one time: refused, or one of them is kept; what the rules did is said in a line. */
+static void repeats(void)
+{
+    static const char twice[] = "d,a\n2016-07-01 00:00,1\n2016-07-01 01:00,\n2016-07-01 01:00,3\n2016-07-01 01:00,4\n"
+                                "2016-07-01 02:00,8\n2016-07-01 05:00,9\n";
+    char note[TAUT_SERIES_NOTE];
+    taut_series_spec one = { .columns = "a", .means = "0", .deviations = "1", .missing = TAUT_MISSING_INTERPOLATE };
+    refused(twice, one, "line 4: 2016-07-01 01:00 is the time of the line before, too (data.repeats");
+    one.repeats = TAUT_REPEATS_FIRST;
+    refused(twice, one, "1 gap in time: lines 6 and 7 are");
+    one.gaps = TAUT_GAPS_FILL;
+    taut_series *s = read_as(twice, one);
+    CHECK(s->rows == 6 && s->empty == 1 && s->value[2] == 8, "the first of three is kept");
+    CHECK_NEAR(s->value[1], 4.5, 1e-14, "and its empty cell filled");
+    CHECK(strcmp(taut_series_note(note, s, &one),
+                 "1 empty cell interpolated, 1 gap filled with 2 rows, 2 rows of a time "
+                 "that was there left out") == 0,
+          note);
+    taut_series_free(s);
+    one.repeats = TAUT_REPEATS_LAST;
+    one.gaps = TAUT_GAPS_JOIN;
+    s = read_as(twice, one);
+    CHECK(s->rows == 4 && s->empty == 0 && s->value[1] == 4, "the last of three is kept");
+    CHECK(strcmp(taut_series_note(note, s, &one), "1 gap joined, 2 rows of a time that comes again left out") == 0,
+          note);
+    taut_series_free(s);
+    one.newest = 3; /* of the end of the file, more rows are read where some may be left out */
+    s = read_as(twice, one);
+    CHECK(s->rows >= 3 && s->value[s->rows - 3] == 4, "the newest three times");
+    taut_series_free(s);
+    one.newest = 0;
+    refused("d,a\n2016-07-01 00:00,1\n2016-07-01 00:00,2\n", one, "at least two times");
+    refused("d,a\n2016-07-01 02:00,1\n2016-07-01 01:00,2\n2016-07-01 03:00,2\n", one,
+            "line 3: 2016-07-01 01:00 is earlier");
 }
 
 /* The electricity series as it is published (semicolons, quotes, decimal commas, no name for the date) and as papers share it. */
@@ -280,6 +316,7 @@ int main(void)
     by_name();
     names();
     holes();
+    repeats();
     electricity();
     by_their_names();
     memory();

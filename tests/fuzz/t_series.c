@@ -69,6 +69,7 @@ static void fuzz_one(const uint8_t *data, size_t len)
                                     .full = len % 2,
                                     .missing = (taut_missing)(rules % 3),
                                     .gaps = (taut_gaps)(rules / 3 % 3),
+                                    .repeats = (taut_repeats)(rules / 72 % 3),
                                     .keep_constant = rules / 9 % 2,
                                     .columns = rules / 18 % 4 == 3 ? "x,a" : NULL };
     const taut_status status = taut_series_open(&s, &spec);
