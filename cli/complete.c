@@ -93,7 +93,7 @@ void cli_complete_zsh(void)
     cases();
     printf("    [ \"$CURRENT\" = 2 ] && list=\"");
     commands();
-    printf("\"\ncompadd -- ${=list}\n_files\n");
+    printf("\"\ncompadd -- ${=list} || _files\n");
 }
 
 void cli_complete_fish(void)
