@@ -43,7 +43,18 @@ if command -v bash >/dev/null; then
     check "recipes" [ "$(offers taut train recipes/tiny.)" = recipes/tiny.ini ]
     check "keys" [ "$(offers taut train r --set constrain.tar)" = constrain.target_lipschitz= ]
 fi
-command -v zsh >/dev/null && check "zsh reads its completion" zsh -n "$root/share/zsh/site-functions/_taut"
+# shellcheck disable=SC2016 # zsh's own words
+offers_zsh() { # WORD...: the words among which zsh would choose for the last one, or files
+    PATH=$(cd "$(dirname "$TAUT")" && pwd):$PATH zsh -fc 'compadd() { shift; print -- "$@"; [ $# -gt 0 ]; }; _files() { print files; }
+        file=$1; shift; words=("$@"); CURRENT=$#; . "$file"' - "$root/share/zsh/site-functions/_taut" "$@"
+}
+if command -v zsh >/dev/null; then
+    check "zsh reads its completion" zsh -n "$root/share/zsh/site-functions/_taut"
+    check "zsh: norms" [ "$(offers_zsh taut predict a --norm "")" = "tokens flat" ]
+    check "zsh: commands" sh -c 'echo " $1 " | grep -q " predict "' - "$(offers_zsh taut pre)"
+    check "zsh: recipes" sh -c 'echo " $1 " | grep -q " recipes/tiny.ini "' - "$(offers_zsh taut train recipes/ti | tr '\n' ' ')"
+    check "zsh: files where there are no words" sh -c 'echo "$1" | grep -qx files' - "$(offers_zsh taut nobody x)"
+fi
 command -v fish >/dev/null && check "fish reads its completion" fish -n "$root/share/fish/vendor_completions.d/taut.fish"
 # shellcheck disable=SC2016 # fish's own words
 command -v fish >/dev/null && check "fish completes" [ "$(fish -c 'source $argv[1]; complete -C "taut certify x --norm f"' \
