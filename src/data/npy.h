@@ -22,8 +22,7 @@ typedef struct {
 taut_status taut_npy_read(taut_npy *out, const uint8_t *bytes, size_t len, const char *name) TAUT_MUST_USE;
 double taut_npy_at(const taut_npy *, int64_t index);
 
-/* npz.c: the bytes of NAME.npy in a zip file or a folder; *bytes is NULL where there is none of that name.  The caller frees. */
-taut_status taut_npz_member(uint8_t **bytes, size_t *len, const char *path, const char *name) TAUT_MUST_USE;
-/* The same, read as an array. */
+/* npz.c: the array NAME.npy of a zip file or a folder, in *bytes, which the caller frees; NULL where there is none of that
+ * name. */
 taut_status taut_npz_array(uint8_t **bytes, taut_npy *out, const char *path, const char *name) TAUT_MUST_USE;
 #endif

@@ -131,7 +131,7 @@ static taut_status in_folder(uint8_t **bytes, size_t *len, const char *folder, c
     return taut_file_exists(path) ? taut_file_read((char **)bytes, len, path) : TAUT_OK;
 }
 
-taut_status taut_npz_member(uint8_t **bytes, size_t *len, const char *path, const char *name)
+static taut_status find_member(uint8_t **bytes, size_t *len, const char *path, const char *name)
 {
     char file[64];
     struct stat kind;
@@ -154,7 +154,7 @@ taut_status taut_npz_member(uint8_t **bytes, size_t *len, const char *path, cons
 taut_status taut_npz_array(uint8_t **bytes, taut_npy *out, const char *path, const char *name)
 {
     size_t len;
-    taut_status s = taut_npz_member(bytes, &len, path, name); /* its lines name the file already */
+    taut_status s = find_member(bytes, &len, path, name); /* its lines name the file already */
     if (s || !*bytes) return s;
     s = taut_npy_read(out, *bytes, len, name);
     return s ? taut_fail(s, "%s: %s", path, taut_last_error()) : TAUT_OK;
