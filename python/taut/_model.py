@@ -371,5 +371,7 @@ def create(recipe: Path_, set: "Mapping[str, Any] | None" = None, kernels: Optio
 
 def overrides(given: "Mapping[str, Any] | None") -> "list[str]":
     """{"train.steps": 500} as the words that recipes know."""
+    if not isinstance(given, (Mapping, type(None))):
+        raise _c.InputError(f'set is a dict, as in {{"train.steps": 500}}, not {_c.shown(given)}')
     words = {True: "true", False: "false"}
     return [f"{key}={words[value] if isinstance(value, bool) else value}" for key, value in (given or {}).items()]

@@ -91,9 +91,12 @@ def train(recipe: Path_, run: Path_, set: "Mapping[str, Any] | None" = None,
 
     o.progress = _c.StepProgress(told)
     result = _c.Result()
-    with bar, watch:
-        _c.call("taut_train_recipe", ctypes.byref(result), _c.encoded(recipe, "recipe"), _c.encoded(run, "run"),
-                ctypes.byref(o))
+    try:
+        with bar, watch:
+            _c.call("taut_train_recipe", ctypes.byref(result), _c.encoded(recipe, "recipe"), _c.encoded(run, "run"),
+                    ctypes.byref(o))
+    except _c.FileError as why:  # what the program calls --resume is resume=True here
+        raise _c.FileError(str(why).replace("--resume", "resume=True").replace("--overwrite", "overwrite=True")) from None
     values = {field[0]: getattr(result, field[0]) for field in result._fields_}
     return Run(Path(run), **{**values, "stopped": bool(result.stopped)})
 

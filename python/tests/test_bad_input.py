@@ -96,6 +96,8 @@ def test_files(tmp_path, recipes, image_run):
     refused(lambda: taut.train(recipes / "tiny.ini", tmp_path / "a", set={"train.stepps": 3}), "train.stepps")
     refused(lambda: taut.create(recipes / "tiny.ini", set={"model.width": -3}), "model.width")
     refused(lambda: taut.create(recipes / "tiny.ini", seed=-1), "seed is -1")
+    refused(lambda: taut.create(recipes / "tiny.ini", set=["train.steps=3"]), "set is a dict")
+    refused(lambda: taut.train(recipes / "tiny.ini", image_run.path), "resume=True, or start anew with overwrite=True")
     refused(lambda: taut.threads(2**40), "threads is")
     assert isinstance(pytest.raises(OSError, taut.load, tmp_path / "nobody").value, taut.FileError)
 

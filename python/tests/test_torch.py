@@ -188,7 +188,18 @@ def test_not_understood():
         taut.torch.convert(settled(Shifty()), IMAGES)
 
 
+def test_layers_of_pytorch_are_named_where_they_are_called():
+    with pytest.raises(taut.torch.Unmapped, match=r"batch_norm in odd, File .*test_torch\.py.*, line \d+"):
+        taut.torch.convert(settled(ViT(pool="mean", odd=nn.BatchNorm1d(32))), IMAGES)
+
+
 def test_bad_examples():
+    with pytest.raises(taut.InputError, match="a torch.nn.Module is wanted, not OrderedDict"):
+        taut.torch.certify(ViT().state_dict(), IMAGES)
+    with pytest.raises(taut.InputError, match="not ndarray"):
+        taut.torch.certify(ViT(), IMAGES.numpy())
+    with pytest.raises(taut.InputError, match="a torch.nn.Module is wanted, not str"):
+        taut.torch.constrain("vit")
     for module, example in ((ViT(), IMAGES[0]), (ViT(), IMAGES.long()), (ViT(), IMAGES[:0]), (ViT(), None),
                             ("module", IMAGES), (Text(True, True), IDS.float())):
         with pytest.raises(taut.Error) as caught:

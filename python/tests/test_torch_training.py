@@ -114,6 +114,6 @@ def test_jasmin():
     expected = one.amax(-1).sum(1).mean()
     torch.testing.assert_close(taut.torch.penalty.jasmin(x, eps=0), expected)
     assert torch.autograd.gradcheck(lambda z: taut.torch.penalty.jasmin(z.softmax(-1), k=3, reduce="mean"), (logits,))
-    for bad in (x[0], x[..., :1]):
-        with pytest.raises(taut.InputError):
+    for bad in (x[0], x[..., :1], logits, 2 * x, x * float("nan"), None):  # logits are no probabilities
+        with pytest.raises(taut.InputError, match="jasmin"):
             taut.torch.penalty.jasmin(bad)

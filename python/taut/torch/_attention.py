@@ -40,7 +40,8 @@ def called(g: Graph, heart: Any) -> Attention:
     if mask is not None and not causal:
         causal = is_causal(g, heart, g.known(mask), size[-2])
     scale = heart.kwargs.get("scale")
-    return Attention(args[0], args[1], args[2], math.prod(size[:-2]), size[-1]**-0.5 if scale is None else float(scale), causal, heart)
+    scale = size[-1]**-0.5 if scale is None else float(scale)
+    return Attention(args[0], args[1], args[2], math.prod(size[:-2]), scale, causal, heart)
 
 
 def written(g: Graph, node: Any) -> Attention:

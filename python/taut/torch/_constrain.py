@@ -56,6 +56,8 @@ def constrain(module: torch.nn.Module, method: str = "softcap", cap: float = 1.0
 
     >>> optimiser.step(); taut.torch.constrain(net, method="softcap", cap=1.6)
     """
+    if not isinstance(module, torch.nn.Module):
+        raise _c.InputError(f"a torch.nn.Module is wanted, not {type(module).__name__}")
     _c.choice(method, tuple(METHODS), "method")
     if not 0 < _c.real(cap, "cap") < float("inf"):
         raise _c.InputError(f"cap is {cap}")

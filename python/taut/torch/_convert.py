@@ -186,7 +186,7 @@ def channels(values: Any, what: str, example: torch.Tensor) -> "list[float]":
 def sample(example: Any) -> torch.Tensor:
     """The example as what modules read: float images with pixels in [0, 1], or ids."""
     if not isinstance(example, torch.Tensor):
-        raise _c.InputError("convert takes a torch.nn.Module and a tensor of inputs")
+        raise _c.InputError(f"an example is a tensor of inputs, not {type(example).__name__}")
     if example.ndim not in (2, 4) or example.is_floating_point() != (example.ndim == 4) or not example.numel() or \
             example.dtype == torch.bool or example.is_complex():
         raise _c.InputError(f"an example is images (n, channels, height, width) or ids (n, t), not {tuple(example.shape)}"
@@ -212,7 +212,7 @@ def convert(module: torch.nn.Module, example: torch.Tensor, path: Any = None, *,
     >>> model = taut.torch.convert(vit, images, "vit.safetensors", mean=[0.5] * 3, std=[0.25] * 3)
     """
     if not isinstance(module, torch.nn.Module):
-        raise _c.InputError("convert takes a torch.nn.Module and a tensor of inputs")
+        raise _c.InputError(f"a torch.nn.Module is wanted, not {type(module).__name__}: load its weights into it first")
     example = sample(example)
     module = copy.deepcopy(module).cpu().float().eval()
     shift, scale = [0.0], [1.0]

@@ -58,6 +58,7 @@ def refuse(node: Any, why: str) -> NoReturn:
     stack = [name for name, _ in (meta.get("nn_module_stack") or {}).values()]
     lines = [s.strip() for s in str(meta.get("stack_trace") or "").splitlines() if s.strip().startswith("File")]
     lines = [s for s in lines if "taut/torch/_convert" not in s]
+    lines = [s for s in lines if "torch/nn/modules/" not in s] or lines  # where a layer is called, not PyTorch's inside of it
     layer = stack[-1].partition(".")[2] if stack else ""  # behind the name that _convert.py's wrapper has for it
     raise Unmapped(f"{why}: {op(node) or node} in {layer or 'the module itself'}{', ' + lines[-1] if lines else ''}")
 
