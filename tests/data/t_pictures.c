@@ -81,7 +81,7 @@ static void one_folder(void)
     }
     temp_put("pets/cat/notes.txt", "no picture", 10);
     temp_put("pets/readme.txt", "no class", 8);
-    taut_images_spec spec = { temp_path("pets"), 0, 0.3, 5, 0 };
+    taut_images_spec spec = { .source = temp_path("pets"), .val_fraction = 0.3, .seed = 5 };
     CHECK(!taut_images_open(&s, &spec), taut_last_error());
     CHECK(s->count[0] == 7 && s->count[1] == 3 && s->classes == 2 && strcmp(s->names, "a dog,cat") == 0, "counted");
     CHECK(s->frame.height == H && s->frame.width == W && s->frame.channels == 3, "colour, since one has it");
@@ -131,7 +131,7 @@ static void two_folders(void)
     folder("cut"), folder("cut/train"), folder("cut/valid"), folder("cut/train/a"), folder("cut/train/b"),
         folder("cut/valid/b");
     put_in("cut/train/a", "1.png"), put_in("cut/train/b", "1.png"), put_in("cut/valid/b", "1.png");
-    const taut_images_spec spec = { temp_path("cut"), 0, 0.3, 5, 0 };
+    const taut_images_spec spec = { .source = temp_path("cut"), .val_fraction = 0.3, .seed = 5 };
     CHECK(!taut_images_open(&s, &spec), taut_last_error());
     CHECK(s->count[0] == 2 && s->count[1] == 1 && s->label[1][0] == 1 && s->classes == 2, "as the folders say");
     taut_images_free(s);
