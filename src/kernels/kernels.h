@@ -161,12 +161,18 @@ static inline double taut_dot(const taut_kernels *k, taut_sum *room, const taut_
     return k->read(&sum, room, 1) ? (double)NAN : sum;
 }
 
-/* x becomes x / |x|, where |x| > 0.  `room` is two sums of the caller's to work in: the first becomes |x|^2. */
+/* Each of `count` vectors, one behind the other, becomes x / |x|, where |x| > 0.  `room` is 2 count sums of the caller's
+ * to work in: the first become |x|^2. */
+static inline void taut_make_units(const taut_kernels *k, taut_sum *room, taut_real *x, int64_t count, int64_t len)
+{
+    taut_sum *factor = taut_sum_at(room, count);
+    k->dot(room, x, x, count, len, len);
+    k->sum_op(factor, TAUT_SUM_UNIT, 1, room, NULL, count);
+    k->axpby_by(x, len, (taut_factor){ 0, NULL }, NULL, 0, (taut_factor){ 1, factor }, count, len);
+}
+
 static inline void taut_make_unit(const taut_kernels *k, taut_sum *room, taut_real *x, int64_t len)
 {
-    taut_sum *factor = taut_sum_at(room, 1);
-    k->dot(room, x, x, 1, len, len);
-    k->sum_op(factor, TAUT_SUM_UNIT, 1, room, NULL, 1);
-    k->axpby_by(x, 0, (taut_factor){ 0, NULL }, NULL, 0, (taut_factor){ 1, factor }, 1, len);
+    taut_make_units(k, room, x, 1, len);
 }
 #endif

@@ -45,6 +45,34 @@ static void gemm_case(shape s)
     free(tol);
 }
 
+/* Several products of their own matrices: ref's are those of gemm, bit by bit. */
+static void each_case(shape s, int64_t count, bool apart)
+{
+    const int64_t mk = s.m * s.k, kn = s.k * s.n, mn = s.m * s.n;
+    pair a = pair_new(count * mk, 1), b = pair_new(count * kn, 1), c = pair_new(count * mn, 1), one = pair_copy(&c);
+    pair p = pair_copy(&c);
+    pair size_a = pair_bits(&a), size_b = pair_bits(&b), mass = pair_new(c.len, 0);
+    double *tol = doubles(c.len);
+    for (int64_t i = 0; i < a.len; i++) size_a.d[i] = fabs(a.d[i]);
+    for (int64_t i = 0; i < b.len; i++) size_b.d[i] = fabs(b.d[i]);
+    for (int64_t i = 0; i < c.len; i++) mass.d[i] = fabs(c.d[i]);
+    ref->gemm_each(R(&mass), R(&mass), R(&size_a), R(&size_b), count, s.m, s.n, s.k, s.ta, s.tb, fabs(s.alpha),
+                   fabs(s.beta));
+    for (int64_t i = 0; i < c.len; i++) tol[i] = ((double)s.k + 8) * UNIT * mass.d[i];
+    for (int64_t i = 0; apart && i < c.len; i++) c.d[i] = NAN;
+    if (apart) pair_sync(&c);
+    ref->gemm_each(R(&c), R(apart ? &p : &c), R(&a), R(&b), count, s.m, s.n, s.k, s.ta, s.tb, s.alpha, s.beta);
+    cpu->gemm_each(c.f, apart ? p.f : c.f, a.f, b.f, count, s.m, s.n, s.k, s.ta, s.tb, s.alpha, s.beta);
+    for (int64_t i = 0; i < count; i++)
+        ref->gemm((taut_real *)(one.d + i * mn), (taut_real *)(a.d + i * mk), (taut_real *)(b.d + i * kn), s.m, s.n,
+                  s.k, s.ta, s.tb, s.alpha, s.beta);
+    CHECK(memcmp(one.d, c.d, (size_t)c.len * sizeof *c.d) == 0, "each product is gemm's");
+    pair_near(&c, tol, 0, 0, "gemm_each");
+    pair_free(&a), pair_free(&b), pair_free(&c), pair_free(&one), pair_free(&p);
+    pair_free(&size_a), pair_free(&size_b), pair_free(&mass);
+    free(tol);
+}
+
 static void poison(void)
 {
     pair a = pair_new(6, 1), b = pair_new(6, 1), c = pair_new(4, 1);
@@ -109,6 +137,7 @@ int main(void)
         if (case_no % 7 == 2) s.n = 1;
         if (case_no % 7 == 3) s.k = 1;
         gemm_case(s);
+        each_case(s, rng_int(0, 4), rng_int(0, 1));
     }
     const int64_t large[][3] = {
         { 300, 65, 64 }, { 129, 257, 100 }, { 64, 96, 500 }, { 1, 700, 300 }, { 900, 1, 200 }

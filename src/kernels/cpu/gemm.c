@@ -137,6 +137,15 @@ void CPU(gemm_by)(taut_real *c, const taut_real *a, const taut_real *b, int64_t 
     CPU(gemm)(c, a, b, m, n, k, ta, tb, cpu_factor(alpha, 0), beta);
 }
 
+void CPU(gemm_each)(taut_real *c, const taut_real *p, const taut_real *a, const taut_real *b, int64_t count, int64_t m,
+                    int64_t n, int64_t k, bool ta, bool tb, double alpha, double beta)
+{
+    if (p != c && beta != 0) CPU(axpby)(c, 1, p, 0, count * m * n);
+    for (int64_t i = 0; i < count; i++) CPU(gemm)
+    ((taut_real *)((float *)c + i * m * n), (const taut_real *)((const float *)a + i * m * k),
+     (const taut_real *)((const float *)b + i * k * n), m, n, k, ta, tb, alpha, beta);
+}
+
 taut_status CPU(products)(taut_products how)
 {
     if (how == TAUT_PRODUCTS_FP32) return TAUT_OK;

@@ -37,12 +37,12 @@ void CUDA(nearest)(taut_real *c, const taut_real *k, const taut_real *centre, co
                 *g);
 }
 
-/* The keys of a head by cluster, (n, heads, t), and where each cluster begins, (n, heads, m + 1); means of k and of v.
- * */
+/* The keys of a head by cluster, (n, heads, t), and where each cluster begins, (n, heads, m + 1); means of k and of v,
+ * not rounded to elements, since differences are taken from them. */
 struct clusters {
     taut_group g;
     int *order, *start;
-    real *kbar, *vbar;
+    double *kbar, *vbar;
 };
 
 struct key_place {
@@ -79,8 +79,8 @@ static clusters list(const taut_real *c, const taut_group *g, bool means)
 {
     const int64_t rows = g->n * g->heads * g->t, heads = g->n * g->heads,
                   len = means ? g->n * g->m * g->heads * g->dh : 0;
-    real *room = (real *)cuda_work((size_t)(2 * len) * sizeof *room +
-                                   (size_t)(rows + heads * (g->m + 1)) * sizeof(int));
+    double *room = (double *)cuda_work((size_t)(2 * len) * sizeof *room +
+                                       (size_t)(rows + heads * (g->m + 1)) * sizeof(int));
     clusters s = { *g, (int *)(room + 2 * len), (int *)(room + 2 * len) + rows, room, room + len };
     if (!room) {
         s.g.m = 0;
@@ -92,7 +92,7 @@ static clusters list(const taut_real *c, const taut_group *g, bool means)
 }
 
 /* Block: cluster j of a head; a thread: columns. */
-static __global__ void __launch_bounds__(THREADS) mean_blocks(real *mean, const real *x, clusters s)
+template <class T> static __global__ void __launch_bounds__(THREADS) mean_blocks(T *mean, const real *x, clusters s)
 {
     const int64_t head = blockIdx.x / s.g.m, j = blockIdx.x % s.g.m;
     const int *start = s.start + head * (s.g.m + 1) + j, *order = s.order + head * s.g.t;
@@ -100,18 +100,30 @@ static __global__ void __launch_bounds__(THREADS) mean_blocks(real *mean, const 
         double sum = 0;
 #pragma unroll 4
         for (int p = start[0]; p < start[1]; p++) sum += (double)x[token(s.g, s.g.t, head, order[p]) + d];
-        mean[token(s.g, s.g.m, head, j) + d] = start[0] < start[1] ? (real)(sum / (start[1] - start[0])) : 0;
+        mean[token(s.g, s.g.m, head, j) + d] = start[0] < start[1] ? (T)(sum / (start[1] - start[0])) : 0;
     }
 }
 
-static void means(real *mean, const taut_real *x, const clusters &s)
+template <class T> static void means(T *mean, const taut_real *x, const clusters &s)
 {
-    CUDA_LAUNCH(mean_blocks, s.g.n * s.g.heads * s.g.m, THREADS, 0, mean, at(x), s);
+    CUDA_LAUNCH(mean_blocks<T>, s.g.n * s.g.heads * s.g.m, THREADS, 0, mean, at(x), s);
 }
 
-/* cross_j[a] = or += mean of (x_a - xbar_a)(y - ybar).  Block: row a of a cluster's matrix. */
-static __global__ void __launch_bounds__(THREADS)
-    cross_blocks(real *cross, const real *x, const real *xbar, const real *y, const real *ybar, clusters s, bool add)
+/* Arrays whose products make up a cross matrix: the mean of (x_a - xbar_a)(y - ybar). */
+template <class X, class Y> struct crossed {
+    const real *x;
+    const X *xbar;
+    const real *y;
+    const Y *ybar;
+    __device__ double at(int64_t key, int64_t own, int64_t a, int64_t b) const
+    {
+        return ((double)x[key + a] - (double)xbar[own + a]) * ((double)y[key + b] - (double)ybar[own + b]);
+    }
+};
+
+/* Of one pair of arrays or the sum of two, rounded once.  Block: row a of a cluster's matrix. */
+template <class... PAIRS>
+static __global__ void __launch_bounds__(THREADS) cross_blocks(real *cross, clusters s, PAIRS... pairs)
 {
     const int64_t dh = s.g.dh, a = blockIdx.x % dh, j = blockIdx.x / dh % s.g.m, head = blockIdx.x / dh / s.g.m;
     const int *start = s.start + head * (s.g.m + 1) + j, *order = s.order + head * s.g.t;
@@ -120,19 +132,16 @@ static __global__ void __launch_bounds__(THREADS)
         double sum = 0;
         for (int p = start[0]; p < start[1]; p++) {
             const int64_t key = token(s.g, s.g.t, head, order[p]);
-            sum += ((double)x[key + a] - (double)xbar[own + a]) * ((double)y[key + b] - (double)ybar[own + b]);
+            sum += (pairs.at(key, own, a, b) + ...);
         }
-        const double mean = start[0] < start[1] ? sum / (start[1] - start[0]) : 0;
-        real *entry = cross + blockIdx.x * dh + b;
-        *entry = (real)(add ? (double)*entry + mean : mean);
+        cross[blockIdx.x * dh + b] = start[0] < start[1] ? (real)(sum / (start[1] - start[0])) : 0;
     }
 }
 
-static void cross_of(taut_real *cross, const taut_real *x, const real *xbar, const taut_real *y, const real *ybar,
-                     const clusters &s, bool add)
+template <class... PAIRS> static void cross_of(taut_real *cross, const clusters &s, PAIRS... pairs)
 {
-    CUDA_LAUNCH(cross_blocks, s.g.n * s.g.heads * s.g.m * s.g.dh, THREADS, 0, at(cross), at(x), xbar, at(y), ybar, s,
-                add);
+    const auto kernel = cross_blocks<PAIRS...>;
+    CUDA_LAUNCH(kernel, s.g.n * s.g.heads * s.g.m * s.g.dh, THREADS, 0, at(cross), s, pairs...);
 }
 
 /* Where a head has no key at all, cluster 0 is taken to hold one zero. */
@@ -156,7 +165,7 @@ void CUDA(cluster_means)(taut_real *kbar, taut_real *vbar, taut_real *logn, taut
     means(at(kbar), k, s);
     means(at(vbar), v, s);
     each(counted{ at(logn), s.start, g->t, s.g.m }, g->n * g->heads * s.g.m);
-    if (cross) cross_of(cross, k, at(kbar), v, at(vbar), s, false);
+    if (cross) cross_of(cross, s, crossed<real, real>{ at(k), at(kbar), at(v), at(vbar) });
 }
 
 void CUDA(cluster_means_jvp)(taut_real *tkbar, taut_real *tvbar, taut_real *tcross, const taut_real *tk,
@@ -169,14 +178,15 @@ void CUDA(cluster_means_jvp)(taut_real *tkbar, taut_real *tvbar, taut_real *tcro
     if (!tcross) return;
     means(s.kbar, k, s);
     means(s.vbar, v, s);
-    cross_of(tcross, tk, at(tkbar), v, s.vbar, s, false);
-    cross_of(tcross, k, s.kbar, tv, at(tvbar), s, true);
+    cross_of(tcross, s, crossed<real, double>{ at(tk), at(tkbar), at(v), s.vbar },
+             crossed<double, real>{ at(k), s.kbar, at(tv), at(tvbar) });
 }
 
 /* gx_i[a] = (gbar_a + sum_b gcross(a, b) (y_i[b] - ybar[b])) / count; `across`: gcross is read as its transpose. */
 struct shared_back {
     real *gx;
-    const real *gbar, *gcross, *c, *y, *ybar;
+    const real *gbar, *gcross, *c, *y;
+    const double *ybar;
     clusters s;
     bool across;
     __device__ real read(int64_t at) const

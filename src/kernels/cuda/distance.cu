@@ -2,7 +2,8 @@
  *
  * p is small and shared by all examples, so its softmax and the softmax's adjoint are done in double and rounded
  * once.  Mixing is a product p^h v per head and example: a block holds a few rows of results, tiles of KEYS tokens
- * pass by, and p comes from memory straight into cells.  mix_vjp holds a square of results and lets examples pass.
+ * pass by, and p comes from memory straight into cells.  mix_vjp holds a square of results and lets examples pass,
+ * in slices where there are few squares; slices are added in order.
  * Masking   keys after their query, when causal: p is not read there.  Poison: NaN and infinity propagate.
  *           Aliasing: none.
  * Error     with u = 2^-24 (double: 2^-53):  softmax 2 u p (double: 16 u p) + 2^-149;  softmax_vjp u of the result
@@ -175,19 +176,27 @@ void CUDA(distance_mix)(taut_real *o, const taut_real *p, const taut_real *v, co
     TILE_PRODUCTS(mix_of)(x, a->n, attn_like(a));
 }
 
-/* A block has `rows` queries and KEYS keys (blockIdx.y) of a head, and adds over examples in order. */
+/* Examples that pass by a square: so many that all squares of all slices keep the device busy.  Sizes alone decide. */
+static int64_t slice_of(const attn &a, int64_t n)
+{
+    const int64_t squares = a.heads * blocks_for(a.tq, 64) * blocks_for(a.tq, KEYS), busy = 512;
+    const int64_t slices = squares >= busy ? 1 : busy / (squares > 0 ? squares : 1);
+    return n <= slices ? 1 : blocks_for(n, slices);
+}
+
+/* A block has `rows` queries and KEYS keys (blockIdx.y) of a head, and adds over the examples of a slice in order. */
 template <int PARTS, int DEPTH>
 static __global__ void __launch_bounds__(CREW / 2)
-    pairs(real *gp, const real *go, const real *v, const attn a, int64_t n)
+    pairs(real *gp, const real *go, const real *v, const attn a, int64_t n, int64_t slice)
 {
     extern __shared__ chunk room[];
     const int rows = blockDim.x / 2, first = threadIdx.x / 32 * 16, j = blockIdx.y * KEYS;
     const place w = place_of(a, a.tq, rows, false);
-    const int64_t at = (int64_t)w.head * a.dh;
+    const int64_t at = (int64_t)w.head * a.dh, begin = w.of / a.heads * slice, end = min(n, begin + slice);
     real *left = (real *)room, *right = left + rows * DEPTH;
     cell s[1][CELLS], sum[1][CELLS];
     cells_zero(sum);
-    for (int64_t e = 0; e < n && attn_sees(a, w.first + rows - 1, j); e++) {
+    for (int64_t e = begin; e < end && attn_sees(a, w.first + rows - 1, j); e++) {
         const real *of = go + at + (e * a.tq + w.first) * a.stride, *with = v + at + (e * a.tq + j) * a.stride;
         __syncthreads();
         tile_load<DEPTH>(left, rows, of, a.stride, a.tq - w.first, a.dh);
@@ -202,15 +211,30 @@ static __global__ void __launch_bounds__(CREW / 2)
 #pragma unroll
     for (int x = 0; x < 4 * CELLS; x++) {
         const int i = cell_row(w.first + first, 0, x % 4), k = j + cell_column(x / 4, x % 4);
-        if (i < a.tq && k < a.tq)
-            gp[((int64_t)w.head * a.tq + i) * a.tq + k] = attn_sees(a, i, k) ? sum[0][x / 4].x[x % 4] : 0;
+        if (i < a.tq && k < a.tq) gp[(w.of * a.tq + i) * a.tq + k] = attn_sees(a, i, k) ? sum[0][x / 4].x[x % 4] : 0;
     }
+}
+
+/* y_i = the sum of x_i over slices, in order.  One entry a thread, since there are few. */
+static __global__ void add_slices(real *y, const real *x, int64_t count, int64_t len)
+{
+    const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= len) return;
+    real sum = x[i];
+#pragma unroll 8
+    for (int64_t s = 1; s < count; s++) sum += x[s * len + i];
+    y[i] = sum;
 }
 
 template <int PARTS, int DEPTH> static void pairs_by(real *gp, const real *go, const real *v, int64_t n, const attn &a)
 {
-    attn_launch(pairs<PARTS, DEPTH>, { 4, 16, DEPTH, KEYS * DEPTH }, 1, a, a.tq, blocks_for(a.tq, KEYS), gp, go, v, a,
-                n);
+    const int64_t slice = slice_of(a, n), count = n > 0 ? blocks_for(n, slice) : 1;
+    const int64_t len = (int64_t)a.heads * a.tq * a.tq;
+    real *to = count == 1 ? gp : (real *)cuda_work((size_t)(count * len) * sizeof(real));
+    if (!to) return;
+    attn_launch(pairs<PARTS, DEPTH>, { 4, 16, DEPTH, KEYS * DEPTH }, count, a, a.tq, blocks_for(a.tq, KEYS), to, go, v,
+                a, n, slice);
+    if (count > 1) CUDA_LAUNCH(add_slices, blocks_for(len, 64), 64, 0, gp, to, count, len);
 }
 template <int PARTS> static void pairs_of(real *gp, const real *go, const real *v, int64_t n, const attn &a)
 {

@@ -6,34 +6,35 @@
 #include "kernels/cuda/each.h"
 #include "kernels/cuda/products.h"
 
-/* C = beta C, `batch` times. */
+/* C = beta P, `batch` times. */
 struct scaled {
     real *c;
+    const real *p;
     double beta;
     divisor len;
     int64_t stride;
     __device__ int64_t place(int64_t i) const { return len.quotient(i) * stride + len.remainder(i); }
-    __device__ real read(int64_t i) const { return beta == 0 ? 0 : (real)beta * c[place(i)]; }
+    __device__ real read(int64_t i) const { return beta == 0 ? 0 : (real)beta * p[place(i)]; }
     __device__ void write(int64_t i, real v) const { c[place(i)] = v; }
 };
 
-static void product(const cuda_product *p, taut_real *c, const taut_real *a, const taut_real *b, double alpha,
-                    double beta)
+static void product(const cuda_product *p, taut_real *c, const taut_real *plus, const taut_real *a, const taut_real *b,
+                    double alpha, double beta)
 {
     const int64_t len = p->m * p->n;
     const real f = (real)alpha, g = (real)beta;
     if (len <= 0 || p->batch <= 0) return;
     if (alpha == 0 || p->k <= 0)
-        each(scaled{ at(c), beta, divisor(len * p->batch, len), p->c.next }, len * p->batch);
+        each(scaled{ at(c), at(plus), beta, divisor(len * p->batch, len), p->c.next }, len * p->batch);
     else
-        cuda_multiply(p, c, a, b, &f, &g);
+        cuda_multiply(p, c, plus, a, b, &f, &g);
 }
 
 void CUDA(gemm)(taut_real *c, const taut_real *a, const taut_real *b, int64_t m, int64_t n, int64_t k, bool ta, bool tb,
                 double alpha, double beta)
 {
     const cuda_product p = { m, n, k, ta, tb, 1, {}, {}, {}, (int)sizeof(real), false };
-    product(&p, c, a, b, alpha, beta);
+    product(&p, c, c, a, b, alpha, beta);
 }
 
 static __device__ real factors[2]; /* alpha and beta */
@@ -56,7 +57,15 @@ void CUDA(gemm_by)(taut_real *c, const taut_real *a, const taut_real *b, int64_t
     if (m <= 0 || n <= 0) return;
     cuda_note(cudaGetSymbolAddress(&f, factors), "gemm_by");
     CUDA_LAUNCH(set_factors, 1, 1, 0, alpha.value, at(alpha.by), beta);
-    cuda_multiply(&p, c, a, b, f, (const real *)f + 1);
+    cuda_multiply(&p, c, c, a, b, f, (const real *)f + 1);
+}
+
+void CUDA(gemm_each)(taut_real *c, const taut_real *p, const taut_real *a, const taut_real *b, int64_t count, int64_t m,
+                     int64_t n, int64_t k, bool ta, bool tb, double alpha, double beta)
+{
+    const cuda_steps next_c = { 0, m * n }, next_a = { 0, m * k }, next_b = { 0, k * n };
+    const cuda_product each = { m, n, k, ta, tb, count, next_c, next_a, next_b, (int)sizeof(real), false };
+    product(&each, c, p, a, b, alpha, beta);
 }
 
 taut_status CUDA(products)(taut_products how)

@@ -29,7 +29,7 @@ static inline void heads_multiply(const taut_group *g, factor_of c, factor_of a,
 {
     const cuda_product p = { m, n, k, ta, tb, g->heads, c.steps, a.steps, b.steps, (int)sizeof(real), false };
     const real f = (real)alpha, h = (real)beta;
-    if (m > 0 && n > 0 && k > 0 && g->heads > 0) cuda_multiply(&p, (void *)c.x, a.x, b.x, &f, &h);
+    if (m > 0 && n > 0 && k > 0 && g->heads > 0) cuda_multiply(&p, (void *)c.x, c.x, a.x, b.x, &f, &h);
 }
 
 /* The largest of a row of m entries; NaN is not. */

@@ -230,34 +230,46 @@ static cuda_steps steps_of(cuda_steps s, int64_t cols, int64_t batch)
     return { s.row ? s.row : cols, batch > 1 ? s.next : 0 };
 }
 
-void cuda_multiply(const cuda_product *p, void *c, const void *a, const void *b, const void *alpha, const void *beta)
+/* Both factors as bf16; a matrix times itself is converted once. */
+static bool lower(const cuda_product *p, shape *s, const void **a, const void **b)
+{
+    const int64_t a_rows = p->ta ? p->k : p->m, a_cols = p->ta ? p->m : p->k;
+    const int64_t b_rows = p->tb ? p->n : p->k, b_cols = p->tb ? p->k : p->n;
+    const bool same = *a == *b && a_rows == b_rows && a_cols == b_cols && s->a.row == s->b.row &&
+                      s->a.next == s->b.next;
+    const int64_t room = same ? 0 : (p->m * p->k * p->batch + 127) / 128 * 128;
+    if (!reserve((size_t)(room + p->k * p->n * p->batch) * 2)) return false;
+    if (!same) convert(blas.low, *a, a_rows, a_cols, p->batch, &s->a);
+    convert(blas.low + room * 2, *b, b_rows, b_cols, p->batch, &s->b);
+    if (same) s->a = s->b;
+    *a = blas.low, *b = blas.low + room * 2;
+    return true;
+}
+
+void cuda_multiply(const cuda_product *p, void *c, const void *plus, const void *a, const void *b, const void *alpha,
+                   const void *beta)
 {
     if (!opened()) return;
     shape s;
     memset(&s, 0, sizeof s);
-    const int64_t a_rows = p->ta ? p->k : p->m, a_cols = p->ta ? p->m : p->k;
-    const int64_t b_rows = p->tb ? p->n : p->k, b_cols = p->tb ? p->k : p->n;
+    const int64_t a_cols = p->ta ? p->m : p->k, b_cols = p->tb ? p->k : p->n;
     s.m = p->m, s.n = p->n, s.k = p->k, s.batch = p->batch;
     s.ta = p->ta, s.tb = p->tb, s.bytes = p->bytes, s.there = p->there;
     s.c = steps_of(p->c, p->n, p->batch), s.a = steps_of(p->a, a_cols, p->batch);
     s.b = steps_of(p->b, b_cols, p->batch);
     s.bf16 = p->bytes == 4 && blas.how == TAUT_PRODUCTS_BF16, s.tf32 = p->bytes == 4 && blas.how == TAUT_PRODUCTS_TF32;
-    if (s.bf16) {
-        const int64_t room = (p->m * p->k * p->batch + 127) / 128 * 128;
-        if (!reserve((size_t)(room + p->k * p->n * p->batch) * 2)) return;
-        convert(blas.low, a, a_rows, a_cols, p->batch, &s.a);
-        convert(blas.low + room * 2, b, b_rows, b_cols, p->batch, &s.b);
-        a = blas.low, b = blas.low + room * 2;
-    }
+    if (s.bf16 && !lower(p, &s, &a, &b)) return;
     s.a_align = alignment(a, s.a, s.bf16 ? 2 : s.bytes), s.b_align = alignment(b, s.b, s.bf16 ? 2 : s.bytes);
-    s.c_align = alignment(c, s.c, s.bytes);
+    const uint32_t out_align = alignment(c, s.c, s.bytes), plus_align = alignment(plus, s.c, s.bytes);
+    s.c_align = out_align < plus_align ? out_align : plus_align;
     const plan *how = plan_of(&s);
     if (!how) return;
     const int64_t size = s.bf16 ? 2 : s.bytes;
     for (int64_t i = 0; i < p->batch; i += how->at_once) {
         const char *left = (const char *)a + i * s.a.next * size, *right = (const char *)b + i * s.b.next * size;
+        const char *add = (const char *)plus + i * s.c.next * s.bytes;
         char *out = (char *)c + i * s.c.next * s.bytes;
-        good(cublasLtMatmul(blas.handle, how->desc, alpha, right, how->a, left, how->b, beta, out, how->c, out, how->c,
+        good(cublasLtMatmul(blas.handle, how->desc, alpha, right, how->a, left, how->b, beta, add, how->c, out, how->c,
                             &how->algo, blas.workspace, WORKSPACE, cuda_stream()),
              "a product");
     }

@@ -3,7 +3,7 @@
 #define TAUT_KERNELS_CUDA_PRODUCTS_H
 #include "kernels/cuda/device.h"
 
-/* `batch` products C (m,n) = alpha op(A) op(B) + beta C, row-major: the next row of a matrix is `row` elements further
+/* `batch` products C (m,n) = alpha op(A) op(B) + beta P, P being C or like it, row-major: the next row of a matrix is `row` elements further
  * on (0: rows are contiguous), the next matrix `next`.  alpha and beta are elements of C: the host's, or the device's
  * where `there`. bytes: of an element, 4 or 8. */
 typedef struct {
@@ -19,7 +19,8 @@ typedef struct {
     bool there;
 } cuda_product;
 
-void cuda_multiply(const cuda_product *p, void *c, const void *a, const void *b, const void *alpha, const void *beta);
+void cuda_multiply(const cuda_product *, void *c, const void *p, const void *a, const void *b, const void *alpha,
+                   const void *beta);
 
 taut_products cuda_products(void);
 void cuda_products_set(taut_products how);
