@@ -7,7 +7,7 @@
 taut_status taut_batch_create(taut_batch *b, const taut_source *source, uint64_t seed, int64_t largest)
 {
     const taut_task *k = &source->task;
-    *b = (taut_batch){ .source = source, .seed = seed };
+    *b = (taut_batch){ .source = source, .seed = seed, .first = -1 };
     if (k->tokens)
         b->x = taut_malloc((size_t)(largest * k->t) * sizeof *b->x);
     else
@@ -50,7 +50,9 @@ static int64_t count_targets(const taut_batch *b)
 
 int64_t taut_batch_train(taut_batch *b, int64_t first, int64_t count)
 {
+    if (b->first == first && b->count == count) return count_targets(b);
     b->count = count;
+    b->first = first;
     b->mixed = b->share != NULL;
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < count; i++) b->source->ops->draw(b->source, slot_of(b, i), b->seed, first + i);
@@ -60,6 +62,7 @@ int64_t taut_batch_train(taut_batch *b, int64_t first, int64_t count)
 int64_t taut_batch_windows(taut_batch *b, taut_split split, const int64_t *index, int64_t count)
 {
     b->count = count;
+    b->first = -1;
     b->mixed = false;
     for (int64_t i = 0; i < count; i++) b->source->ops->get(b->source, slot_of(b, i), split, index[i]);
     return count_targets(b);

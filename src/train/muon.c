@@ -39,25 +39,22 @@ int64_t taut_muon_work(int64_t rows, int64_t cols)
     return rows * cols + 2 * side * side + taut_sums_len(2);
 }
 
-void taut_muon_orthogonalise(const taut_kernels *k, taut_real *x, taut_real *work, int64_t rows, int64_t cols,
-                             int polynomial)
+void taut_muon_orthogonalise(const taut_kernels *k, taut_real *x, taut_real *work, int64_t count, int64_t rows,
+                             int64_t cols, int polynomial)
 {
-    const int64_t side = smaller(rows, cols), len = rows * cols;
+    const int64_t side = smaller(rows, cols), len = count * rows * cols, square = count * side * side;
     const bool wide = rows <= cols;
-    taut_span rest = { work, taut_muon_work(rows, cols), k->elem };
-    taut_real *next = taut_take(&rest, len), *gram = taut_take(&rest, side * side),
-              *mix = taut_take(&rest, side * side);
-    taut_make_unit(k, taut_take_sums(&rest, 2), x, len);
+    taut_span rest = { work, count * taut_muon_work(rows, cols), k->elem };
+    taut_real *now = x, *next = taut_take(&rest, len);
+    taut_real *gram = taut_take(&rest, square), *mix = taut_take(&rest, square);
+    taut_make_units(k, taut_take_sums(&rest, 2 * count), x, count, rows * cols);
     for (int i = 0; i < polynomials[polynomial].steps; i++) {
         const quintic p = polynomials[polynomial].step[i];
-        k->gemm(gram, x, x, side, side, wide ? cols : rows, !wide, wide, 1, 0);
-        k->axpby(mix, p.b, gram, 0, side * side);
-        k->gemm(mix, gram, gram, side, side, side, false, false, p.c, 1);
-        k->axpby(next, p.a, x, 0, len);
-        if (wide)
-            k->gemm(next, mix, x, rows, cols, rows, false, false, 1, 1);
-        else
-            k->gemm(next, x, mix, rows, cols, cols, false, false, 1, 1);
-        k->axpby(x, 1, next, 0, len);
+        k->gemm_each(gram, gram, now, now, count, side, side, wide ? cols : rows, !wide, wide, 1, 0);
+        k->gemm_each(mix, gram, gram, gram, count, side, side, side, false, false, p.c, p.b);
+        k->gemm_each(next, now, wide ? mix : now, wide ? now : mix, count, rows, cols, side, false, false, 1, p.a);
+        taut_real *before = now;
+        now = next, next = before;
     }
+    if (now != x) k->axpby(x, 1, now, 0, len);
 }

@@ -2,6 +2,7 @@
  * Muon: m = momentum m + (1 - momentum) g;  u = momentum m + (1 - momentum) g (Nesterov);
  *       W -= lr sqrt(rows/cols) orthogonalise(u), so that the update's RMS->RMS norm is lr.
  *       A matrix of several parts (heads) is orthogonalised part by part, each as large as if it were the whole.
+ *       Matrices of one shape are orthogonalised side by side, a few at a time, which makes no difference to them.
  *       The head, where it is scaled to fill a target, steps in proportion to its own norm `head`, not to sqrt(rows/cols).
  *       Where matrices are kept orthogonal (polar), u loses its part that leaves them, N - W sym(W^T N), before it is
  *       orthogonalised, and W -= lr orthogonalise(u), whatever its shape.
@@ -14,6 +15,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "train/alike.h"
 #include "train/muon.h"
 
 static int64_t work_len(const taut_model *m, const taut_train_spec *t)
@@ -21,10 +23,10 @@ static int64_t work_len(const taut_model *m, const taut_train_spec *t)
     int64_t most = 0;
     for (int i = 0; i < m->weights; i++) {
         const taut_param *p = m->weight[i].param;
-        const bool muon = t->optimiser == TAUT_MUON && p->role == TAUT_MATRIX && !p->unit_rows;
-        const int64_t len = p->unit_rows ? taut_sums_len(p->rows)
-                            : muon       ? p->rows * p->cols + taut_muon_work(p->rows, p->cols)
-                                         : 0;
+        const bool muon = t->optimiser == TAUT_MUON && taut_is_matrix(p);
+        const int64_t parts = taut_parts_of(p); /* each matrix twice: its step and where it stands */
+        const int64_t one = 2 * p->rows * p->cols + parts * taut_muon_work(p->rows / parts, p->cols);
+        const int64_t len = p->unit_rows ? taut_sums_len(p->rows) : muon ? taut_side_by_side(m, p) * one : 0;
         if (len > most) most = len;
     }
     return most;
@@ -72,27 +74,24 @@ static void adam_step(taut_optimiser *o, const taut_weight *w, int64_t step, dou
                           .b1 = t->beta1,
                           .b2 = t->beta2,
                           .eps = t->eps,
-                          .decay = w->param->role == TAUT_MATRIX && !w->param->unit_rows ? lr * t->decay : 0,
+                          .decay = taut_is_matrix(w->param) ? lr * t->decay : 0,
                           .c1 = 1 - pow(t->beta1, (double)(step + 1)),
                           .c2 = 1 - pow(t->beta2, (double)(step + 1)) };
     k->adamw(w->param->value, taut_at(k, o->first, w->offset), taut_at(k, o->second, w->offset), w->param->grad,
              taut_weight_len(w), &h);
 }
 
-/* u <- u - W sym(W^T u), or u - sym(u W^T) W where W is wide: the part of u along which W stays orthogonal. */
-static void to_tangent(const taut_kernels *k, taut_real *u, const taut_param *p, taut_real *gram)
+/* u <- u - W sym(W^T u), or u - sym(u W^T) W where W is wide, for `count` of them: the part of u along which W stays
+ * orthogonal. */
+static void to_tangent(const taut_kernels *k, taut_real *u, const taut_real *w, taut_real *gram, int64_t count,
+                       int64_t rows, int64_t cols)
 {
-    const bool wide = p->rows <= p->cols;
-    const int64_t side = wide ? p->rows : p->cols, other = wide ? p->cols : p->rows;
-    if (wide) {
-        k->gemm(gram, u, p->value, side, side, other, false, true, 1, 0);
-        for (int turned = 0; turned < 2; turned++)
-            k->gemm(u, gram, p->value, side, other, side, turned, false, -0.5, 1);
-    } else {
-        k->gemm(gram, p->value, u, side, side, other, true, false, 1, 0);
-        for (int turned = 0; turned < 2; turned++)
-            k->gemm(u, p->value, gram, other, side, side, false, turned, -0.5, 1);
-    }
+    const bool wide = rows <= cols;
+    const int64_t side = wide ? rows : cols, other = wide ? cols : rows;
+    k->gemm_each(gram, gram, wide ? u : w, wide ? w : u, count, side, side, other, !wide, wide, 1, 0);
+    for (int turned = 0; turned < 2; turned++)
+        k->gemm_each(u, u, wide ? gram : w, wide ? w : gram, count, rows, cols, side, wide && turned, !wide && turned,
+                     -0.5, 1);
 }
 
 /* The gradient loses, row by row, its part along the row of length 1. */
@@ -106,23 +105,44 @@ static void to_sphere(taut_optimiser *o, const taut_param *p)
                 p->cols);
 }
 
-static void muon_step(taut_optimiser *o, const taut_weight *w, double lr)
+/* u: the momentum's direction */
+static void muon_look(const taut_optimiser *o, taut_real *u, const taut_weight *w)
 {
     const taut_kernels *k = o->m->k;
-    const taut_param *p = w->param;
-    const int64_t len = taut_weight_len(w), parts = p->parts > 1 ? p->parts : 1;
-    const bool filled = o->head > 0 && strcmp(w->path, "head.weight") == 0;
-    const double mu = o->spec->momentum, shape = sqrt((double)p->rows / (double)p->cols);
-    const double size = filled ? o->head : o->polar ? 1 : shape;
-    taut_real *m = taut_at(k, o->first, w->offset), *u = o->work;
-    k->axpby(m, 1 - mu, p->grad, mu, len);
-    k->axpby(u, 1 - mu, p->grad, 0, len);
+    const int64_t len = taut_weight_len(w);
+    const double mu = o->spec->momentum;
+    taut_real *m = taut_at(k, o->first, w->offset);
+    k->axpby(m, 1 - mu, w->param->grad, mu, len);
+    k->axpby(u, 1 - mu, w->param->grad, 0, len);
     k->axpby(u, mu, m, 1, len);
-    if (o->polar) to_tangent(k, u, p, taut_at(k, u, len));
-    for (int64_t i = 0; i < parts; i++)
-        taut_muon_orthogonalise(k, taut_at(k, u, i * (len / parts)), taut_at(k, u, len), p->rows / parts, p->cols,
-                                o->spec->polynomial);
-    k->axpby(p->value, -lr * size, u, 1 - lr * o->spec->decay, len);
+}
+
+static void muon_move(const taut_optimiser *o, const taut_real *u, const taut_weight *w, double lr)
+{
+    const taut_param *p = w->param;
+    const bool filled = o->head > 0 && strcmp(w->path, "head.weight") == 0;
+    const double size = filled ? o->head : o->polar ? 1 : sqrt((double)p->rows / (double)p->cols);
+    o->m->k->axpby(p->value, -lr * size, u, 1 - lr * o->spec->decay, taut_weight_len(w));
+}
+
+/* All matrices like weight number i, the first of them. */
+static void muon_steps(taut_optimiser *o, int i, double lr)
+{
+    const taut_kernels *k = o->m->k;
+    const taut_param *p = o->m->weight[i].param;
+    const taut_weight *chosen[TAUT_SIDE_BY_SIDE];
+    const int most = taut_side_by_side(o->m, p);
+    const int64_t len = p->rows * p->cols, parts = taut_parts_of(p);
+    taut_real *u = o->work, *w = taut_at(k, u, most * len), *rest = taut_at(k, w, most * len);
+    for (int count; (count = taut_next_alike(chosen, o->m, &i, p, most)) > 0;) {
+        for (int j = 0; j < count; j++) {
+            muon_look(o, taut_at(k, u, j * len), chosen[j]);
+            if (o->polar) k->axpby(taut_at(k, w, j * len), 1, chosen[j]->param->value, 0, len);
+        }
+        if (o->polar) to_tangent(k, u, w, rest, count, p->rows, p->cols);
+        taut_muon_orthogonalise(k, u, rest, count * parts, p->rows / parts, p->cols, o->spec->polynomial);
+        for (int j = 0; j < count; j++) muon_move(o, taut_at(k, u, j * len), chosen[j], lr);
+    }
 }
 
 static double adam_lr(const taut_train_spec *t, taut_role role)
@@ -137,14 +157,14 @@ void taut_optimiser_step(taut_optimiser *o, int64_t step, double factor)
     const taut_kernels *k = o->m->k;
     for (int i = 0; i < o->m->weights; i++) {
         const taut_weight *w = &o->m->weight[i];
-        const bool matrix = w->param->role == TAUT_MATRIX && !w->param->unit_rows;
+        const bool matrix = taut_is_matrix(w->param);
         if (w->param->unit_rows) to_sphere(o, w->param);
         if (t->optimiser == TAUT_SGD)
             k->sgd(w->param->value, taut_at(k, o->first, w->offset), w->param->grad, taut_weight_len(w), t->lr * factor,
                    t->momentum, matrix ? t->lr * factor * t->decay : 0);
-        else if (t->optimiser == TAUT_MUON && matrix)
-            muon_step(o, w, t->lr * factor);
-        else
+        else if (t->optimiser != TAUT_MUON || !matrix)
             adam_step(o, w, step, adam_lr(t, w->param->role) * factor);
+        else if (taut_first_alike(o->m, i))
+            muon_steps(o, i, t->lr * factor);
     }
 }

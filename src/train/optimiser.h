@@ -10,7 +10,7 @@ typedef struct {
     const taut_train_spec *spec;
     taut_real *first, *second; /* momentum; Adam's squares (NULL for SGD) */
     taut_real *best;           /* the weights of the best evaluation (train/best.h); NULL without patience */
-    taut_real *work;           /* Muon: an update and its Gram matrices */
+    taut_real *work;           /* Muon: updates and their Gram matrices */
     taut_real *average;        /* a running mean of the weights (train/average.h); NULL: none */
     bool polar;                /* matrices are orthogonal: Muon's steps lie in their tangent space and are lr long */
     double head;               /* the norm of head.weight where it fills a target; 0: a matrix like any other */

@@ -101,7 +101,8 @@ taut_status taut_trainer_settle(taut_trainer *t)
 /* Forward and backward over the step's micro-batches.  Returns how many targets they have; afterwards
  * sums[TAUT_PASS_LOSS] / targets is the mean loss, and grads holds its gradient and the penalty's. The weight of a
  * target, 1 / targets, is needed before the first backward, and an encoder's micro-batches differ in their numbers
- * of targets.  So every batch is drawn twice, first to be counted: an example is a function of its number. */
+ * of targets.  So where there are several, each is drawn twice, first to be counted: an example is a function of its
+ * number. */
 static int64_t gradients(taut_trainer *t)
 {
     const taut_train_spec *r = &t->recipe.train;
@@ -129,6 +130,8 @@ static int64_t gradients(taut_trainer *t)
         taut_pass_backward(t->pass);
     }
     t->pass->run.watch = NULL;
+    if (t->clock.step + 1 < r->steps)
+        (void)taut_batch_train(&t->batch, end * r->batch, r->batch); /* a device is busy */
     const int64_t work = taut_specformer_work(m, &t->recipe.penalty);
     taut_specformer_add(m, &t->recipe.penalty, taut_sum_at(t->pass->sums, TAUT_PASS_PENALTY),
                         (taut_span){ t->penalty_work, work, m->k->elem });

@@ -13,7 +13,7 @@ static double compare(const taut_safetensors *st, const taut_kernels *k, const c
     double *x = golden_read(st, "", shape, len), *y = golden_read(st, shape, dot_name, len);
     taut_real *a = taut_reals(k, len), *work = taut_reals(k, taut_muon_work(rows, cols));
     k->put(a, x, len);
-    taut_muon_orthogonalise(k, a, work, rows, cols, polynomial);
+    taut_muon_orthogonalise(k, a, work, 1, rows, cols, polynomial);
     k->get(x, a, len);
     const double error = golden_distance(x, y, len, golden_largest(y, len));
     k->release(a);

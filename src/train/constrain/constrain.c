@@ -44,7 +44,8 @@ static int64_t room(const taut_model *m, const taut_constrain_spec *s)
         const int64_t len = need(m, s, m->weight[i].param);
         if (len > most) most = len;
     }
-    return most;
+    const int64_t polar = s->method == TAUT_POLAR ? taut_polar_work(m) : 0;
+    return most > polar ? most : polar;
 }
 
 /* doubles of cayley's work */
@@ -147,23 +148,6 @@ static void bjorck(taut_hold h)
     h.k->axpby(h.w, h.cap * hold_unit(&h), h.w, 0, h.rows * h.cols);
 }
 
-/* Steps of Newton and Schulz towards the nearest orthogonal matrix: what is left of an error e is 1.5 e^2.  Muon's step along
- * the tangent space of a square matrix has e <= lr^2 or so; of another one it leaves that space and has e <= lr. */
-static void polar(taut_hold h, int times)
-{
-    const int64_t side = h.rows < h.cols ? h.rows : h.cols, len = h.rows * h.cols;
-    const bool wide = h.rows <= h.cols;
-    taut_real *next = taut_take(&h.work, len), *gram = taut_take(&h.work, side * side);
-    for (int i = 0; i < times; i++) {
-        h.k->gemm(gram, h.w, h.w, side, side, wide ? h.cols : h.rows, !wide, wide, 1, 0);
-        h.k->axpby(next, 1, h.w, 0, len);
-        if (wide)
-            h.k->gemm(h.w, gram, next, h.rows, h.cols, side, false, false, -0.5, 1.5);
-        else
-            h.k->gemm(h.w, next, gram, h.rows, h.cols, side, false, false, -0.5, 1.5);
-    }
-}
-
 /* Rows of length 1. */
 static void unit_rows(const taut_kernels *k, const taut_param *p, taut_span work)
 {
@@ -239,6 +223,7 @@ static void constrain_all(const taut_constrainer *c, double lr, int times)
     const taut_model *m = c->m;
     const taut_constrain_spec *s = c->spec;
     const taut_span work = { c->work, c->room, m->k->elem };
+    if (s->method == TAUT_POLAR) taut_polar(m, times, c->work);
     for (int i = 0; i < m->weights; i++) {
         const taut_param *p = m->weight[i].param;
         const double cap = is_table(p) ? row_cap(m, s, p) : taut_cap_of(s, m->weight[i].path);
@@ -247,7 +232,7 @@ static void constrain_all(const taut_constrainer *c, double lr, int times)
         if (p->unit_rows)
             unit_rows(m->k, p, work);
         else if (p->role == TAUT_MATRIX && s->method == TAUT_POLAR)
-            polar(h, p->rows == p->cols ? times : 2 * times);
+            continue;
         else if (p->orthogonal) { /* whatever the method and its caps */
             h.cap = 1;
             bjorck(h);

@@ -6,7 +6,7 @@
  * iteration, which looks from below.  What is proved is proved in rescale.c and enforce.c. */
 #ifndef TAUT_TRAIN_CONSTRAIN_HOLD_H
 #define TAUT_TRAIN_CONSTRAIN_HOLD_H
-#include "kernels/kernels.h"
+#include "model/model.h"
 
 typedef struct {
     const taut_kernels *k;
@@ -52,6 +52,11 @@ void taut_hardcap(taut_hold);
 void taut_hardcap_table(taut_hold);
 void taut_clip(taut_hold, double lo);
 void taut_clipped_decay(taut_hold, double lambda);
+
+/* polar.c: every matrix of a model goes `times` steps, or 2 times where it is not square, towards the nearest one with
+ * orthonormal rows or columns; work has taut_polar_work elements. */
+void taut_polar(const taut_model *, int times, taut_real *work);
+int64_t taut_polar_work(const taut_model *);
 
 /* embed.c: every row of a table gets an RMS of at most cap; work has rows * (cols + 1) elements. */
 void taut_cap_rows(const taut_kernels *, taut_real *table, int64_t rows, int64_t cols, double cap, taut_span work);

@@ -10,6 +10,6 @@ void odd_sign(const taut_kernels *k, taut_real *x, int64_t rows, int64_t cols, i
 {
     taut_span area = work;
     taut_real *room = taut_take(&area, taut_muon_work(rows, cols));
-    for (int i = 0; i < passes; i++) taut_muon_orthogonalise(k, x, room, rows, cols, YOU6);
+    for (int i = 0; i < passes; i++) taut_muon_orthogonalise(k, x, room, 1, rows, cols, YOU6);
     odd_step(k, x, rows, cols, (odd_quintic){ 15. / 8, -10. / 8, 3. / 8 }, work);
 }

@@ -6,6 +6,6 @@
 void taut_stiefel(taut_hold h)
 {
     taut_real *room = taut_take(&h.work, taut_muon_work(h.rows, h.cols));
-    taut_muon_orthogonalise(h.k, h.w, room, h.rows, h.cols, 0);
+    taut_muon_orthogonalise(h.k, h.w, room, 1, h.rows, h.cols, 0);
     h.k->axpby(h.w, h.cap * hold_unit(&h), h.w, 0, h.rows * h.cols);
 }
