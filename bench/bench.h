@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "cli/cli.h"
+#include "kernels/kernels.h"
 
 cJSON *bench_train(void);
 cJSON *bench_attention(void);
@@ -18,6 +19,10 @@ cJSON *bench_gpu(void);
 /* Parts of two figures: they add their fields. */
 taut_status bench_enforce(cJSON *); /* enforce_share: Muon and soft cap, of a step; in train */
 taut_status bench_norm(cJSON *);    /* a certified norm beside LAPACK's SVD; in certify */
+
+/* The median seconds on any table of what two figures measure; NaN when it could not be done. */
+double bench_attlip_seconds(const taut_kernels *, int64_t tokens, double tol); /* forward, to |residual| <= tol */
+double bench_measure_seconds(const taut_kernels *, int64_t n);                 /* one product with J^T J */
 
 /* tools.c: a line of /proc/self/status in bytes, "VmHWM" being the peak since the mark; setting the mark answers what is
  * resident now, NaN where the kernel does not let us. */

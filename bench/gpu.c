@@ -1,5 +1,5 @@
-/* The device: products, what moves memory, Newton-Schulz steps and training, with PyTorch beside it in the same run,
- * where python3 has it with a device.
+/* The device: products, what moves memory, Newton-Schulz steps, layers and training, with PyTorch beside it in the same
+ * run, where python3 has it with a device.
  *
  * share is the part of a ceiling that PyTorch reached in this run: of its own product of that shape, or of its copy's
  * bytes per second.  Seconds are the median of rounds, each of several calls and one wait; what is written is not
@@ -12,6 +12,7 @@
 #include "base/rng.h"
 #include "bench/bench.h"
 #include "bench/peer.h"
+#include "bench/race_plash.h"
 #include "bench/timing.h"
 #include "train/trainer.h"
 
@@ -205,6 +206,35 @@ static cJSON *newton_schulz(scene *s, const char *how, taut_products mode)
     return o;
 }
 
+static void add_layer(scene *s, cJSON *list, const char *line, double ours)
+{
+    const double theirs = peer_seconds(s, line);
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddItemToArray(list, o);
+    cJSON_AddStringToObject(o, "work", line);
+    cJSON_AddNumberToObject(o, "milliseconds", 1e3 * ours);
+    cJSON_AddNumberToObject(o, "torch_milliseconds", 1e3 * theirs);
+    cJSON_AddNumberToObject(o, "ratio", theirs / ours);
+}
+
+/* Exact attention and PLASH on the same 11,264 tokens, AttLip to 1e-4, and a product with J^T J in double. */
+static cJSON *layers(scene *s, const taut_kernels *wide)
+{
+    static const race_plan plan = { 11264, 64, 256, 25, 25, false };
+    cJSON *list = cJSON_CreateArray();
+    for (int tf32 = 0; tf32 < 2; tf32++) {
+        race_result r;
+        if (s->k->products(tf32 ? TAUT_PRODUCTS_TF32 : TAUT_PRODUCTS_FP32)) break;
+        if (!race_plash(&r, s->k, &plan)) r.exact.median = r.plash.median = NAN;
+        add_layer(s, list, tf32 ? "attention 11264 4 128 tf32" : "attention 11264 4 128 fp32", r.exact.median);
+        add_layer(s, list, tf32 ? "plash 11264 4 128 64 256 tf32" : "plash 11264 4 128 64 256 fp32", r.plash.median);
+    }
+    (void)s->k->products(TAUT_PRODUCTS_FP32);
+    add_layer(s, list, "attlip 2048 512 8", bench_attlip_seconds(s->k, 2048, 1e-4));
+    add_layer(s, list, "measure 1024 768 12", bench_measure_seconds(wide, 1024));
+    return list;
+}
+
 static cJSON *train(scene *s, int width, int depth, int heads, int context, int batch, const char *how)
 {
     enum { STEPS = 10 };
@@ -255,6 +285,7 @@ cJSON *bench_gpu(void)
     cJSON_AddItemToArray(steps, newton_schulz(&s, "tf32", TAUT_PRODUCTS_TF32));
     cJSON_AddItemToArray(steps, newton_schulz(&s, "bf16", TAUT_PRODUCTS_BF16));
     cJSON_AddItemToObject(o, "newton_schulz", steps);
+    cJSON_AddItemToObject(o, "layers", layers(&s, wide));
     cJSON_AddItemToArray(training, train(&s, 256, 3, 4, 256, 64, "tf32"));
     cJSON_AddItemToArray(training, train(&s, 768, 12, 12, 1024, 16, "tf32"));
     cJSON_AddItemToArray(training, train(&s, 768, 12, 12, 1024, 16, "bf16"));

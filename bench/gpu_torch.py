@@ -2,6 +2,7 @@
 that one piece of the work took: the median of several rounds, each timed by events.
 
     product M N K fp32|tf32|bf16|fp64     copy LEN     gelu LEN     normalise ROWS D     adamw LEN     newton SIDE tf32|bf16
+    attention N HEADS DH fp32|tf32        plash N HEADS DH GROUPS SIZE fp32|tf32        attlip N WIDTH HEADS        measure N WIDTH HEADS
     train VOCAB WIDTH DEPTH HEADS CONTEXT BATCH tf32|bf16        a compiled step"""
 import statistics
 import sys
@@ -73,6 +74,89 @@ def newton(side, how):
         return y
 
     return seconds(five, inner=2)
+
+
+def attention(n, heads, dh, how):
+    precision(how)
+    q, k, v = (torch.randn(1, int(heads), int(n), int(dh), device="cuda") for _ in range(3))
+    return seconds(lambda: F.scaled_dot_product_attention(q, k, v), inner=3)
+
+
+def plash(n, heads, dh, groups, size, how):
+    """Keys and values into GROUPS representatives, sketches of degree 1 and 2 with SIZE buckets mixed among them, softmax over them."""
+    precision(how)
+    n, heads, dh, groups, size = map(int, (n, heads, dh, groups, size))
+    width = heads * dh
+    q, k, v = (torch.randn(heads, n, dh, device="cuda") for _ in range(3))
+    p = torch.randn(heads, groups, dh, device="cuda")
+    w = [torch.randn(*s, device="cuda") / s[1] ** 0.5 for s in ((size, 2 * width), (size, 2 * width), (size, 2 * width))]
+    out = torch.randn(2 * size, width, device="cuda") / size**0.5
+    hidden, back = torch.randn(width, 2 * width, device="cuda") / width**0.5, torch.randn(2 * width, width, device="cuda") / width**0.5
+
+    def layer():
+        a = (k @ p.transpose(1, 2) * dh**-0.5).softmax(-1).transpose(1, 2)
+        kt, vt = a @ k, a @ v
+        both = F.normalize(torch.cat([kt, vt], -1).transpose(0, 1).reshape(groups, -1), dim=-1)
+        one = both @ w[0].t()
+        two = torch.fft.irfft(torch.fft.rfft(both @ w[1].t()) * torch.fft.rfft(both @ w[2].t()), n=size)
+        mid = torch.cat([one, two], -1) @ out
+        mid = mid + F.gelu(F.layer_norm(mid, (width,)) @ hidden) @ back
+        vt = mid.view(groups, heads, dh).transpose(0, 1)
+        return (q @ kt.transpose(1, 2) * dh**-0.5).softmax(-1) @ vt
+
+    return seconds(layer)
+
+
+def attlip(n, width, heads):
+    """The paper's 20 steps with Armijo's rule."""
+    precision("fp32")
+    n, width, heads = int(n), int(width), int(heads)
+    dh = width // heads
+    scale = dh**-0.5
+    x, w = torch.randn(n, width, device="cuda"), torch.randn(heads, dh, width, device="cuda") / width**0.5
+
+    def scores(y):
+        u = torch.einsum("nd,hed->hne", y, w)
+        square = (u * u).sum(-1)
+        return u, scale * (square[:, :, None] + square[:, None, :] + 2 * u @ u.transpose(1, 2))
+
+    def value(y):
+        return 0.5 * scores(y)[1].logsumexp(-1).sum() + ((y - x) ** 2).sum() / 2
+
+    def solve():
+        y = x
+        for _ in range(20):
+            u, s = scores(y)
+            a = s.softmax(-1)
+            g = scale * ((1 + a.sum(1))[:, :, None] * u + a @ u + a.transpose(1, 2) @ u)
+            g = torch.einsum("hne,hed->nd", g, w) + y - x
+            start, size, rate = value(y), (g * g).sum(), 1.0
+            for _ in range(20):
+                if value(y - rate * g) <= start - 1e-4 * rate * size:
+                    break
+                rate *= 0.5
+            y = y - rate * g
+        return y
+
+    return seconds(solve, rounds=3, inner=1)
+
+
+def measure(n, width, heads):
+    """J^T J u of an attention layer, in double."""
+    n, width, heads = int(n), int(width), int(heads)
+    w = [0.02 * torch.randn(width, width, device="cuda", dtype=torch.float64) for _ in range(4)]
+    x, u = (torch.randn(n, width, device="cuda", dtype=torch.float64) for _ in range(2))
+
+    def layer(z):
+        q, k, v = ((z @ m.t()).view(n, heads, width // heads).transpose(0, 1) for m in w[:3])
+        p = (q @ k.transpose(1, 2) / (width // heads) ** 0.5).softmax(-1)
+        return (p @ v).transpose(0, 1).reshape(n, width) @ w[3].t()
+
+    def product():
+        _, ju = torch.func.jvp(layer, (x,), (u,))
+        return torch.func.vjp(layer, x)[1](ju)[0]
+
+    return seconds(product, inner=3)
 
 
 class Block(nn.Module):

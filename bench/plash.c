@@ -40,7 +40,7 @@ cJSON *bench_plash(void)
     cJSON_AddNumberToObject(out, "width", RACE_WIDTH);
     for (int i = 0; i < SIZES; i++) {
         race_result r;
-        if (!race_plash(&r, &sizes[i])) {
+        if (!race_plash(&r, taut_kernels_find("cpu"), &sizes[i])) {
             cJSON_Delete(out);
             return NULL;
         }

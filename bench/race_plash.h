@@ -2,8 +2,7 @@
  * paper's efficiency figures measure. */
 #ifndef TAUT_BENCH_RACE_PLASH_H
 #define TAUT_BENCH_RACE_PLASH_H
-#include <stdbool.h>
-#include <stdint.h>
+#include "kernels/kernels.h"
 
 enum { RACE_HEADS = 4, RACE_WIDTH = 512 };
 
@@ -13,7 +12,7 @@ typedef struct {
 
 typedef struct {
     race_time plash, exact, certificate;
-    double plash_peak, exact_peak; /* bytes beyond q, k, v and the output; NaN: not measured */
+    double plash_peak, exact_peak; /* of the host, beyond q, k, v and the output; NaN: not measured */
     double deviation;              /* certified, Frobenius; NaN: not asked for */
 } race_result;
 
@@ -23,5 +22,5 @@ typedef struct {
     bool certify;
 } race_plan;
 
-bool race_plash(race_result *, const race_plan *); /* false with a last error: no memory */
+bool race_plash(race_result *, const taut_kernels *, const race_plan *); /* false with a last error: no memory */
 #endif
