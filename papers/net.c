@@ -49,8 +49,9 @@ taut_status paper_net_train(const paper_options *o, const char *run, const char 
     taut_status s = configure(&cfg, o, run, recipe, overrides, count);
     if (!s) s = is_done(&done, run, cfg);
     if (!s && done) ++*o->kept;
-    if (!s && !done)
-        s = taut_train(&summary, cfg, taut_kernels_find("cpu"), &(taut_training){ .run = run, .overwrite = true });
+    const taut_kernels *k = NULL;
+    if (!s && !done) s = taut_kernels_open(&k, o->k);
+    if (!s && !done) s = taut_train(&summary, cfg, k, &(taut_training){ .run = run, .overwrite = true });
     taut_config_free(cfg);
     return s;
 }
@@ -69,10 +70,10 @@ static taut_status read_images(paper_net *p)
     return TAUT_OK;
 }
 
-taut_status paper_net_open(paper_net *p, const char *run, int64_t n)
+taut_status paper_net_open(paper_net *p, const paper_options *o, const char *run, int64_t n)
 {
     *p = (paper_net){ .n = n };
-    taut_status s = taut_net_open(&p->m, run, NULL);
+    taut_status s = taut_net_open(&p->m, run, &(taut_open_options){ sizeof(taut_open_options), .kernels = o->k });
     if (!s) s = taut_network_open(&p->target, p->m->model);
     if (!s) s = taut_net_source(&p->data, p->m, NULL);
     return s ? s : read_images(p);

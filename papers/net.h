@@ -20,8 +20,9 @@ typedef struct {
  * is there with others, of another scale say, is overwritten. */
 taut_status paper_net_train(const paper_options *, const char *run, const char *recipe, const char *const *overrides,
                             int count) TAUT_MUST_USE;
-taut_status paper_net_open(paper_net *, const char *run, int64_t n) TAUT_MUST_USE; /* the first n test images */
-void paper_net_close(paper_net *);                                                 /* fine after a failed open */
+/* The first n test images. */
+taut_status paper_net_open(paper_net *, const paper_options *, const char *run, int64_t n) TAUT_MUST_USE;
+void paper_net_close(paper_net *); /* fine after a failed open */
 
 double paper_net_clean(const paper_net *); /* accuracy on its images */
 /* The share that stands against each profile of a list ("fgsm,pgd") at one radius. */

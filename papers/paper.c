@@ -80,18 +80,19 @@ static double now(void)
 /* One figure: what came out, and the command, time and threads that it took. */
 static int make(const cli_args *a, int which, const char *scale)
 {
-    char folder[64], command[128];
+    char folder[64], command[160];
     int kept = 0;
     const bool tiny = strcmp(scale, "tiny") == 0;
-    const char *data = cli_text(a, "--data", NULL);
+    const char *data = cli_text(a, "--data", NULL), *kernels = cli_text(a, "--kernels", NULL);
     const double start = now();
     snprintf(folder, sizeof folder, "runs/%s-%s", figures[which].id, scale);
-    snprintf(command, sizeof command, "taut paper %s --scale %s%s%.64s", figures[which].id, scale,
-             data ? " --data " : "", data ? data : "");
+    snprintf(command, sizeof command, "taut paper %s --scale %s%s%.64s%s%.16s", figures[which].id, scale,
+             data ? " --data " : "", data ? data : "", kernels ? " --kernels " : "", kernels ? kernels : "");
     cJSON *o = figures[which].make(&(paper_options){ .small = tiny || strcmp(scale, "small") == 0,
                                                      .tiny = tiny,
                                                      .out = cli_text(a, "--out", folder),
                                                      .data = data,
+                                                     .k = kernels ? kernels : "cpu",
                                                      .kept = &kept });
     cli_bar_end();
     if (!o) return cli_fail(a);

@@ -10,6 +10,7 @@ typedef struct {
     bool tiny;        /* small, and cut to seconds on built-in data: whether it runs, not what comes out */
     const char *out;  /* folder for its runs; a finished one with the same recipe is not run again */
     const char *data; /* a text, or NULL for the figure's own */
+    const char *k;    /* the kernels that train and attack; proofs and measurements have their own */
     int *kept;        /* counts the runs that were not run again */
 } paper_options;
 

@@ -68,7 +68,7 @@ cJSON *paper_enforced_fig4(const paper_options *o)
         double v[4] = { 0, 0, published[i][0], published[i][1] };
         cli_bar((double)i / COUNT, all[i].name);
         taut_status s = train(run, &all[i], o, 400, 4900);
-        if (!s) s = paper_net_open(&p, run, paper_pick(o, 20, 2000, 10000));
+        if (!s) s = paper_net_open(&p, o, run, paper_pick(o, 20, 2000, 10000));
         if (!s) v[0] = paper_net_clean(&p), s = paper_net_bound(&v[1], run, TAUT_NORM_FLAT);
         paper_net_close(&p);
         if (s) {
@@ -96,7 +96,7 @@ cJSON *paper_enforced_fig3(const paper_options *o)
         paper_net p = { 0 };
         cli_bar(i / 2.0, pair[i].name);
         s = train(run, &pair[i], o, 1600, 1960);
-        if (!s) s = paper_net_open(&p, run, paper_pick(o, 20, 500, 2000));
+        if (!s) s = paper_net_open(&p, o, run, paper_pick(o, 20, 500, 2000));
         if (!s) s = paper_net_bound(&bound[i], run, TAUT_NORM_FLAT);
         if (!s) left[0][i] = paper_net_clean(&p);
         for (int r = 1; !s && r < RADII; r++)

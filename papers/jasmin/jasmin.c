@@ -85,7 +85,7 @@ static taut_status measure(double v[FIGURES], int method, int seed, const paper_
     double slope[SLOPES];
     const int64_t slopes = paper_pick(o, 2, SLOPES, SLOPES);
     taut_status s = train(run, method, seed, o);
-    if (!s) s = paper_net_open(&p, run, paper_pick(o, 10, 300, 2000));
+    if (!s) s = paper_net_open(&p, o, run, paper_pick(o, 10, 300, 2000));
     if (!s) s = paper_net_protocol(v, &p, o->small);
     if (!s) s = paper_net_slopes(slope, &p, slopes);
     if (!s) v[6] = bench_quantile(slope, (int)(p.n < slopes ? p.n : slopes), 0.5);
@@ -153,7 +153,7 @@ cJSON *paper_jasmin_fig4(const paper_options *o)
         const int64_t count = paper_pick(o, 4, 60, 200);
         cli_bar((double)m / METHODS, methods[m].name);
         taut_status s = train(run, m, 0, o);
-        if (!s) s = paper_net_open(&p, run, count);
+        if (!s) s = paper_net_open(&p, o, run, count);
         if (!s) s = paper_net_slopes(slope, &p, count);
         for (int i = 0; !s && i < 5; i++) v[i] = bench_quantile(slope, (int)(p.n < count ? p.n : count), at[i]);
         paper_net_close(&p);
@@ -218,7 +218,7 @@ static taut_status heat(cJSON *t, int method, const paper_options *o)
     paper_net p = { 0 };
     taut_capture *c = NULL;
     taut_status s = train(run, method, 0, o);
-    if (!s) s = paper_net_open(&p, run, 1);
+    if (!s) s = paper_net_open(&p, o, run, 1);
     if (!s) s = taut_capture_create(&c, p.m->model, 1, p.m->model->in.t);
     if (!s) taut_capture_run_real(c, p.x, 1);
     for (int l = 0; !s && l < c->layers; l++) {

@@ -221,7 +221,7 @@ static cJSON *race_table(cJSON *out, const paper_options *o, int rounds,
             const race_plan plan = { printed[i].tokens, representatives[m], 256, rounds, exact, false };
             race_result r;
             cli_bar((4 * i + m) / (4.0 * lengths), "plash");
-            if (!race_plash(&r, &plan)) {
+            if (!race_plash(&r, taut_kernels_find("cpu"), &plan)) {
                 cJSON_Delete(out);
                 return NULL;
             }
