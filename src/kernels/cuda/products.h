@@ -3,9 +3,9 @@
 #define TAUT_KERNELS_CUDA_PRODUCTS_H
 #include "kernels/cuda/device.h"
 
-/* `batch` products C (m,n) = alpha op(A) op(B) + beta P, P being C or like it, row-major: the next row of a matrix is `row` elements further
- * on (0: rows are contiguous), the next matrix `next`.  alpha and beta are elements of C: the host's, or the device's
- * where `there`. bytes: of an element, 4 or 8. */
+/* `batch` products C (m,n) = alpha op(A) op(B) + beta P, P being C or like it, row-major: the next row of a matrix is
+ * `row` elements further on (0: rows are contiguous), the next matrix `next`.  alpha and beta are elements of C: the host's,
+ * or the device's where `there`.  bytes: of an element, 4 or 8. */
 typedef struct {
     int64_t row, next;
 } cuda_steps;
