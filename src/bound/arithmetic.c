@@ -76,13 +76,17 @@ static const char *subnormals(void)
     return made && read ? NULL : "subnormal numbers become zero";
 }
 
-/* (1 + 2^-30)(1 - 2^-30) = 1 - 2^-60 rounds to 1; a fused a b + c does not. */
+/* (1 + 2^-30)(1 - 2^-30) = 1 - 2^-60 rounds to 1; a fused a b + c does not.  Each product is used once: clang does not
+ * fuse one that serves two sums. */
 static const char *contraction(void)
 {
+    const double above = 1 + 0x1p-30, below = 1 - 0x1p-30;
     double a[MANY], b[MANY], c[MANY], sum = given(-1);
-    given_all(a, 1 + 0x1p-30), given_all(b, 1 - 0x1p-30), given_all(c, -1);
-    const double alone = a[0] * b[0] + c[0], minus = c[1] + a[1] * b[1], difference = a[2] * b[2] - -c[2];
+    const double alone = given(above) * given(below) + given(-1), minus = given(-1) + given(above) * given(below),
+                 difference = given(above) * given(below) - given(1);
+    given_all(a, above), given_all(b, below);
     for (int i = 0; i < MANY; i++) sum += a[i] * b[i];
+    given_all(a, above), given_all(b, below), given_all(c, -1);
     for (int i = 0; i < MANY; i++) c[i] += a[i] * b[i];
     const bool split = alone == 0 && minus == 0 && difference == 0 && sum == MANY - 1 && all_are(c, 0);
     return split ? NULL : "a product and a sum are fused into one operation";

@@ -61,14 +61,15 @@ static bool upward_works(void)
 /* A wider register keeps all of the sum, or rounds it twice. */
 static bool is_double(void) { return in(1) + in(0x1p-53 + 0x1p-78) == 1 + 0x1p-52; }
 
-/* (1 + 2^-30)(1 - 2^-30) = 1 - 2^-60 is 1 as a double. */
+/* (1 + 2^-30)(1 - 2^-30) = 1 - 2^-60 is 1 as a double.  A product that is used twice would not be fused. */
 static bool is_separate(void)
 {
+    const double above = 1 + 0x1p-30, below = 1 - 0x1p-30, alone = in(above)*in(below) + in(-1);
     double a[MANY], b[MANY], c[MANY], sum = in(-1);
     bool good = true;
-    for (int i = 0; i < MANY; i++) a[i] = in(1 + 0x1p-30), b[i] = in(1 - 0x1p-30), c[i] = in(-1);
-    const double alone = a[0] * b[0] + c[0];
+    for (int i = 0; i < MANY; i++) a[i] = in(above), b[i] = in(below);
     for (int i = 0; i < MANY; i++) sum += a[i] * b[i];
+    for (int i = 0; i < MANY; i++) a[i] = in(above), b[i] = in(below), c[i] = in(-1);
     for (int i = 0; i < MANY; i++) c[i] += a[i] * b[i];
     for (int i = 0; i < MANY; i++) good = good && c[i] == 0;
     return good && alone == 0 && sum == MANY - 1;

@@ -39,7 +39,8 @@ lie ftz subnormal "$TAUT" certify "$run"
 lie daz subnormal "$TAUT" certify "$run"
 lie upward "to nearest" "$TAUT" certify "$run"
 lie stuck "round upward" "$TAUT" certify "$run"
-lie thread "a thread" "$TAUT" certify "$run" --threads 2
+gnu=; ldd "$TAUT" | grep -q libgomp && gnu=1 # LLVM's threads set their arithmetic themselves, so the fault does no harm
+[ -z "$gnu" ] || lie thread "a thread" "$TAUT" certify "$run" --threads 2
 
 # every command that proves
 lie gemm dgemm "$TAUT" info "$run" --bound
@@ -56,7 +57,7 @@ lie ftz subnormal "$TAUT" check "$tmp/c.json" "$run"
 lie daz subnormal "$TAUT" check "$tmp/c.json" "$run"
 lie upward "to nearest" "$TAUT" check "$tmp/c.json" "$run"
 lie stuck "round upward" "$TAUT" check "$tmp/c.json" "$run"
-lie thread "a thread" "$TAUT" check "$tmp/c.json" "$run" --threads 2
+[ -z "$gnu" ] || lie thread "a thread" "$TAUT" check "$tmp/c.json" "$run" --threads 2
 
 # FILE PATTERN FLAGS...: the program with one file compiled otherwise; the file's own command is asked.  That file is not
 # instrumented: under the sanitizers the compiler would not make the very fault that is to be seen.
@@ -70,10 +71,41 @@ build_wrong() {
 }
 wrong() {
     pattern=$1; shift
-    build_wrong bound "$@"
-    refuse "certify with $*" "$pattern" "$tmp/wrong" certify "$run"
+    if makes "$@"; then
+        build_wrong bound "$@"
+        refuse "certify with $*" "$pattern" "$tmp/wrong" certify "$run"
+    fi
+    makes -frounding-math "$@" || return 0
     build_wrong check -frounding-math "$@"
     refuse "check with $*" "$pattern" "$tmp/wrong" check "$tmp/c.json" "$run"
+}
+# FLAGS...: whether this compiler makes a fault with them.  gcc is known to; clang makes some of them only, and none of
+# those that would not matter with -frounding-math.
+cat >"$tmp/made.c" <<'C'
+#include <math.h>
+enum { MANY = 64 };
+static double given(double x) { volatile double v = x; return v; }
+int main(void)
+{
+    double x[MANY], y[MANY], sum = given(0x1p53), dots = given(-1);
+    for (int i = 0; i < MANY; i++) x[i] = given(1);
+    for (int i = 0; i < MANY; i++) sum += x[i];
+    const double lost = (given(0x1p53) + given(1)) - 0x1p53, fused = given(1 + 0x1p-30) * given(1 - 0x1p-30) + given(-1);
+    for (int i = 0; i < MANY; i++) x[i] = given(1 + 0x1p-30), y[i] = given(1 - 0x1p-30);
+    for (int i = 0; i < MANY; i++) dots += x[i] * y[i];
+    const double by = given(49), none = given(NAN);
+    for (int i = 0; i < MANY; i++) x[i] = given(1) * 49;
+    for (int i = 0; i < MANY; i++) x[i] /= by;
+    int good = sum == 0x1p53 && lost == 0 && fused == 0 && dots == MANY - 1 && isnan(none) && none != none && !(none <= by);
+    for (int i = 0; i < MANY; i++) good = good && x[i] == 1;
+    return !good;
+}
+C
+makes() {
+    compile --version | grep -q -i 'free software foundation' && return 0
+    case "$*" in *-include*) return 0 ;; esac
+    compile -std=c11 -fno-math-errno -fno-trapping-math -ffp-contract=off -O3 "$@" "$tmp/made.c" -o "$tmp/made" -lm 2>/dev/null &&
+        ! "$tmp/made"
 }
 build_wrong bound -O2
 check "compiled as it should be: a proof" "$tmp/wrong" certify "$run"
