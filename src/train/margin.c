@@ -58,8 +58,9 @@ taut_status taut_margin_centre(const taut_model *m, const taut_pass *p)
 {
     const int64_t rows = taut_rows(p->logits.shape), classes = p->logits.shape.d;
     const taut_weight *bias = taut_model_find(m, "head.bias");
-    double *f = taut_malloc((size_t)(rows * classes + classes) * sizeof *f), *b = f + rows * classes;
+    double *f = taut_malloc((size_t)(rows * classes + classes) * sizeof *f);
     if (!f) return taut_no_memory("the first logits");
+    double *b = f + rows * classes;
     m->k->get(f, p->logits.data, rows * classes);
     m->k->get(b, bias->param->value, classes);
     for (int64_t i = 0; i < rows * classes; i++)
