@@ -56,6 +56,7 @@ static void edge(double *c, int64_t n, const double *a, int64_t k, const double 
 {
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < cols; j++)
+            // cppcheck-suppress uninitvar ; as many entries are filled as are read
             for (int64_t l = 0; l < depth; l++) c[i * n + j] += a[i * k + l] * panel[l * COLS + j];
 }
 
@@ -68,8 +69,8 @@ static void times_transposed(double *c, const double *a, const double *b, int64_
         for (int64_t from = 0; from < k; from += SLICE) {
             double panel[SLICE * COLS];
             const int64_t depth = k - from < SLICE ? k - from : SLICE, cols = n - j < COLS ? n - j : COLS;
-            for (int64_t x = 0; x < COLS; x++)
-                for (int64_t l = 0; l < depth; l++) panel[l * COLS + x] = x < cols ? b[(j + x) * k + from + l] : 0;
+            for (int64_t x = 0; x < cols; x++)
+                for (int64_t l = 0; l < depth; l++) panel[l * COLS + x] = b[(j + x) * k + from + l];
             for (int64_t i = 0; i < m; i += ROWS) {
                 const int64_t rows = m - i < ROWS ? m - i : ROWS;
                 if (rows == ROWS && cols == COLS)
