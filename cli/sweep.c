@@ -1,5 +1,6 @@
 /* Many runs of one recipe: every combination of the values of some keys, each in a folder that says which.  A sweep that was
- * stopped, or whose grid has grown, goes on where it was: finished runs are passed over, begun ones resumed. */
+ * stopped, or whose grid has grown, goes on where it was: finished runs are passed over, begun ones resumed.  The same command
+ * may be started many times, on all machines that share the folder: each is a worker. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,39 +9,36 @@
 
 #include "sweep.h"
 
-static int write_slurm(const sweep *s, const char *path)
-{
-    char folder[SWEEP_PATH], room[SWEEP_AXES][SWEEP_LEN];
-    const char *word[SWEEP_WORDS];
-    FILE *f = fopen(path, "w");
-    if (!f) return cli_refuse(s->args, "%s: %s", path, strerror(errno));
-    fprintf(f, "#!/bin/sh\n#SBATCH --array=0-%d\n#SBATCH --job-name=taut\ncase $SLURM_ARRAY_TASK_ID in\n", s->runs - 1);
-    for (int i = 0; i < s->runs; i++) {
-        sweep_folder(s, i, folder);
-        sweep_words(s, i, folder, word, room);
-        fprintf(f, "%d) set --", i);
-        for (int w = 1; word[w]; w++)
-            if (strcmp(word[w], "--resume") != 0) fprintf(f, " '%s'", word[w]);
-        fprintf(f, "; run='%s' ;;\n", folder);
-    }
-    fprintf(f, "esac\n[ -e \"$run/state.safetensors\" ] && set -- \"$@\" --resume\n"
-               "taut \"$@\" && taut certify \"$run\" --out \"$run/certificate.json\"\n");
-    const bool lost = ferror(f) != 0;
-    if (fclose(f) || lost) return cli_refuse(s->args, "%s: cannot be written", path);
-    printf("%s: %d runs; sbatch %s, then this command again without --slurm for the frontier\n", path, s->runs, path);
-    return EXIT_DONE;
-}
-
-/* Unless --threads says how many each run has, those of the machine are divided between the jobs. */
+/* --threads says how many each run has; else those of the machine are divided between the jobs.  0: all there are. */
 static int threads_per_run(const cli_args *a, int jobs)
 {
     char *json = NULL;
-    if (jobs == 1 || cli_flag(a, "--threads") || taut_build_json(&json, NULL)) return 0;
+    if (cli_flag(a, "--threads")) return (int)cli_int(a, "--threads", 1, 1, 1 << 16);
+    if (jobs == 1 || taut_build_json(&json, NULL)) return 0;
     cJSON *o = cJSON_Parse(json);
     const int all = (int)cli_number(o, "threads");
     taut_string_free(json);
     cJSON_Delete(o);
     return all > jobs ? all / jobs : 1;
+}
+
+/* Runs that other workers have. */
+static int to_do(const sweep *s)
+{
+    int left = 0;
+    for (int i = 0; i < s->runs; i++) left += s->point[i].stage == SWEEP_OPEN;
+    return left;
+}
+
+static int leave(const sweep *s, int left)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddNumberToObject(o, "done", s->runs - left);
+    cJSON_AddNumberToObject(o, "left", left);
+    if (cli_flag(s->args, "--json")) return cli_json(o);
+    printf("%d of %d runs are with other workers: the last one writes %s/frontier.html\n", left, s->runs, s->out);
+    cJSON_Delete(o);
+    return EXIT_DONE;
 }
 
 static int run(const cli_args *a)
@@ -55,10 +53,12 @@ static int run(const cli_args *a)
     int code = sweep_read(&s, a);
     if (!code) code = sweep_check(&s);
     if (code) return code;
-    if (cli_flag(a, "--slurm")) return write_slurm(&s, cli_text(a, "--slurm", ""));
+    if (cli_flag(a, "--slurm")) return sweep_slurm(&s, cli_text(a, "--slurm", ""));
     s.threads = threads_per_run(a, jobs);
     code = sweep_run(&s);
     if (code > EXIT_UNKNOWN) return code; /* a signal */
+    const int left = to_do(&s);
+    if (left) return code ? code : leave(&s, left);
     const int told = sweep_tell(&s);
     return code ? code : told;
 }
@@ -69,7 +69,11 @@ static const cli_option options[] = {
     { "--set", "S.K=V", "override a key of the recipe in all runs; may be repeated" },
     { "--mean", "S.K", "rank the settings by their mean loss over this key of the grid; may be repeated" },
     { "--jobs", "N", "runs at a time (default 1); they divide the threads, unless --threads says how many each has" },
-    { "--slurm", "FILE", "write a Slurm array script instead of running" },
+    { "--leave", NULL, "end when every run that is left is another worker's, instead of waiting in case he dies" },
+    { "--stale", "SECONDS", "after this silence a worker on another machine counts as dead (default 60)" },
+    { "--slurm", "FILE", "write an array job of workers to FILE and submit it with sbatch, instead of running" },
+    { "--workers", "N", "of that job (default: one for each run, at most 32)" },
+    { "--sbatch", "OPTIONS", "of that job, such as '-p gpu -t 60'; may be repeated" },
     { NULL, NULL, NULL },
 };
 

@@ -56,9 +56,11 @@ void sweep_folder(const sweep *s, int run, char path[SWEEP_PATH])
     for (; (name = strchr(name, '/')); *name = '-') {} /* a value may be a path */
 }
 
-int sweep_sets(const sweep *s, int run, const char *set[64], char room[SWEEP_AXES][SWEEP_LEN])
+int sweep_sets(const sweep *s, int run, const char *set[64], char room[SWEEP_AXES + 1][SWEEP_LEN])
 {
     int count = 0;
+    snprintf(room[SWEEP_AXES], SWEEP_LEN, "train.seed=%.40s", cli_text(s->args, "--seed", ""));
+    if (cli_flag(s->args, "--seed")) set[count++] = room[SWEEP_AXES];
     for (int i = 0; i < s->args->given; i++)
         if (strcmp(s->args->name[i], "--set") == 0 && count < 64 - SWEEP_AXES) set[count++] = s->args->value[i];
     for (int i = 0; i < s->axes; i++) {
@@ -121,20 +123,52 @@ static int refuse(const sweep *s)
     return cli_refuse(s->args, "%s %s", option, line + 4);
 }
 
+/* The values of a recipe under this run's overrides (asked), or of the one in its folder; NULL after a line. */
+static cJSON *values_of(const sweep *s, int run, const char *folder, bool asked)
+{
+    char path[SWEEP_PATH + 16], room[SWEEP_AXES + 1][SWEEP_LEN], *json = NULL;
+    const char *set[64];
+    snprintf(path, sizeof path, "%s/recipe.ini", folder);
+    const int count = asked ? sweep_sets(s, run, set, room) : 0;
+    const taut_recipe_options o = { .size = sizeof o, .overrides = set, .count = count, .run = asked ? folder : NULL };
+    if (taut_recipe_json(&json, asked ? s->recipe : path, &o)) return refuse(s), NULL;
+    cJSON *all = cJSON_Parse(json), *values = cJSON_DetachItemFromObject(all, "values");
+    taut_string_free(json);
+    cJSON_Delete(all);
+    return values;
+}
+
+int sweep_same(const sweep *s, int run)
+{
+    char folder[SWEEP_PATH], record[SWEEP_PATH + 32];
+    int code = EXIT_DONE;
+    sweep_folder(s, run, folder);
+    snprintf(record, sizeof record, "%s/state.safetensors", folder);
+    cJSON *asked = values_of(s, run, folder, true);
+    if (!asked) return EXIT_BAD;
+    cJSON *there = access(record, F_OK) == 0 ? values_of(s, run, folder, false) : cJSON_CreateObject();
+    if (!there) code = EXIT_BAD;
+    for (const cJSON *a = asked->child; a && !code; a = a->next) {
+        const cJSON *t = cJSON_GetObjectItemCaseSensitive(there, a->string);
+        if (t && strcmp(a->valuestring, t->valuestring) != 0)
+            code = cli_refuse(s->args, "%s: its run has %s = %s, now %s is asked for: another --out keeps both", folder,
+                              a->string, t->valuestring, a->valuestring);
+    }
+    cJSON_Delete(asked);
+    cJSON_Delete(there);
+    return code;
+}
+
 int sweep_check(const sweep *s)
 {
-    char path[2][SWEEP_PATH], room[SWEEP_AXES][SWEEP_LEN], *json = NULL;
-    const char *set[64];
+    char path[2][SWEEP_PATH];
     for (int i = 0; i < s->runs; i++) {
         sweep_folder(s, i, path[0]);
         for (int j = 0; j < i; j++) {
             sweep_folder(s, j, path[1]);
             if (strcmp(path[0], path[1]) == 0) return cli_refuse(s->args, "--grid: two runs would both be %s", path[0]);
         }
-        const int count = sweep_sets(s, i, set, room);
-        const taut_recipe_options o = { .size = sizeof o, .overrides = set, .count = count, .run = path[0] };
-        if (taut_recipe_json(&json, s->recipe, &o)) return refuse(s);
-        taut_string_free(json);
+        if (sweep_same(s, i)) return EXIT_BAD;
     }
     return EXIT_DONE;
 }

@@ -1,6 +1,7 @@
-/* The runs of a sweep as processes.  A signal is passed on to those that run: each saves what it has, the sweep waits for
- * them, and the same command goes on from there; a second signal ends all of them at once.  Killed without a chance to do
- * so, the sweep takes its children with it: the kernel tells them. */
+/* A worker of a sweep: takes runs that nobody has, each as a process that trains and then one that certifies.  A signal is passed
+ * on to those that run: each saves what it has, the worker waits for them, and the same command goes on from there; a second
+ * signal ends all of them at once.  Killed without a chance to do so, the worker takes its children with it: the kernel tells
+ * them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -19,7 +20,7 @@ static sweep *running;
 static void pass_on(int number)
 {
     for (int i = 0; i < running->runs; i++)
-        if (running->child[i] > 0) kill(running->child[i], number);
+        if (running->point[i].child > 0) kill(running->point[i].child, number);
 }
 
 static void on_signal(int number, siginfo_t *info, void *context)
@@ -48,31 +49,18 @@ cJSON *sweep_look(const char *folder)
     return o;
 }
 
-/* Trained to the end that the recipe has now: a longer one goes on. */
-static bool finished(const sweep *s, int run, const char *folder)
+/* What is to be done with a run: all of one recipe, so what is finished is what was asked for. */
+static int stage_of(const char *folder)
 {
-    const char *set[64];
-    char room[SWEEP_AXES][SWEEP_LEN], *json = NULL;
-    cJSON *o = sweep_look(folder), *recipe = NULL;
-    const cJSON *summary = cJSON_GetObjectItem(o, "summary");
-    bool done = cJSON_IsTrue(cJSON_GetObjectItem(o, "finished"));
-    const int count = sweep_sets(s, run, set, room);
-    const taut_recipe_options options = { .size = sizeof options, .overrides = set, .count = count };
-    if (done && !taut_recipe_json(&json, s->recipe, &options)) recipe = cJSON_Parse(json);
-    const cJSON *steps = cJSON_GetObjectItem(cJSON_GetObjectItem(recipe, "values"), "train.steps");
-    const bool early = cli_number(summary, "best_step") > 0; /* a run with patience may end where it likes */
-    if (steps && !early) done = cli_number(summary, "steps") >= strtod(cJSON_GetStringValue(steps), NULL);
-    taut_string_free(json);
-    cJSON_Delete(recipe);
+    cJSON *o = sweep_look(folder);
+    const bool finished = cJSON_IsTrue(cJSON_GetObjectItem(o, "finished")), proved = cJSON_GetObjectItem(o, "about");
     cJSON_Delete(o);
-    return done;
+    return !finished ? SWEEP_TRAINS : proved ? SWEEP_DONE : SWEEP_CERTIFIES;
 }
 
-void sweep_words(const sweep *s, int run, const char *folder, const char *word[SWEEP_WORDS],
-                 char room[SWEEP_AXES][SWEEP_LEN])
+static void train_words(const sweep *s, int run, const char *folder, const char *word[SWEEP_WORDS],
+                        char room[SWEEP_AXES + 1][SWEEP_LEN])
 {
-    static char threads[16];
-    static const char *const passed[] = { "--threads", "--seed", "--kernels" };
     const char *set[64];
     const int count = sweep_sets(s, run, set, room);
     int n = 0;
@@ -84,17 +72,12 @@ void sweep_words(const sweep *s, int run, const char *folder, const char *word[S
     word[n++] = "--json";
     if (has(folder, "state.safetensors")) word[n++] = "--resume";
     for (int i = 0; i < count; i++) word[n++] = "--set", word[n++] = set[i];
-    for (int i = 0; i < 3; i++)
-        if (cli_flag(s->args, passed[i])) word[n++] = passed[i], word[n++] = cli_text(s->args, passed[i], "");
-    if (s->threads) {
-        snprintf(threads, sizeof threads, "%d", s->threads);
-        word[n++] = "--threads", word[n++] = threads;
-    }
+    if (cli_flag(s->args, "--kernels")) word[n++] = "--kernels", word[n++] = cli_text(s->args, "--kernels", "");
     word[n] = NULL;
 }
 
-/* In the child: told when the sweep dies, its output into the log, and then the other program. */
-static void become(const char *const *word, const char *log, pid_t parent, const sigset_t *mask)
+/* In the child: told when the sweep dies, its output into the log, and then the other program, which holds the claim too. */
+static void become(const char *const *word, const char *log, int claim, pid_t parent, const sigset_t *mask)
 {
     const int file = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0644);
     signal(SIGINT, SIG_DFL);
@@ -102,109 +85,174 @@ static void become(const char *const *word, const char *log, pid_t parent, const
     sigprocmask(SIG_SETMASK, mask, NULL);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent || file < 0 || dup2(file, 1) < 0 || dup2(file, 2) < 0) _exit(EXIT_BAD);
+    if (fcntl(claim, F_SETFD, 0) != 0) _exit(EXIT_BAD);
     execv("/proc/self/exe", (char *const *)word);
     _exit(EXIT_BAD);
 }
 
 /* Signals wait while a child is made, so that none gets lost between its birth and its name in the list. */
-static bool start(sweep *s, int run, const char *const *word, const char *folder)
+static bool start(sweep_point *p, const char *const *word, const char *folder)
 {
     char log[SWEEP_PATH + 16];
     sigset_t both, before;
     const pid_t parent = getpid();
     snprintf(log, sizeof log, "%s/sweep.log", folder);
-    if (!cli_make_folder(folder)) return false;
     sigemptyset(&both);
     sigaddset(&both, SIGINT);
     sigaddset(&both, SIGTERM);
     sigprocmask(SIG_BLOCK, &both, &before);
-    const pid_t child = fork();
-    if (child == 0) become(word, log, parent, &before);
-    s->child[run] = child > 0 ? child : 0;
+    const pid_t child = stopped_by ? -1 : fork();
+    if (child == 0) become(word, log, p->fd, parent, &before);
+    p->child = child > 0 ? child : 0;
     sigprocmask(SIG_SETMASK, &before, NULL);
     return child > 0;
 }
 
-/* Waits for one child; returns its run, or -1. */
-static int reap(sweep *s, bool *well)
+static void lose(sweep *s, int run, const char *why)
 {
-    int state = 0;
-    pid_t who;
-    do who = wait(&state);
-    while (who < 0 && errno == EINTR);
-    for (int i = 0; who > 0 && i < s->runs; i++)
-        if (s->child[i] == who) {
-            s->child[i] = 0;
-            *well = WIFEXITED(state) && WEXITSTATUS(state) == EXIT_DONE;
-            return i;
-        }
-    return -1;
+    char folder[SWEEP_PATH];
+    sweep_folder(s, run, folder);
+    fprintf(stderr, "taut sweep: %s %s\n", folder, why);
+    sweep_claim_end(s, run, &s->point[run], "failed");
+    s->point[run].stage = SWEEP_LOST;
 }
 
-static int train_all(sweep *s, int jobs)
+/* The next process of a run that is ours, or its end. */
+static void advance(sweep *s, int run)
 {
-    char folder[SWEEP_PATH], room[SWEEP_AXES][SWEEP_LEN], text[64];
+    char folder[SWEEP_PATH], cert[SWEEP_PATH + 32], room[SWEEP_AXES + 1][SWEEP_LEN], threads[16];
     const char *word[SWEEP_WORDS];
-    int active = 0, failed = 0, done = 0;
-    for (int next = 0; (next < s->runs && !stopped_by) || active;) {
-        if (next < s->runs && active < jobs && !stopped_by) {
-            sweep_folder(s, next, folder);
-            if (finished(s, next, folder)) {
-                next++, done++;
-                continue;
-            }
-            sweep_words(s, next, folder, word, room);
-            if (!start(s, next, word, folder)) return cli_refuse(s->args, "%s: cannot start a run there", folder);
-            next++, active++;
+    sweep_point *p = &s->point[run];
+    sweep_folder(s, run, folder);
+    snprintf(cert, sizeof cert, "%s/certificate.json", folder);
+    snprintf(threads, sizeof threads, "%d", s->threads);
+    const int before = (int)p->stage, next = stage_of(folder);
+    if (next <= before) {
+        lose(s, run, "failed: see its sweep.log");
+        return;
+    }
+    p->stage = next;
+    if (next == SWEEP_DONE) {
+        sweep_claim_end(s, run, p, NULL);
+        return;
+    }
+    train_words(s, run, folder, word, room);
+    const char *const certify[] = { "taut", "certify", folder, "--out", cert, "--json", NULL };
+    if (next == SWEEP_CERTIFIES) memcpy(word, certify, sizeof certify);
+    int n = 0;
+    while (word[n]) n++;
+    if (s->threads) word[n++] = "--threads", word[n++] = threads, word[n] = NULL;
+    if (start(p, word, folder)) return;
+    if (!stopped_by) lose(s, run, "failed: no process can be started");
+}
+
+/* Takes the first run that is not done and that nobody has; false: there is none now. */
+static bool take(sweep *s)
+{
+    char folder[SWEEP_PATH];
+    for (int i = 0; i < s->runs && !stopped_by; i++) {
+        sweep_point *p = &s->point[i];
+        if (p->stage != SWEEP_OPEN || p->fd >= 0) continue;
+        const sweep_claim claim = sweep_claim_look(s, i, p);
+        sweep_folder(s, i, folder);
+        if (claim == SWEEP_FAILED) lose(s, i, "failed in another worker: see its sweep.log");
+        if (claim != SWEEP_FREE) continue;
+        if (sweep_same(s, i)) { /* begun since this worker looked first */
+            lose(s, i, "is left alone");
             continue;
         }
-        bool well = false;
-        const int which = reap(s, &well);
-        active--, done++;
-        if (!well && which >= 0 && !stopped_by) {
-            sweep_folder(s, which, folder);
-            fprintf(stderr, "taut sweep: %s failed: see its sweep.log\n", folder);
-            failed++;
+        if (stage_of(folder) == SWEEP_DONE) {
+            p->stage = SWEEP_DONE;
+            continue;
         }
+        const int taken = sweep_claim_take(s, i, p);
+        if (taken < 0) lose(s, i, "failed: no file can be made there");
+        if (taken <= 0) continue;
+        if (sweep_same(s, i))
+            lose(s, i, "is left alone");
+        else
+            advance(s, i);
+        return true;
+    }
+    return false;
+}
+
+/* A child has ended, with this state. */
+static void ended(sweep *s, int run, int state)
+{
+    sweep_point *p = &s->point[run];
+    p->child = 0;
+    if (p->fd < 0) /* another has the run */
+        p->stage = SWEEP_OPEN;
+    else if (stopped_by)
+        sweep_claim_end(s, run, p, "free");
+    else if (WIFEXITED(state) && WEXITSTATUS(state) == EXIT_DONE)
+        advance(s, run);
+    else
+        lose(s, run, "failed: see its sweep.log");
+}
+
+/* Another worker thought this one dead: the run is his now. */
+static void give_up(sweep *s, int run)
+{
+    char folder[SWEEP_PATH];
+    sweep_folder(s, run, folder);
+    fprintf(stderr, "taut sweep: %s: this worker was silent for too long, another has taken the run\n", folder);
+    close(s->point[run].fd);
+    s->point[run].fd = -1;
+    kill(s->point[run].child, SIGKILL);
+}
+
+/* Looks after the children; returns how many there are, and in *done how many runs are over. */
+static int tend(sweep *s, int *done)
+{
+    int state, active = 0;
+    *done = 0;
+    for (int i = 0; i < s->runs; i++) {
+        sweep_point *p = &s->point[i];
+        if (p->child > 0 && waitpid(p->child, &state, WNOHANG) == p->child) ended(s, i, state);
+        if (p->child > 0 && p->fd >= 0 && !sweep_claim_beat(s, i, p)) give_up(s, i);
+        active += p->child > 0;
+        *done += p->stage == SWEEP_DONE || p->stage == SWEEP_LOST;
+    }
+    return active;
+}
+
+static void work(sweep *s, int jobs)
+{
+    enum {
+        SHORT = 20000000
+    }; /* nanoseconds between looks at the children; others' runs are looked at every half second */
+    char text[64];
+    double next = 0;
+    for (int done = 0;;) {
+        const int active = tend(s, &done);
         snprintf(text, sizeof text, "%d of %d runs", done, s->runs);
         cli_bar((double)done / s->runs, text);
+        if (active == 0 && (done == s->runs || stopped_by)) break;
+        if (active < jobs && !stopped_by && sweep_now() >= next) {
+            if (take(s)) continue;
+            if (active == 0 && cli_flag(s->args, "--leave")) break;
+            next = sweep_now() + 0.5;
+        }
+        nanosleep(&(struct timespec){ 0, SHORT }, NULL);
     }
     cli_bar_end();
-    return failed ? EXIT_BAD : EXIT_DONE;
-}
-
-/* Trained to its end, and without a certificate of the model as it is now. */
-static bool to_certify(const char *folder)
-{
-    cJSON *o = sweep_look(folder);
-    const bool wanted = cJSON_IsTrue(cJSON_GetObjectItem(o, "finished")) && !cJSON_GetObjectItem(o, "about");
-    cJSON_Delete(o);
-    return wanted;
-}
-
-static int certify_all(sweep *s)
-{
-    char folder[SWEEP_PATH], cert[SWEEP_PATH + 32];
-    for (int i = 0; i < s->runs && !stopped_by; i++) {
-        sweep_folder(s, i, folder);
-        snprintf(cert, sizeof cert, "%s/certificate.json", folder);
-        const char *word[] = { "taut", "certify", folder, "--out", cert, "--json", NULL };
-        bool well = false;
-        if (!to_certify(folder)) continue;
-        const bool lost = !start(s, i, word, folder) || reap(s, &well) < 0 || !well;
-        if (lost && !stopped_by) return cli_refuse(s->args, "%s: cannot be certified", folder);
-    }
-    return EXIT_DONE;
 }
 
 int sweep_run(sweep *s)
 {
     const struct sigaction act = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
+    int code = sweep_claim_open(s);
+    if (code) return code;
     running = s;
+    for (int i = 0; i < s->runs; i++) s->point[i].fd = -1;
     sigaction(SIGINT, &act, NULL);
     sigaction(SIGTERM, &act, NULL);
-    const int trained = train_all(s, (int)cli_int(s->args, "--jobs", 1, 1, 64)), certified = certify_all(s);
-    if (!stopped_by) return trained ? trained : certified;
+    work(s, (int)cli_int(s->args, "--jobs", 1, 1, 64));
+    for (int i = 0; i < s->runs; i++)
+        if (s->point[i].stage == SWEEP_LOST) code = EXIT_BAD;
+    if (!stopped_by) return code;
     cli_refuse(s->args, "stopped; the same command goes on");
     return 128 + stopped_by;
 }

@@ -82,13 +82,15 @@ static double tell_run(const sweep *s, const char *folder, cJSON *runs)
 {
     cJSON *o = sweep_look(folder), *one = cJSON_CreateObject(), *target = cJSON_GetObjectItem(o, "target");
     const double loss = cli_number(cJSON_GetObjectItem(o, "summary"), "val_loss");
+    const double steps = cli_number(cJSON_GetObjectItem(o, "summary"), "steps");
     cJSON_AddStringToObject(one, "run", folder);
+    cJSON_AddNumberToObject(one, "steps", steps);
     cJSON_AddNumberToObject(one, "val_loss", loss);
     cJSON_AddNumberToObject(one, "lip", cli_number(o, "lip"));
     if (*cli_word(o, "measure")) cJSON_AddStringToObject(one, "measure", cli_word(o, "measure"));
     if (target) cJSON_AddItemToObject(one, "target", cJSON_Duplicate(target, true));
     if (!cli_flag(s->args, "--json")) {
-        printf("%-60s  loss %8.4f", folder, loss);
+        printf("%-60s  %6.0f steps  loss %8.4f", folder, steps, loss);
         print_bound(o);
         printf("\n");
     }

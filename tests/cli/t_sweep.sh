@@ -39,10 +39,28 @@ check "and certified" [ -s "$one/certificate.json" ]
 "$TAUT" check "$one/certificate.json" "$one" >/dev/null 2>&1
 check "trained on by hand: the old certificate is of another file" [ $? = 2 ]
 sweep
-check "what was trained on is certified again" "$TAUT" check "$one/certificate.json" "$one"
-"$TAUT" train "$one/recipe.ini" --out "$one" --resume --set train.steps=8 >/dev/null 2>&1
+rc=$?
+check "a longer run does not pass for the one that was asked for: 1, not $rc" [ $rc = 1 ]
+check "and is named: $(cat "$tmp/e")" grep -q 'train.lr=0.001: its run has train.steps = 6, now 4 is asked for' "$tmp/e"
 sweep --set train.steps=12
-check "more steps: it goes on" [ "$(json_get "$one/summary.json" steps)" = 12 ]
+rc=$?
+check "nor does a shorter one: 1, not $rc" [ $rc = 1 ]
+check "which is left as it is" [ "$(json_get "$one/summary.json" steps)" = 6 ]
+"$TAUT" train "$tmp/s/train.lr=0.002/recipe.ini" --out "$tmp/s/train.lr=0.002" --resume --set train.steps=6 >/dev/null 2>&1
+sweep --set train.steps=6
+check "all trained on by hand: $(cat "$tmp/e")" "$TAUT" check "$one/certificate.json" "$one"
+check "steps are shown" [ "$(grep -c ' 6 steps ' "$tmp/o")" = 2 ]
+sweep --set train.steps=6 --json
+check "also in JSON" [ "$(tr -d ' \t\n' <"$tmp/o" | grep -o '"steps":6' | wc -l)" = 2 ]
+rm -r "$tmp/s"
+sweep --seed 7
+sweep --seed 7
+rc=$?
+check "a seed is asked for again: $(cat "$tmp/e")" [ $rc = 0 ]
+sweep
+check "and another is another recipe" grep -q 'begun with train.seed = 7, now it is 1' "$tmp/e"
+rm -r "$tmp/s"
+sweep
 
 # what cannot be run stops before the first run
 stops() { # WHAT PATTERN WORD...
@@ -160,7 +178,39 @@ for bad in "--grid lr" "--grid =1" "--grid train.lr=" "--grid train.lr=1,,2" "--
     check "refused: $bad" [ $rc = 1 ]
     check "in one line: $bad" [ "$(wc -l <"$tmp/e")" = 1 ]
 done
-sweep --slurm "$tmp/job.sh"
+
+# an array job: submitted with sbatch, here one that keeps what it is given
+mkdir "$tmp/bin"
+cat >"$tmp/bin/sbatch" <<'END'
+#!/bin/sh
+[ "$1" = --parsable ] && cp "$2" "$SUBMITTED" && echo "4711;cluster"
+END
+chmod +x "$tmp/bin/sbatch"
+PATH=$tmp/bin:$PATH SUBMITTED=$tmp/submitted
+export SUBMITTED
+sweep --slurm "$tmp/job.sh" --sbatch '-p gpu -t 60'
+rc=$?
+check "submitted: $(cat "$tmp/e")" [ $rc = 0 ]
+check "the job that was written" cmp "$tmp/job.sh" "$tmp/submitted"
 check "a script for Slurm" sh -n "$tmp/job.sh"
-check "with both runs" grep -q -- '--array=0-1' "$tmp/job.sh"
+check "with a worker for each run" grep -q -- '--array=0-1$' "$tmp/job.sh"
+check "and sbatch's options" grep -q '^#SBATCH -p gpu -t 60$' "$tmp/job.sh"
+check "the number to watch" grep -q 'squeue -j 4711;' "$tmp/o"
+check "nothing is run" [ "$(find "$tmp/s" -name summary.json | wc -l)" = 0 ]
+sh "$tmp/job.sh" >"$tmp/o" 2>"$tmp/e"
+rc=$?
+check "a task runs what is there to run: $(cat "$tmp/e")" [ $rc = 0 ]
+check "all of it, and the frontier" [ -s "$tmp/s/frontier.html" ]
+printf '#!/bin/sh\necho no such partition >&2\nexit 1\n' >"$tmp/bin/sbatch"
+sweep --slurm "$tmp/job.sh"
+rc=$?
+check "refused by sbatch: 1, not $rc" [ $rc = 1 ]
+check "in a line" grep -q 'is written, but sbatch did not take it' "$tmp/e"
+rm "$tmp/bin/sbatch"
+if ! command -v sbatch >/dev/null; then
+    sweep --slurm "$tmp/job.sh"
+    rc=$?
+    check "no sbatch: 1, not $rc" [ $rc = 1 ]
+    check "in one line" grep -q 'there is no sbatch here' "$tmp/e"
+fi
 finish "taut sweep"
