@@ -51,6 +51,10 @@ static void print_local(const cJSON *o)
     if (cJSON_GetObjectItem(o, "median_local_radius"))
         printf(", median certified radius %s", cli_down(radius, o, "median_local_radius"));
     putchar('\n');
+    const cJSON *row;
+    cJSON_ArrayForEach(row, cJSON_GetObjectItem(o, "local_accuracy"))
+        printf("  by these, moved less than %-10s %6.2f %%  of %.0f examples\n", cli_down(radius, row, "radius"),
+               100 * cli_number(row, "accuracy"), cli_number(o, "n_ex"));
 }
 
 static void print_examples(const cJSON *o, double room)
@@ -62,6 +66,7 @@ static void print_examples(const cJSON *o, double room)
     if (silent > 0)
         printf("no answer to %.0f of %.0f examples, which count as wrong: %s\n", silent, count, cli_word(o, "why"));
     if (cJSON_GetObjectItem(o, "local")) print_local(o);
+    if (cJSON_GetObjectItem(o, "local")) printf("by the constant of everywhere:\n");
     cJSON_ArrayForEach(row, cJSON_GetObjectItem(o, "certified_accuracy"))
     {
         const double radius = cli_number(row, "radius");
@@ -171,7 +176,8 @@ static int run(const cli_args *a)
 static const cli_option options[] = {
     { "--norm", "N",
       "tokens (largest token moves) or flat (l2 over everything); default: that of the model's target, else flat for "
-      "images" },
+      "images, and where one token comes in and one out, as of most image models, the smaller proof, which is of "
+      "both" },
     { "--radius", "R", "prove it also for inputs moved by up to R (default 1 with examples, else 0)" },
     { "--data", "NAME", "another text, other images or another series than it was trained on" },
     { "--rows", "R", "of a forecaster: for rows up to R long, or inf for any (default: the longest row of its data)" },

@@ -1,6 +1,12 @@
-/* Confirms a certificate: the library's checker does it, this file prints. */
+/* Confirms a certificate: the library's checker does it, this file prints.
+ *
+ * A run's own certificate (RUN/certificate.json, checked against RUN) is the one that a report shows: what was found of it, good
+ * or bad, is kept as RUN/check.json, where the report looks for it. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli.h"
 
@@ -32,16 +38,36 @@ static void print(const cli_args *a, const cJSON *o)
             cli_number(o, "unknown"));
 }
 
+static void put(FILE *to, const void *text) { fprintf(to, "%s\n", (const char *)text); }
+
+/* RUN/check.json, if the certificate is RUN's own and the folder may be written to; NULL: it is not kept.  The caller frees. */
+static char *record_of(const char *cert, const char *run)
+{
+    struct stat given, own;
+    char *beside = cli_path(run, "certificate.json"), *path = NULL;
+    const bool folder = stat(run, &own) == 0 && S_ISDIR(own.st_mode) && access(run, W_OK) == 0;
+    if (folder && beside && stat(cert, &given) == 0 && stat(beside, &own) == 0 && given.st_dev == own.st_dev &&
+        given.st_ino == own.st_ino)
+        path = cli_path(run, "check.json");
+    free(beside);
+    return path;
+}
+
 static int run(const cli_args *a)
 {
     char *json = NULL;
     (void)cli_table(a); /* --threads */
     if (taut_check_json(&json, a->operand[0], a->operand[1])) return cli_fail(a);
+    char *record = record_of(a->operand[0], a->operand[1]);
+    const int kept = record ? cli_write(a, record, put, json) : EXIT_DONE;
     cJSON *o = cli_answer(a, json);
     if (!cli_flag(a, "--json")) print(a, o);
     const int code = verdict(o);
+    if (!cli_flag(a, "--json") && code == EXIT_DONE && record && kept == EXIT_DONE)
+        printf("  kept in %s, for taut report\n", record);
     cJSON_Delete(o);
-    return code;
+    free(record);
+    return code != EXIT_DONE ? code : kept;
 }
 
 static const cli_option options[] = { { NULL, NULL, NULL } };

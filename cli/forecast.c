@@ -1,5 +1,6 @@
 /* What comes behind the newest rows of a table, and how far that can be if those rows are off. */
 #include <stdio.h>
+#include <string.h>
 
 #include "cli.h"
 
@@ -53,9 +54,16 @@ static void print(const cJSON *o, const char *out)
 static int run(const cli_args *a)
 {
     const char *out = cli_text(a, "--out", NULL), *table = a->operand[1];
-    const taut_forecast_options o = {
-        .size = sizeof o, .data = table, .noise = cli_real(a, "--noise", 0, 0, 1e9), .csv = out
-    };
+    const char *list[64];
+    int count = 0;
+    for (int i = 0; i < a->given; i++)
+        if (strcmp(a->name[i], "--set") == 0) list[count++] = a->value[i];
+    const taut_forecast_options o = { .size = sizeof o,
+                                      .data = table,
+                                      .noise = cli_real(a, "--noise", 0, 0, 1e9),
+                                      .csv = out,
+                                      .overrides = list,
+                                      .count = count };
     char *json = NULL;
     (void)cli_table(a);
     if (cli_flag(a, "--noise") && !(o.noise > 0)) return cli_refuse(a, "--noise 0 moves nothing");
@@ -71,6 +79,8 @@ static int run(const cli_args *a)
 static const cli_option options[] = {
     { "--out", "FILE", "write the forecast as CSV: date, each column, with --noise its low and high" },
     { "--noise", "E", "prove where the forecast stays if each row is off by up to E (l2, in standard deviations)" },
+    { "--set", "S.K=V",
+      "a rule for holes in this table, in the place of the model's: data.missing=hold, data.gaps, data.repeats" },
     { NULL, NULL, NULL },
 };
 

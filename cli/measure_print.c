@@ -90,7 +90,8 @@ void measure_print_network(const cJSON *o)
 {
     static const char *const names[] = { "min", "q05", "q25", "median", "q75", "q95", "max", "mean" };
     char lip[32];
-    printf("slope of the whole network, l2, at %.0f examples (largest relative residual %.2g)\n",
+    printf("slope of the whole network, l2 over everything (norm flat), at %.0f examples (largest relative residual "
+           "%.2g)\n",
            cli_number(o, "examples"), cli_number(o, "residual"));
     for (int i = 0; i < 8; i++) printf("  %-8s %.6g\n", names[i], cli_number(o, names[i]));
     printf("  %-8s %s   %s\n", "proved", cli_up(lip, o, "proved"), cli_word(o, "about"));

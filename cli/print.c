@@ -74,10 +74,12 @@ static void print_tensors(const cJSON *list, const char *heading)
 void cli_print_load(const cJSON *r)
 {
     const cJSON *note;
-    printf("%s: a %s checkpoint, %.0f file%s, %.0f tensors, %.0f of them used; the head is %s\n", cli_word(r, "folder"),
+    printf("%s: a %s checkpoint, %.0f file%s, %.0f tensors, %.0f of them used; %s\n", cli_word(r, "folder"),
            cli_word(r, "family"), cli_number(r, "files"), cli_number(r, "files") == 1 ? "" : "s",
            cli_number(r, "tensors"), cli_number(r, "used"),
-           cJSON_IsTrue(cJSON_GetObjectItem(r, "tied")) ? "tied to the embedding" : "its own");
+           cJSON_IsFalse(cJSON_GetObjectItem(r, "head"))  ? "it has no head"
+           : cJSON_IsTrue(cJSON_GetObjectItem(r, "tied")) ? "the head is tied to the embedding"
+                                                          : "the head is its own");
     print_tensors(cJSON_GetObjectItem(r, "unused"), "left out");
     print_tensors(cJSON_GetObjectItem(r, "unknown"), "unknown");
     cJSON_ArrayForEach(note, cJSON_GetObjectItem(r, "notes")) printf("note: %s\n", cJSON_GetStringValue(note));

@@ -60,7 +60,9 @@ static void print(const cJSON *o, const char *run)
     if (steps > 0)
         printf("  training loss    %.4f   (mean of the last %.0f steps)\n", cli_number(o, "train_loss"),
                fmin(steps, RECENT));
-    if (!isnan(cli_number(o, "val_mae")))
+    if (stopped)
+        printf("  validation       not looked at, since it was stopped (taut eval %s)\n", run);
+    else if (!isnan(cli_number(o, "val_mae")))
         printf("  validation MSE   %.4f   MAE %.4f\n  test MSE         %.4f   MAE %.4f\n", cli_number(o, "val_loss"),
                cli_number(o, "val_mae"), cli_number(o, "test_mse"), cli_number(o, "test_mae"));
     else

@@ -31,8 +31,8 @@ int main(int argc, char **argv)
     must(taut_net_logits(net, logits, &(taut_inputs){ .n = 1, .t = 4, .ids = ids }));
     must(taut_certify_file(&cert, argv[2], NULL));
     must(taut_cert_look(cert, &proved));
-    printf("%lld weights, loss %.3f, first logit %.3f, proved constant %.17g\n", (long long)about.weights, r.val_loss,
-           logits[0], proved.lip);
+    printf("%lld weights, loss %.3f, first logit %.3f, proved constant %.17g (norm %s, l2)\n", (long long)about.weights,
+           r.val_loss, logits[0], proved.lip, proved.metric == TAUT_FLAT ? "flat" : "tokens");
     free(logits);
     taut_cert_free(cert);
     taut_net_free(net);

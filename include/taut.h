@@ -223,7 +223,9 @@ typedef struct {
 typedef struct {
     int64_t steps, tokens, weights; /* done; seen: tokens of texts, images, rows of forecasts; of the model */
     double train_loss;              /* mean of the last 32 steps */
-    double val_loss, val_acc; /* of the saved model, whole validation split; a forecaster has mean squared errors */
+    /* of the saved model, whole validation split; a forecaster has mean squared errors.  NaN of a run that was stopped, which
+     * does not wait for it */
+    double val_loss, val_acc;
     double val_mae, test_loss, test_mae; /* of a forecaster; NaN for all others, as val_acc is for it */
     double tokens_per_s, seconds;
     int64_t best_step; /* of a run with patience: the step that model.safetensors is of; 0: the last */
@@ -271,9 +273,11 @@ TAUT_API TAUT_MUST_USE taut_status taut_evaluate_file(char **json, const char *m
 
 typedef struct {
     size_t size;
-    const char *data; /* a table (CSV) whose newest rows are read; default: what the model was trained on */
-    double noise;     /* each row may be off by so much, l2 over its standardised numbers; 0: no band */
-    const char *csv;  /* write the forecast as a table to this file, too */
+    const char *data;             /* a table (CSV) whose newest rows are read; default: what the model was trained on */
+    double noise;                 /* each row may be off by so much, l2 over its standardised numbers; 0: no band */
+    const char *csv;              /* write the forecast as a table to this file, too */
+    const char *const *overrides; /* `count` times "data.missing=hold": rules for holes in the table (missing, gaps, */
+    int count;                    /* repeats, constant) in the place of those that the model was trained with */
 } taut_forecast_options;
 /* What a stored forecaster says of the rows behind the newest of a table, in the table's own units, computed in double, as JSON: dates;
  * columns, each with name, values, and with noise low and high: proved, for every table whose rows are off by at most that much from
@@ -295,11 +299,11 @@ typedef struct {
     double rows;      /* of a forecaster: rows of inputs are at most so long, l2; 0: as long as in its data */
     const char *data; /* other data than it was trained on, for `examples` and `rows` */
     int64_t examples; /* certify so many predictions, spread over the validation split; or those below */
-    const taut_inputs
-        *inputs;           /* own inputs in the place of the validation split: all n of them, full length; ids of a text
-                                  (embeddings may lie outside the region), images with pixels in [0, 1] */
-    const int32_t *labels; /* their classes (n) */
-    int local;             /* constants around each example, too */
+    /* own inputs in the place of the validation split: all n of them, full length; ids of a text (embeddings may lie outside
+     * the region), images with pixels in [0, 1] */
+    const taut_inputs *inputs;
+    const int32_t *labels;                   /* their classes (n) */
+    int local;                               /* constants around each example, too */
     int (*progress)(double done, void *arg); /* after each example; not 0: stop, which is TAUT_BAD_CALL "stopped" */
     void *arg;
     int64_t swaps; /* of a text: which swaps of up to so many tokens (at most 16) leave the answers; 0: not asked */
@@ -311,14 +315,12 @@ TAUT_API void taut_cert_free(taut_cert *);
 
 typedef struct {
     size_t size;
-    const char *const
-        *file; /* `files` of them: images (PNG, JPEG, .npy, .npz, folders of them), or texts: lines, .csv, .tsv */
+    const char *const *file; /* `files` of them: pictures, .npy, .npz, folders; or texts: .csv, .tsv, lines */
     int files;
     taut_metric metric;
-    double room; /* as of taut_certify_options, but default 1 */
-    int resize;  /* pictures of another size are made the model's */
-    const char *
-        text; /* of a table of texts: the columns that are the text, with commas; default: as the model's recipe says */
+    double room;      /* as of taut_certify_options, but default 1 */
+    int resize;       /* pictures of another size are made the model's */
+    const char *text; /* of a .csv or .tsv: the columns that are the text, with commas; default: as in training */
     int (*progress)(double done, void *arg); /* after each input; not 0: stop, which is TAUT_BAD_CALL "stopped" */
     void *arg;
 } taut_predict_options;

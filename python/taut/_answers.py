@@ -29,13 +29,15 @@ class Answers:
         """
         return evaluate(self.file(), {"kernels": self.kernels, **options})
 
-    def forecast(self, data: Any = None, noise: float = 0, csv: Any = None) -> "dict[str, Any]":
+    def forecast(self, data: Any = None, noise: float = 0, csv: Any = None,
+                 set: "Optional[dict[str, str]]" = None) -> "dict[str, Any]":
         """What a forecaster says of the rows behind the newest of a table (default: of its own data), in the table's units, as
         `taut forecast --json` says it; with noise, low and high of each column are proved.  csv: a file to write it to, too.
+        set: rules for holes in this table, as {"data.missing": "hold"}, in the place of the model's.
 
         >>> model.forecast("plant.csv", noise=0.01)["columns"][0]["high"]
         """
-        return forecast(self.file(), {"data": data, "noise": noise, "csv": csv})
+        return forecast(self.file(), {"data": data, "noise": noise, "csv": csv}, set)
 
     def predict(self, *files: Any, norm: str = "own", radius: float = 1, resize: bool = False, text: Any = None,
                 progress: Any = None) -> "dict[str, Any]":

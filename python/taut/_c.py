@@ -68,10 +68,9 @@ class TrainOptions(Options):
 
 
 class Result(Structure):
-    _fields_ = [("steps", c_int64), ("tokens", c_int64), ("weights", c_int64), ("train_loss", c_double),
-                ("val_loss", c_double), ("val_acc", c_double), ("val_mae", c_double), ("test_loss", c_double),
-                ("test_mae", c_double), ("tokens_per_s", c_double), ("seconds", c_double), ("best_step", c_int64),
-                ("stopped", c_int)]
+    _fields_ = [("steps", c_int64), ("tokens", c_int64), ("weights", c_int64), ("train_loss", c_double), ("val_loss", c_double),
+                ("val_acc", c_double), ("val_mae", c_double), ("test_loss", c_double), ("test_mae", c_double),
+                ("tokens_per_s", c_double), ("seconds", c_double), ("best_step", c_int64), ("stopped", c_int)]
 
 
 class RecipeOptions(Options):
@@ -158,7 +157,8 @@ class EvaluateOptions(Options):
 
 
 class ForecastOptions(Options):
-    _fields_ = [("size", c_size_t), ("data", c_char_p), ("noise", c_double), ("csv", c_char_p)]
+    _fields_ = [("size", c_size_t), ("data", c_char_p), ("noise", c_double), ("csv", c_char_p),
+                ("overrides", Strings), ("count", c_int)]
 
 
 class PredictOptions(Options):

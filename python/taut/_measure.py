@@ -32,8 +32,13 @@ def evaluate(model: Path, options: "dict[str, Any]") -> Answer:
     return settled("taut_evaluate_file", model, _c.filled(_c.EvaluateOptions, options, "evaluate"))
 
 
-def forecast(model: Path, options: "dict[str, Any]") -> Answer:
-    return settled("taut_forecast_file", model, _c.filled(_c.ForecastOptions, options, "forecast"))
+def forecast(model: Path, options: "dict[str, Any]", rules: Any) -> Answer:
+    o = _c.filled(_c.ForecastOptions, options, "forecast")
+    if not isinstance(rules, (dict, type(None))):
+        raise _c.InputError(f'set is a dict, as in {{"data.missing": "hold"}}, not {_c.shown(rules)}')
+    given = [f"{key}={value}" for key, value in (rules or {}).items()]
+    o.overrides, o.count = _c.strings(given, "a rule"), len(given)
+    return settled("taut_forecast_file", model, o)
 
 
 def predict(model: Path, files: "list[Any]", norm: str, radius: float, resize: bool, text: Any, progress: Any) -> Answer:

@@ -39,7 +39,9 @@ def test_forecast(recipes, image_model, tmp_path):
             assert all(low < v < high for low, v, high in zip(c["low"], c["values"], c["high"]))
         assert (tmp_path / "future.csv").read_text().startswith("date,day,day low,day high,week")
         assert "low" not in model.forecast()["columns"][0]
-        for bad in ({"data": tmp_path / "none.csv"}, {"noise": -1}, {"noise": float("nan")}):
+        assert model.forecast(set={"data.missing": "hold"}) == model.forecast()
+        for bad in ({"data": tmp_path / "none.csv"}, {"noise": -1}, {"noise": float("nan")}, {"set": {"data.columns": "day"}},
+                    {"set": 3}):
             with pytest.raises(taut.Error):
                 model.forecast(**bad)
     with pytest.raises(taut.Error, match="forecaster"):

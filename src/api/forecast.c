@@ -12,8 +12,24 @@
 #include "data/table.h"
 #include "verdict/future.h"
 
+/* Other rules for holes than those that the model was trained with, and nothing else: all else is the model's. */
+static taut_status read_rules(taut_series_spec *spec, const taut_forecast_options *o)
+{
+    taut_config *cfg = NULL;
+    if (o->count == 0) return TAUT_OK;
+    taut_status s = taut_config_parse(&cfg, "", "rules for the table");
+    if (!s) s = taut_overrides_apply(cfg, o->overrides, o->count);
+    if (!s) {
+        taut_series_rules_read(spec, cfg);
+        s = taut_config_finish(cfg);
+    }
+    taut_config_free(cfg);
+    return s;
+}
+
 /* The newest rows of the table, read as the model learned to read. */
-static taut_status open_table(taut_series **out, const taut_net *net, const char *table)
+static taut_status open_table(taut_series **out, taut_series_spec *rules, const taut_net *net,
+                              const taut_forecast_options *o)
 {
     const taut_model_spec *m = &net->model->spec;
     taut_series_spec spec = taut_recipe_series(&net->data);
@@ -21,8 +37,11 @@ static taut_status open_table(taut_series **out, const taut_net *net, const char
         return taut_fail(TAUT_BAD_DATA, "forecasts are made by forecasters, not by a %s", taut_arch_name(m->arch));
     if (!spec.means || !spec.deviations || !spec.columns || !spec.step)
         return taut_fail(TAUT_BAD_DATA, "this model's file does not say what its columns are: train it again");
-    spec.source = table ? table : spec.source;
+    const taut_status s = read_rules(&spec, o);
+    if (s) return s;
+    spec.source = o->data ? o->data : spec.source;
     spec.newest = m->seq < 2 ? 2 : m->seq;
+    *rules = spec;
     return taut_series_open(out, &spec);
 }
 
@@ -52,15 +71,14 @@ static void add_columns(cJSON *o, const taut_future *f, const taut_series *s)
     }
 }
 
-static cJSON *describe(const taut_future *f, const taut_series *s, const taut_net *net, const char *table)
+static cJSON *describe(const taut_future *f, const taut_series *s, const taut_series_spec *spec, int64_t rows)
 {
     char text[TAUT_ABOUT_ROOM], date[TAUT_DATE_ROOM], note[TAUT_SERIES_NOTE];
-    const taut_series_spec spec = taut_recipe_series(&net->data);
     cJSON *o = cJSON_CreateObject(), *dates;
     cJSON_AddStringToObject(o, "model", f->model);
-    cJSON_AddStringToObject(o, "data", table);
-    cJSON_AddNumberToObject(o, "rows_read", (double)net->model->spec.seq);
-    if (*taut_series_note(note, s, &spec)) cJSON_AddStringToObject(o, "repaired", note);
+    cJSON_AddStringToObject(o, "data", spec->source);
+    cJSON_AddNumberToObject(o, "rows_read", (double)rows);
+    if (*taut_series_note(note, s, spec)) cJSON_AddStringToObject(o, "repaired", note);
     cJSON_AddStringToObject(o, "last", taut_date_print(date, s->last));
     cJSON_AddStringToObject(o, "step", taut_stride_print(date, s->stride));
     if (f->noise > 0) {
@@ -122,14 +140,14 @@ taut_status taut_forecast_file(char **json, const char *model, const taut_foreca
     taut_status s = taut_options_take(&o, sizeof o, options, __func__);
     if (!s && !(o.noise >= 0 && o.noise <= 1e9)) s = taut_fail(TAUT_BAD_CALL, "noise %g", o.noise);
     if (!s) s = taut_net_open(&net, model, NULL);
-    if (!s) s = open_table(&series, net, o.data);
+    taut_series_spec spec = { 0 };
+    if (!s) s = open_table(&series, &spec, net, &o);
     if (s) return taut_net_free(net), s;
     char *path = taut_model_path(model);
     taut_future f = { .noise = o.noise };
-    const char *table = o.data ? o.data : net->data.source;
     s = path ? taut_future_make(&f, path, series) : taut_no_memory("a path");
-    if (s == TAUT_BAD_DATA) s = taut_fail(s, "%s: %s", table, taut_last_error());
-    cJSON *answer = s ? NULL : describe(&f, series, net, table);
+    if (s == TAUT_BAD_DATA) s = taut_fail(s, "%s: %s", spec.source, taut_last_error());
+    cJSON *answer = s ? NULL : describe(&f, series, &spec, net->model->spec.seq);
     if (!s && o.csv) s = write_table(&f, series, o.csv);
     taut_future_free(&f);
     taut_series_free(series);

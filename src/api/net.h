@@ -12,6 +12,7 @@ struct taut_net {
     taut_vocab *vocab; /* NULL: it reads reals */
     taut_config *cfg;  /* the recipe stored in the model; owns data's strings */
     taut_data_spec data;
+    char *source;     /* data.source, where it lies near the model and not here; NULL: as the recipe says */
     char *report;     /* JSON: what became of every tensor of a foreign checkpoint; NULL: it is a model of taut's own */
     const char *note; /* what the caller may want to tell a person; NULL: nothing */
 };

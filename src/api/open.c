@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "api/call.h"
+#include "api/near.h"
 #include "api/net.h"
 #include "base/alloc.h"
 #include "base/file.h"
@@ -44,7 +45,7 @@ static taut_status read_tokenizer(char **printed, int32_t *size, const char *fol
                     : file                       ? read_characters(&v, folder)
                                                  : taut_vocab_open(&v, folder);
     if (s)
-        return taut_fail(s, "%s (a tokenizer is a folder that has one, a text with its characters, or bytes)",
+        return taut_fail(s, "%s (--tokenizer DIR names a folder that has one, a text with its characters, or bytes)",
                          taut_last_error());
     *size = taut_vocab_size(v);
     *printed = taut_vocab_print(v);
@@ -115,14 +116,22 @@ static taut_status read_about(taut_net *net, const char *path)
     s = taut_config_parse(&net->cfg, m->recipe, path);
     if (s) return s;
     taut_data_spec_read(&net->data, net->cfg);
+    s = taut_data_near(&net->source, net->data.source, path);
+    if (s) return s;
+    if (net->source) net->data.source = net->source;
     net->data.mask_rate = taut_config_real(net->cfg, "train.mask_rate", 0.15, 1e-6, 1);
     s = taut_config_problem(net->cfg);
     const bool asks = m->spec.arch == TAUT_ARCH_ENCODER && !m->spec.headless;
     const bool mask = text && asks && taut_vocab_mask(net->vocab) < 0,
                pad = text && m->spec.arch == TAUT_ARCH_CLASSIFIER && taut_vocab_pad(net->vocab) < 0;
     if (!s && text && m->embed.rows < taut_vocab_size(net->vocab) + mask + pad)
-        s = taut_fail(TAUT_BAD_FILE, "%s: %lld embeddings for a vocabulary of %d", path, (long long)m->embed.rows,
-                      (int)taut_vocab_size(net->vocab));
+        s = taut_fail(TAUT_BAD_FILE, "%s: its embedding has %lld rows; a vocabulary of %d%s takes %d%s", path,
+                      (long long)m->embed.rows, (int)taut_vocab_size(net->vocab),
+                      mask  ? " tokens and the mask"
+                      : pad ? " tokens and the padding"
+                            : " tokens",
+                      (int)taut_vocab_size(net->vocab) + mask + pad,
+                      mask && net->report ? " (--set model.head=none makes features of it, which want no mask)" : "");
     return s;
 }
 
@@ -168,8 +177,7 @@ taut_status taut_net_create(taut_net **out, const char *recipe, const char *cons
     NEED(recipe);
     taut_status s = taut_options_take(&o, sizeof o, options, __func__);
     if (!s) s = taut_kernels_open(&k, o.kernels ? o.kernels : "cpu");
-    if (!s) s = taut_config_open(&cfg, recipe);
-    if (!s) s = taut_overrides_apply(cfg, overrides, count);
+    if (!s) s = taut_recipe_open(&cfg, recipe, overrides, count);
     taut_net *net = s ? NULL : taut_calloc(1, sizeof *net);
     if (!s) s = net ? create(net, cfg, k, o.seed) : taut_no_memory("a model");
     taut_config_free(cfg);
@@ -235,5 +243,6 @@ void taut_net_free(taut_net *net)
     taut_vocab_free(net->vocab);
     taut_config_free(net->cfg);
     free(net->report);
+    free(net->source);
     free(net);
 }

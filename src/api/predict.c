@@ -39,7 +39,10 @@ static taut_status read_files(taut_unlabelled *u, const taut_net *net, const tau
     const taut_pixels_spec *i = &net->model->spec.image;
     const bool images = taut_arch_reads_images(net->model->spec.arch);
     taut_status s = TAUT_OK;
+    bool tables = false;
+    for (int k = 0; k < o->files; k++) tables = tables || taut_text_table(o->file[k]);
     if (images && o->text) return taut_fail(TAUT_BAD_CALL, "columns of text are for classifiers of texts");
+    if (!tables && o->text) return taut_fail(TAUT_BAD_CALL, "%s: columns are those of .csv and .tsv files", o->file[0]);
     if (!images && o->resize) return taut_fail(TAUT_BAD_CALL, "resize is for image models");
     for (int k = 0; !s && k < o->files; k++)
         s = images ? taut_unlabelled_images(u, o->file[k], (taut_frame){ i->height, i->width, i->channels },

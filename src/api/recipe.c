@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "api/call.h"
+#include "api/near.h"
 #include "api/net.h"
 #include "base/file.h"
 #include "train/keys.h"
@@ -36,8 +37,7 @@ taut_status taut_recipe_json(char **json, const char *recipe, const taut_recipe_
     *json = NULL;
     taut_status s = taut_options_take(&o, sizeof o, options, __func__);
     if (!s && !recipe) return all_keys(json);
-    if (!s) s = taut_config_open(&cfg, recipe);
-    if (!s) s = taut_overrides_apply(cfg, o.overrides, o.count);
+    if (!s) s = taut_recipe_open(&cfg, recipe, o.overrides, o.count);
     if (!s) s = taut_recipe_read(&r, cfg);
     if (!s) s = check_run(cfg, o.run);
     cJSON *found = s ? NULL : cJSON_CreateObject(), *values = cJSON_AddObjectToObject(found, "values");

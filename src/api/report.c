@@ -44,9 +44,11 @@ static taut_status add_folder(folders *f, const char *parent, const char *child)
 
 static bool is_run(const char *folder)
 {
-    static const char *const files[] = { "recipe.ini", "summary.json", "log.jsonl", "model.safetensors" };
+    static const char *const files[] = { "recipe.ini",   "summary.json",     "log.jsonl",     "model.safetensors",
+                                         "certify.json", "certificate.json", "attack.json",   "network.json",
+                                         "measure.json", "growth.json",      "forecast.json", "attention.json" };
     char path[4096];
-    for (int i = 0; i < 4; i++)
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         if (snprintf(path, sizeof path, "%s/%s", folder, files[i]) < (int)sizeof path && taut_file_exists(path))
             return true;
     return false;
@@ -55,16 +57,18 @@ static bool is_run(const char *folder)
 static taut_status add_runs(folders *f, const char *folder)
 {
     struct dirent **list = NULL;
-    const int before = f->count, found = is_run(folder) ? 0 : scandir(folder, &list, NULL, alphasort);
     char path[4096];
+    if (is_run(folder)) return add_folder(f, folder, "");
     taut_status s = TAUT_OK;
+    const int before = f->count, found = scandir(folder, &list, NULL, alphasort);
     for (int i = 0; i < found; i++) {
         const bool whole = snprintf(path, sizeof path, "%s/%s", folder, list[i]->d_name) < (int)sizeof path;
         if (!s && list[i]->d_name[0] != '.' && whole && is_run(path)) s = add_folder(f, folder, list[i]->d_name);
         free(list[i]);
     }
     free(list);
-    return s || f->count > before ? s : add_folder(f, folder, "");
+    if (s || f->count > before) return s;
+    return taut_fail(TAUT_BAD_FILE, "%s: no run is in it, nor in the folders in it", folder);
 }
 
 static void free_folders(folders *f)

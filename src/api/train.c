@@ -6,6 +6,7 @@
 
 #include "api/call.h"
 #include "api/data.h"
+#include "api/near.h"
 #include "api/net.h"
 #include "train/evaluate.h"
 
@@ -42,8 +43,7 @@ taut_status taut_train_recipe(taut_result *out, const char *recipe, const char *
     taut_status s = taut_options_take(&o, sizeof o, options, __func__);
     const taut_kernels *k = NULL;
     if (!s) s = taut_kernels_open(&k, o.kernels ? o.kernels : "cpu");
-    if (!s) s = taut_config_open(&cfg, recipe);
-    if (!s) s = taut_overrides_apply(cfg, o.overrides, o.count);
+    if (!s) s = taut_recipe_open(&cfg, recipe, o.overrides, o.count);
     watch w = { &o, 0 };
     const taut_training t = { .run = run,
                               .resume = o.resume != 0,

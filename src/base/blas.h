@@ -3,6 +3,9 @@
  * and two callers do not meet. */
 #ifndef TAUT_BASE_BLAS_H
 #define TAUT_BASE_BLAS_H
+#include "base/status.h"
 
+/* Have so many threads room for what OpenBLAS takes?  Where there is none it does not fail, but asks for ever. */
+taut_status taut_blas_room(int threads) TAUT_MUST_USE;
 void taut_blas_single(void); /* before the first product; any number of times, from any thread */
 #endif

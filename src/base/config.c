@@ -228,6 +228,14 @@ taut_status taut_config_open(taut_config **out, const char *path)
     return status;
 }
 
+const char *taut_config_said(const taut_config *cfg, const char *key)
+{
+    const taut_config_given *g = taut_config_find(cfg, key);
+    return g ? g->value : NULL;
+}
+
+bool taut_config_empty(const taut_config *cfg) { return cfg->givens == 0 && !cfg->status; }
+
 static taut_status give(taut_config *cfg, const char *key, const char *value, taut_config_giver by)
 {
     if (!taut_config_key_legal(key))

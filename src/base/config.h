@@ -41,6 +41,10 @@ const char *taut_config_text(taut_config *cfg, const char *key, const char *def)
 int taut_config_choice(taut_config *cfg, const char *key, const char *choices, int def);
 bool taut_config_has(const taut_config *cfg, const char *key); /* was it given?  Does not make it known */
 
+/* What the text or an override says, NULL: nothing; does not make it known.  Is nothing given at all? */
+const char *taut_config_said(const taut_config *cfg, const char *key);
+bool taut_config_empty(const taut_config *cfg);
+
 /* The first problem with what was asked for so far. */
 taut_status taut_config_problem(const taut_config *cfg) TAUT_MUST_USE;
 /* The first problem, also a key of one section (all of them: NULL) that nobody asked for. */

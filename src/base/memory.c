@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 /* The number behind `key` in a file of "key: number kB" lines. */
 static double meminfo(const char *key)
@@ -26,11 +28,18 @@ static double number_in(const char *path, double otherwise)
     return v;
 }
 
+double taut_memory_addresses(void)
+{
+    struct rlimit most;
+    if (getrlimit(RLIMIT_AS, &most) || most.rlim_cur == RLIM_INFINITY) return INFINITY;
+    return fmax(0, (double)most.rlim_cur - number_in("/proc/self/statm", 0) * (double)sysconf(_SC_PAGESIZE));
+}
+
 double taut_memory_available(void)
 {
     const double group = number_in("/sys/fs/cgroup/memory.max", INFINITY) -
                          number_in("/sys/fs/cgroup/memory.current", 0);
-    return fmin(meminfo("MemAvailable:"), group);
+    return fmin(fmin(meminfo("MemAvailable:"), group), taut_memory_addresses());
 }
 
 taut_status taut_memory_check(double needed, double available, const char *what)

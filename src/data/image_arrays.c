@@ -43,9 +43,8 @@ static taut_status one_pair(taut_images **out, const pair *p, const taut_images_
 {
     const uint64_t key = taut_rng_key(spec->seed, TAUT_RNG_DATA, 0), all = (uint64_t)p->y.count;
     const uint64_t train = (uint64_t)((1 - spec->val_fraction) * (double)all);
-    if (train < 1 || train == all)
-        return taut_fail(TAUT_BAD_DATA, "%s: %lld images leave one of the two splits empty", spec->source,
-                         (long long)all);
+    if (train == all)
+        return taut_fail(TAUT_BAD_DATA, "%s: of %lld images none would validate", spec->source, (long long)all);
     const taut_status s = taut_images_create(out, p->x.frame, 256, (int64_t)train, (int64_t)(all - train));
     for (uint64_t i = 0, at[2] = { 0, 0 }; !s && i < all; i++) {
         const int split = taut_rng_place(key, i, all) < train ? TAUT_TRAIN : TAUT_VALID;

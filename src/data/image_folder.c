@@ -192,8 +192,8 @@ taut_status taut_image_folder_open(taut_images **out, const char *folder, const 
     taut_status s = gather(&l, folder, spec);
     if (!s) s = common_frame(&frame, &l, spec->side);
     for (size_t i = 0; !s && i < l.count; i++) count[l.of[i].split]++;
-    if (!s && (!count[0] || !count[1]))
-        s = taut_fail(TAUT_BAD_DATA, "%s: %zu pictures leave one of the two splits empty", folder, l.count);
+    if (!s && !count[TAUT_VALID])
+        s = taut_fail(TAUT_BAD_DATA, "%s: of %zu pictures none would validate", folder, l.count);
     if (!s && (int64_t)l.count > ((int64_t)1 << 34) / taut_frame_len(frame))
         s = taut_fail(TAUT_BAD_DATA, "%s: more than 16 GiB of pixels (data.resize = 32 makes all 32 x 32)", folder);
     if (!s) s = taut_images_create(out, frame, l.classes, count[0], count[1]);

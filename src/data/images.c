@@ -13,6 +13,7 @@
 #include "base/rng.h"
 #include "data/find.h"
 #include "data/image_files.h"
+#include "data/names.h"
 #include "data/shapes.h"
 
 static const taut_known_images known[] = {
@@ -81,8 +82,8 @@ static taut_status open_shapes(taut_images **out, const taut_images_spec *spec)
 {
     const taut_known_images *k = &known[0];
     const int64_t length = spec->length, train = (int64_t)((1 - spec->val_fraction) * (double)length);
-    if (train < 1 || train == length)
-        return taut_fail(TAUT_BAD_DATA, "shapes: %lld images leave one of the two splits empty", (long long)length);
+    if (train == length)
+        return taut_fail(TAUT_BAD_DATA, "shapes: of %lld images none would validate", (long long)length);
     const taut_status status = taut_images_create(out, k->frame, k->classes, train, length - train);
     if (status) return status;
     taut_images *s = *out;
@@ -117,6 +118,29 @@ void taut_images_moments(const taut_images *s, double mean[TAUT_CHANNELS], doubl
         mean[c] = sum / count;
         std[c] = sqrt(fmax(0, square / count - mean[c] * mean[c]));
     }
+}
+
+taut_status taut_images_match(taut_images *s, const char *names)
+{
+    taut_names ours = { 0 }, theirs = { 0 };
+    int64_t at[256], found = 0;
+    if (!s->names || !names) return TAUT_OK;
+    taut_status status = taut_names_read(&ours, names, "data.class_names");
+    if (!status) status = taut_names_read(&theirs, s->names, "the classes of the images");
+    for (int64_t i = 0; !status && i < theirs.count; i++)
+        found += (at[i] = taut_names_find(&ours, theirs.name[i])) >= 0;
+    for (int64_t i = 0; !status && found && i < theirs.count; i++)
+        if (at[i] < 0)
+            status = taut_fail(TAUT_BAD_DATA, "the class '%.60s' is none of the model's: %.300s", theirs.name[i],
+                               names);
+    if (!status && found) {
+        for (int split = 0; split < 2; split++)
+            for (int64_t i = 0; i < s->count[split]; i++) s->label[split][i] = (uint8_t)at[s->label[split][i]];
+        s->classes = ours.count;
+    }
+    taut_names_free(&ours);
+    taut_names_free(&theirs);
+    return status;
 }
 
 static bool holds(const char *folder, const char *file)

@@ -31,7 +31,8 @@ typedef struct {
 } taut_known_images;
 const taut_known_images *taut_images_known(const char *source); /* or NULL */
 
-/* "shapes" is built in: `length` images from the seed, the last val_fraction of them for validation.  Anything else is found as
+/* "shapes" is built in: `length` images from the seed, the last val_fraction of them for validation; none of them may be
+ * left to train on, for those who only look.  Anything else is found as
  * data: a folder with IDX files or CIFAR-10's, whose test images validate (idx.c, cifar.c), a folder of class folders with
  * pictures (image_folder.c), NumPy's arrays in an .npz or a folder (image_arrays.c). */
 typedef struct {
@@ -52,6 +53,10 @@ taut_status taut_images_create(taut_images **out, taut_frame, int64_t classes, i
 
 /* The mean and the standard deviation of each channel of the training images, in [0, 1]. */
 void taut_images_moments(const taut_images *, double mean[TAUT_CHANNELS], double std[TAUT_CHANNELS]);
+
+/* Classes with names that a model has, too, get the model's numbers: a folder may hold some of its classes, in another order.
+ * Where not one name is the model's, classes stay in their order; where some are, one that is not is refused. */
+taut_status taut_images_match(taut_images *, const char *names) TAUT_MUST_USE;
 
 /* Training images made different every time (augment.c). */
 typedef struct {

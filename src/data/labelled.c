@@ -209,8 +209,8 @@ static taut_status fill(taut_labelled *t, files *f, const taut_labelled_spec *sp
             t->text[valid][t->count[valid]++] = row->text;
             row->text = NULL; /* it is the set's from here on */
         }
-    if (t->count[0] && t->count[1]) return TAUT_OK;
-    return taut_fail(TAUT_BAD_DATA, "%s: %lld texts leave one of the two splits empty", spec->source, (long long)all);
+    if (t->count[TAUT_VALID]) return TAUT_OK;
+    return taut_fail(TAUT_BAD_DATA, "%s: of %lld texts none would validate", spec->source, (long long)all);
 }
 
 taut_status taut_labelled_open(taut_labelled **out, const taut_labelled_spec *spec)

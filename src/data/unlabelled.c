@@ -35,7 +35,7 @@ void taut_unlabelled_free(taut_unlabelled *u)
     *u = (taut_unlabelled){ 0 };
 }
 
-static bool is_table(const char *path)
+bool taut_text_table(const char *path)
 {
     const size_t len = strlen(path);
     return len > 4 && (strcasecmp(path + len - 4, ".csv") == 0 || strcasecmp(path + len - 4, ".tsv") == 0);
@@ -76,10 +76,9 @@ taut_status taut_unlabelled_texts(taut_unlabelled *u, const char *path, const ch
     size_t len;
     const int64_t before = u->count;
     taut_status s = TAUT_OK;
-    if (is_table(path)) {
+    if (taut_text_table(path)) {
         s = take_rows(u, path, columns);
     } else {
-        if (columns) return taut_fail(TAUT_BAD_DATA, "%s: columns are those of .csv and .tsv files", path);
         s = taut_file_read(&text, &len, path);
         const size_t good = s ? 0 : taut_utf8_check(text, len);
         if (!s && good < len) s = taut_fail(TAUT_BAD_DATA, "%s: byte %zu is not UTF-8 text", path, good);

@@ -20,8 +20,9 @@ typedef struct {
  * the images of an .npy, or x, else x_test, of an .npz or a folder of .npy files.  Sizes must be the frame's, or are made so. */
 taut_status taut_unlabelled_images(taut_unlabelled *, const char *path, taut_frame, bool resize) TAUT_MUST_USE;
 /* Each line of a file that is not blank; of .csv and .tsv files each row: the columns of these names (with commas between them;
- * NULL: the usual ones of a header, or the only column). */
+ * NULL: the usual ones of a header, or the only column); a file of lines has no columns. */
 taut_status taut_unlabelled_texts(taut_unlabelled *, const char *path, const char *columns) TAUT_MUST_USE;
+bool taut_text_table(const char *path); /* is it called .csv or .tsv? */
 void taut_unlabelled_free(taut_unlabelled *);
 
 /* One more, whose text or pixels the caller fills in; NULL: no memory. */

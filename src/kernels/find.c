@@ -4,6 +4,7 @@
 #include <cblas.h>
 #include <omp.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -38,6 +39,15 @@ static void touch_buffers(void)
         }
         free(x);
     }
+}
+
+/* Asked before the first product; later its memory is taken. */
+static taut_status room(void)
+{
+    static atomic_bool there;
+    const taut_status s = there ? TAUT_OK : taut_blas_room(taut_threads());
+    if (!s) there = true;
+    return s;
 }
 
 static void blas_prepare(void)
@@ -84,6 +94,8 @@ taut_status taut_kernels_open(const taut_kernels **out, const char *name)
     const bool best = strcmp(name, "cpu") == 0;
     taut_blas_single();
     *out = NULL;
+    const taut_status s = room();
+    if (s) return s;
     if (strcmp(name, "cuda") == 0 || strcmp(name, "cuda64") == 0)
         return (*out = taut_library_find(name)) ? TAUT_OK : TAUT_DEVICE;
     if (strcmp(name, "ref") == 0) *out = &taut_ref_table;

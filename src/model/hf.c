@@ -46,7 +46,7 @@ bool taut_hf_is(const char *path)
 
 void taut_hf_note(taut_hf *hf, const char *line)
 {
-    TAUT_CHECK(hf->note_count < 8, "hf: too many notes");
+    TAUT_CHECK(hf->note_count < 12, "hf: too many notes");
     hf->notes[hf->note_count++] = line;
 }
 
@@ -82,6 +82,40 @@ static taut_status check_nodes(const taut_hf *hf)
                      hf->type);
 }
 
+/* Who said what a key is, of those that no shape tells. */
+enum { YOU, RECIPE, CONFIG, NOBODY, SAYERS };
+static int sayer(const taut_hf *hf, const char *key)
+{
+    const size_t len = strlen(key);
+    const bool heads = strcmp(key, "model.heads") == 0, file = hf->config && taut_hf_has(hf, "model_type");
+    for (int i = 0; i < hf->ask->sets; i++)
+        if (strncmp(hf->ask->set[i], key, len) == 0 && strchr(" =", hf->ask->set[i][len])) return YOU;
+    return hf->ask->recipe ? RECIPE : file || heads ? CONFIG : NOBODY;
+}
+
+/* A wrong one of these fits every tensor and makes another function: so they are said. */
+static void note_told(taut_hf *hf, const taut_config *cfg)
+{
+    static const char *const keys[] = { "model.heads", "model.norm_place", "model.activation", "model.norm_eps" },
+                             *const says[] = { "as you said", "as the recipe says", "as config.json says",
+                                               "assumed (--set KEY=VALUE says otherwise)" };
+    const char *key, *value;
+    size_t used = (size_t)snprintf(hf->told, sizeof hf->told, "no tensor tells");
+    for (int who = 0, any = 0; who < SAYERS; who++, any = 0) {
+        for (int i = 0; i < 4; i++)
+            for (int k = 0; (key = taut_config_answer(cfg, k, &value)); k++)
+                if (value && strcmp(key, keys[i]) == 0 && sayer(hf, key) == who && used < sizeof hf->told)
+                    used += (size_t)snprintf(hf->told + used, sizeof hf->told - used, "%s %s = %.16s",
+                                             any++       ? ","
+                                             : used > 16 ? ";"
+                                                         : "",
+                                             key, value);
+        if (any && used < sizeof hf->told)
+            used += (size_t)snprintf(hf->told + used, sizeof hf->told - used, ": %s", says[who]);
+    }
+    taut_hf_note(hf, hf->told);
+}
+
 /* A recipe through its own reader, so that every key is resolved and checked. */
 static taut_status read_spec(taut_hf *hf, taut_config *cfg, const char *name)
 {
@@ -98,6 +132,7 @@ static taut_status read_spec(taut_hf *hf, taut_config *cfg, const char *name)
     if (relation) return taut_fail(relation, "%s: %s", name, taut_last_error());
     taut_status s = taut_config_finish(cfg);
     if (!s && !(hf->recipe = taut_config_print(cfg))) s = taut_no_memory(name);
+    if (!s) note_told(hf, cfg);
     return s;
 }
 

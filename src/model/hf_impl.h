@@ -69,8 +69,9 @@ struct taut_hf {
     taut_model_spec spec;
     int64_t tokens, skip;
     bool tied;
-    const char *notes[8];
+    const char *notes[12];
     int note_count;
+    char told[320]; /* the note of what no tensor tells */
 };
 
 /* How a weight is made of a tensor. */
@@ -120,7 +121,7 @@ taut_status taut_hf_look_at_head(taut_hf *) TAUT_MUST_USE;
 /* hf.c: all of taut_hf_open, into a handle that stays as far as it got when it fails. */
 taut_status taut_hf_begin(taut_hf *, const char *path) TAUT_MUST_USE;
 void taut_hf_judge(taut_hf *);                  /* what no weight asked for: left out for a reason, or unknown */
-void taut_hf_note(taut_hf *, const char *line); /* line must live for ever */
+void taut_hf_note(taut_hf *, const char *line); /* line must live as long as it */
 void taut_hf_leave(taut_hf *, const taut_shard_tensor *, const char *why);
 
 /* hf_fold.c: are the norm's tensors there?  Marks them as used.  And the weight or bias with the norm in it. */

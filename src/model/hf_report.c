@@ -38,7 +38,8 @@ cJSON *taut_hf_report(const taut_hf *hf)
     cJSON_AddNumberToObject(o, "files", taut_shards_files(hf->shards));
     cJSON_AddNumberToObject(o, "tensors", count);
     cJSON_AddNumberToObject(o, "used", used);
-    cJSON_AddBoolToObject(o, "tied", hf->tied);
+    cJSON_AddBoolToObject(o, "head", !hf->spec.headless);
+    cJSON_AddBoolToObject(o, "tied", hf->tied && !hf->spec.headless);
     cJSON_AddItemToObject(o, "unused", unused);
     cJSON_AddItemToObject(o, "unknown", unknown);
     cJSON *notes = cJSON_AddArrayToObject(o, "notes");
@@ -95,7 +96,8 @@ cJSON *taut_hf_explain(const char *path, const taut_hf_ask *ask)
     if (hf->scheme) cJSON_AddStringToObject(o, "prefix", hf->prefix);
     cJSON_AddItemToObject(o, "wanted", list_wanted(hf));
     if (hf->model) taut_hf_judge(hf);
-    for (int i = 0; hf->why && i < taut_shards_count(hf->shards); i++)
+    const bool judged = hf->model || !hf->scheme; /* without a model nobody knows what its tensors would be */
+    for (int i = 0; judged && hf->why && i < taut_shards_count(hf->shards); i++)
         if (hf->why[i] && !*hf->why[i])
             cJSON_AddItemToArray(unknown, describe(taut_shards_at(hf->shards, i)->tensor, ""));
     cJSON_AddItemToObject(o, "unknown", unknown);

@@ -75,8 +75,7 @@ static void say_checked(taut_page *p, const char *folder, const cJSON *cert, con
 {
     const cJSON *holds = cJSON_GetObjectItemCaseSensitive(check, "holds");
     if (!about_this(check, folder))
-        taut_page_say(p, "Nobody has checked the proof of this yet: taut check certificate.json . --json > check.json, "
-                         "in the run's folder.");
+        taut_page_say(p, "Nobody has checked the proof of this yet: taut check RUN/certificate.json RUN.");
     else if (cJSON_IsFalse(holds))
         taut_page_say(p, "%s REFUTED the certificate on %s: %s.", word_of(check, "checker"), word_of(check, "date"),
                       word_of(check, "why"));

@@ -4,7 +4,7 @@
  *     summary.json, log.jsonl, recipe.ini     from taut train
  *     certificate.json                        taut certify RUN --out RUN/certificate.json
  *     certify.json                            taut certify RUN --n-ex N --json
- *     check.json                              taut check certificate.json . --json
+ *     check.json                              taut check RUN/certificate.json RUN
  *     attack.json                             taut attack RUN --json, with --gallery N for its images
  *     network.json, attention.json            taut measure RUN --network N --json, taut measure RUN --maps --json
  *     measure.json, growth.json               taut measure RUN --json, taut measure RUN --lengths A:B:C --json

@@ -19,6 +19,12 @@ taut_status taut_recipe_give(taut_config *cfg, const char *key, const char *valu
     return s;
 }
 
+taut_status taut_recipe_nothing(const taut_data_spec *d)
+{
+    return taut_fail(TAUT_BAD_DATA, "%s: nothing is left to train on: data.val_fraction = %g of it validates",
+                     d->source, d->val_fraction);
+}
+
 static taut_images_spec images_spec(const taut_data_spec *d)
 {
     return (taut_images_spec){ d->source, d->length, d->val_fraction, d->seed, d->side, d->hold_out };
@@ -67,6 +73,10 @@ static taut_status look_at_images(taut_config *cfg)
     const taut_images_spec spec = images_spec(&d);
     taut_status s = taut_images_open(&images, &spec);
     if (s) return s;
+    if (images->count[TAUT_TRAIN] == 0) {
+        taut_images_free(images);
+        return taut_recipe_nothing(&d);
+    }
     taut_images_moments(images, moment[0], moment[1]);
     for (int64_t c = 0; c < images->frame.channels; c++)
         for (int i = 0; i < 2; i++) {
@@ -105,7 +115,8 @@ static taut_status open_text(taut_source **out, const taut_data_spec *d, const t
         taut_text_free(text);
         return taut_fail(TAUT_BAD_DATA, "%s: %s", d->source, taut_last_error());
     }
-    return taut_source_text(out, text, m->context, m->arch == TAUT_ARCH_ENCODER ? d->mask_rate : 0);
+    const bool hides = m->arch == TAUT_ARCH_ENCODER && !m->headless; /* features predict no hidden token */
+    return taut_source_text(out, text, m->context, hides ? d->mask_rate : 0);
 }
 
 static taut_status open_images(taut_source **out, const taut_data_spec *d, const taut_model_spec *m,
@@ -117,8 +128,13 @@ static taut_status open_images(taut_source **out, const taut_data_spec *d, const
     const taut_images_spec spec = images_spec(d);
     if (strcmp(d->source, "none") == 0) /* a model that was converted */
         return taut_fail(TAUT_BAD_DATA, "this model names no images of its own: give some, as --data NAME");
-    const taut_status s = taut_images_open(&images, &spec);
+    taut_status s = taut_images_open(&images, &spec);
     if (s) return s;
+    s = taut_images_match(images, d->class_names);
+    if (s) {
+        taut_images_free(images);
+        return taut_fail(s, "%s: %s", d->source, taut_last_error());
+    }
     const taut_frame f = images->frame;
     const int64_t classes = images->classes;
     const bool mixes = d->augment.mixup > 0 || d->augment.cutmix > 0;

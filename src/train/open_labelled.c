@@ -57,6 +57,7 @@ static taut_status choose_vocab(taut_vocab **out, const taut_labelled *t, const 
                                 const taut_vocab *given)
 {
     if (given) return taut_vocab_copy(out, given);
+    if (t->count[TAUT_TRAIN] == 0) return taut_recipe_nothing(d);
     if (strcmp(d->tokens, "bytes") == 0) return taut_vocab_bytes(out);
     if (strcmp(d->tokens, "words") == 0)
         return taut_vocab_words(out, t->text[TAUT_TRAIN], t->count[TAUT_TRAIN], (int32_t)d->words);

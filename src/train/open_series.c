@@ -17,19 +17,24 @@ static const char *text_of(taut_config *cfg, const char *key)
     return taut_config_has(cfg, key) ? taut_config_text(cfg, key, "") : NULL;
 }
 
-static int choice_of(taut_config *cfg, const char *key, const char *choices)
+static int choice_of(taut_config *cfg, const char *key, const char *choices, int else_)
 {
-    return taut_config_has(cfg, key) ? taut_config_choice(cfg, key, choices, 0) : 0;
+    return taut_config_has(cfg, key) ? taut_config_choice(cfg, key, choices, else_) : else_;
+}
+
+void taut_series_rules_read(taut_series_spec *s, taut_config *cfg)
+{
+    s->missing = (taut_missing)choice_of(cfg, "data.missing", "refuse|hold|interpolate", (int)s->missing);
+    s->gaps = (taut_gaps)choice_of(cfg, "data.gaps", "refuse|join|fill", (int)s->gaps);
+    s->repeats = (taut_repeats)choice_of(cfg, "data.repeats", "refuse|first|last", (int)s->repeats);
+    s->keep_constant = choice_of(cfg, "data.constant", "refuse|keep", s->keep_constant);
 }
 
 /* What a series says of itself is asked for last, so that the resolved recipe has one order, whoever gave the keys. */
 void taut_series_spec_read(taut_series_spec *s, taut_config *cfg)
 {
-    s->full = choice_of(cfg, "data.protocol", "informer2020|full");
-    s->missing = (taut_missing)choice_of(cfg, "data.missing", "refuse|hold|interpolate");
-    s->gaps = (taut_gaps)choice_of(cfg, "data.gaps", "refuse|join|fill");
-    s->repeats = (taut_repeats)choice_of(cfg, "data.repeats", "refuse|first|last");
-    s->keep_constant = choice_of(cfg, "data.constant", "refuse|keep");
+    s->full = choice_of(cfg, "data.protocol", "informer2020|full", 0);
+    taut_series_rules_read(s, cfg);
     s->targets = text_of(cfg, "data.targets");
     s->columns = text_of(cfg, "data.columns");
     s->means = text_of(cfg, "data.means");

@@ -73,8 +73,12 @@ taut_status taut_labelled_source(taut_source **out, const taut_data_spec *, cons
                                  const taut_vocab *given) TAUT_MUST_USE;
 taut_status taut_recipe_source(taut_source **out, const taut_data_spec *, const taut_model_spec *,
                                const taut_vocab *given) TAUT_MUST_USE;
+/* Whoever only looks at data needs no training split; whoever learns from them fails with this line. */
+taut_status taut_recipe_nothing(const taut_data_spec *);
 /* open_series.c: the same of a forecaster. */
 void taut_series_spec_read(taut_series_spec *, taut_config *cfg);
+/* What is done about empty cells, gaps, repeated times and constant columns: as cfg says, else as it was. */
+void taut_series_rules_read(taut_series_spec *, taut_config *cfg);
 taut_status taut_recipe_series_defaults(taut_config *cfg) TAUT_MUST_USE;
 taut_series_spec taut_recipe_series(const taut_data_spec *);
 taut_status taut_recipe_series_source(taut_source **out, const taut_data_spec *, const taut_model_spec *) TAUT_MUST_USE;

@@ -146,8 +146,18 @@ static taut_status log_bound(run *r)
     return taut_log_line(r->log, line);
 }
 
+/* Finite weights can be so large that what they answer is not: a batch is asked before they are saved. */
+static taut_status check_answers(taut_trainer *t)
+{
+    const int64_t batch = t->recipe.train.batch;
+    taut_evaluation e;
+    const taut_status s = taut_evaluate(&e, t->pass, &t->batch, TAUT_VALID, batch, batch);
+    if (s || e.targets == 0 || isfinite(e.loss)) return s;
+    return taut_fail(TAUT_NOT_FINITE, "step %lld: the validation loss is not finite", (long long)t->clock.step);
+}
+
 /* The state first: it alone is what a run goes on from.  Never replaces good weights by ones that are not
- * finite. */
+ * finite, or that have no answers. */
 static taut_status checkpoint(run *r)
 {
     char path[4096];
@@ -156,11 +166,13 @@ static taut_status checkpoint(run *r)
     if (r->saved == t->clock.step) return TAUT_OK;
     if (!isfinite(taut_dot(m->k, t->pass->sums, m->values, m->values, m->slab)))
         return taut_fail(TAUT_NOT_FINITE, "step %lld: a weight is not finite", (long long)t->clock.step);
+    taut_status s = check_answers(t);
+    if (s) return s;
     t->clock.seconds = now() - r->started;
     /* Where no checkpoint was due, the state keeps the weights as they are: a run that was stopped and
      * resumed then ends like one that was not.  The model file is at or under its target in either case. */
     const bool due = t->clock.step % t->recipe.train.checkpoint_every == 0 || t->clock.step == t->recipe.train.steps;
-    taut_status s = due ? taut_trainer_enforce(t) : TAUT_OK;
+    s = due ? taut_trainer_enforce(t) : TAUT_OK;
     /* before the state: what a torn log lost is written again; with patience the evaluations tell what may be saved */
     if (!s && due && t->enforcer && !t->optimiser->best) s = log_bound(r);
     if (!s) s = taut_state_save(&t->clock, t->optimiser, in_run(r, path, "state.safetensors"));
@@ -249,12 +261,12 @@ static cJSON *summary_json(const taut_train_summary *s)
     cJSON_AddStringToObject(o, "counted", s->counted);
     cJSON_AddNumberToObject(o, "weights", (double)s->weights);
     cJSON_AddNumberToObject(o, "train_loss", s->train_loss);
-    cJSON_AddNumberToObject(o, "val_loss", s->val_loss);
+    if (!s->stopped) cJSON_AddNumberToObject(o, "val_loss", s->val_loss);
     if (!isnan(s->val_mae)) {
         cJSON_AddNumberToObject(o, "val_mae", s->val_mae);
         cJSON_AddNumberToObject(o, "test_mse", s->test_loss);
         cJSON_AddNumberToObject(o, "test_mae", s->test_mae);
-    } else {
+    } else if (!s->stopped) {
         cJSON_AddNumberToObject(o, "val_acc", s->val_acc);
     }
     cJSON_AddNumberToObject(o, "tokens_per_s", s->tokens_per_s);
@@ -302,9 +314,13 @@ static taut_status finish(run *r, taut_train_summary *out)
     taut_average_show(t);
     if (t->enforcer) /* the twin is what was written last: model.safetensors */
         t->model->k->put(t->model->values, (const double *)t->enforcer->twin->values, t->model->slab);
-    taut_evaluation e, test = { .loss = NAN, .mae = NAN };
-    taut_status s = taut_evaluate(&e, t->pass, &t->batch, TAUT_VALID, 0, t->recipe.train.batch);
-    if (!s && t->source->task.reals) s = taut_evaluate(&test, t->pass, &t->batch, TAUT_TEST, 0, t->recipe.train.batch);
+    const bool stopped = c->step < t->recipe.train.steps && !taut_best_over(t);
+    taut_evaluation e = { .loss = NAN, .accuracy = NAN, .mae = NAN }, test = { .loss = NAN, .mae = NAN };
+    taut_status s = TAUT_OK;
+    /* whoever stops a run does not wait for a whole split */
+    if (!stopped) s = taut_evaluate(&e, t->pass, &t->batch, TAUT_VALID, 0, t->recipe.train.batch);
+    if (!s && !stopped && t->source->task.reals)
+        s = taut_evaluate(&test, t->pass, &t->batch, TAUT_TEST, 0, t->recipe.train.batch);
     if (s) return s;
     *out = (taut_train_summary){ .steps = c->step,
                                  .val_mae = e.mae,
@@ -319,7 +335,7 @@ static taut_status finish(run *r, taut_train_summary *out)
                                  .tokens_per_s = (double)c->tokens / seconds,
                                  .seconds = seconds,
                                  .best_step = t->optimiser->best ? c->best_step : 0,
-                                 .stopped = c->step < t->recipe.train.steps && !taut_best_over(t) };
+                                 .stopped = stopped };
     if (t->source->task.reals) {
         const taut_series_spec spec = taut_recipe_series(&t->recipe.data);
         taut_series_note(out->data, taut_source_series_of(t->source), &spec);

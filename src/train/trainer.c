@@ -14,6 +14,7 @@ static taut_status open_source(taut_trainer *t, const taut_kernels *k)
 {
     const taut_recipe *r = &t->recipe;
     taut_status s = taut_recipe_source(&t->source, &r->data, &r->model, NULL);
+    if (!s && taut_source_count(t->source, TAUT_TRAIN) == 0) s = taut_recipe_nothing(&r->data);
     if (s) return s;
     char *vocab = t->source->vocab ? taut_vocab_print(t->source->vocab) : taut_strdup("");
     if (!vocab) return taut_no_memory("the vocabulary");

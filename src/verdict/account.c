@@ -108,8 +108,31 @@ static void add_units(cJSON *o, const taut_certificate *c)
     }
 }
 
+/* The share of right answers that stay, by the constants near each example. */
+static double local_accuracy(const taut_predictions *s, double r)
+{
+    int64_t good = 0;
+    for (int64_t i = 0; i < s->count; i++)
+        good += s->example[i].predicted == s->example[i].target && s->local[i].radius.v >= r;
+    return (double)good / (double)s->count;
+}
+
+/* At the median radius, which half of all answers reach, and at those of the other table. */
+static void add_local_accuracy(cJSON *o, const taut_predictions *s, double room)
+{
+    const double radii[] = { median_of(s, local_radius), room / 64, room / 16, room / 4, room };
+    cJSON *list = cJSON_AddArrayToObject(o, "local_accuracy");
+    for (int i = 0; i < 5; i++) {
+        if (!(radii[i] > 0)) continue;
+        cJSON *row = cJSON_CreateObject();
+        cJSON_AddNumberToObject(row, "radius", radii[i]);
+        cJSON_AddNumberToObject(row, "accuracy", local_accuracy(s, radii[i]));
+        cJSON_AddItemToArray(list, row);
+    }
+}
+
 /* What holds near each example. */
-static void add_local(cJSON *o, const taut_predictions *s, bool features)
+static void add_local(cJSON *o, const taut_predictions *s, double room, bool features)
 {
     cJSON *near = cJSON_AddArrayToObject(o, "local");
     for (int64_t i = 0; i < s->count; i++) {
@@ -119,12 +142,14 @@ static void add_local(cJSON *o, const taut_predictions *s, bool features)
         cJSON_AddItemToArray(near, row);
     }
     cJSON_AddItemToObject(o, "median_local_lip", up_json((taut_up){ median_of(s, local_lip) }));
-    if (!features) cJSON_AddNumberToObject(o, "median_local_radius", median_of(s, local_radius));
+    if (features) return;
+    cJSON_AddNumberToObject(o, "median_local_radius", median_of(s, local_radius));
+    add_local_accuracy(o, s, room);
 }
 
 static void add_examples(cJSON *o, const taut_certificate *c, const taut_predictions *s)
 {
-    if (s->local) add_local(o, s, c->model->spec.headless);
+    if (s->local) add_local(o, s, c->room.v, c->model->spec.headless);
     if (s->silent) {
         cJSON_AddNumberToObject(o, "abstained", (double)s->silent);
         cJSON_AddStringToObject(o, "why", s->why);

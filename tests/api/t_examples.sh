@@ -29,7 +29,7 @@ example() { # NAME PATTERN RECIPE: exit code 0, and a line that is of the patter
     check "$1 asks for arguments" sh -c '"$1" 2>&1 | grep -q usage' - "$tmp/$1"
 }
 number='[0-9.]+(e[-+][0-9]+)?'
-example first "^[0-9]+ weights, loss $number, first logit -?$number, proved constant $number\$" recipes/tiny.ini
+example first "^[0-9]+ weights, loss $number, first logit -?$number, proved constant $number \(norm tokens, l2\)\$" recipes/tiny.ini
 example images "^moved by up to 0.5: of [0-9]+ right answers [0-9]+ are proved to stand, [0-9]+ stood\$" recipes/mlp-shapes-small.ini
 # every matrix has norm 1/2, so the constant is no larger than that of the layers between them
 example weights "^proved: $number-Lipschitz, and the checker agrees\$" recipes/mlp-shapes-small.ini

@@ -247,6 +247,31 @@ static void refused(const char *run)
     CHECK(strstr(taut_last_error(), "no column 'load'") != NULL, taut_last_error());
 }
 
+/* Holes in a table that the training table did not have: rules for this one, and for nothing else. */
+static void holes(const char *run)
+{
+    static char text[4096];
+    char *json = NULL, *p = text + sprintf(text, "when,temp,load\n");
+    for (int i = 0; i < 40; i++)
+        if (i != 33)
+            p += sprintf(p, i == 35 ? "2016-07-%02d %02d:00:00,,10000\n" : "2016-07-%02d %02d:00:00,20,10000\n",
+                         1 + i / 24, i % 24);
+    const char *csv = temp_text("holes.csv", text);
+    const char *const one[] = { "data.missing=hold" }, *const both[] = { "data.missing=hold", "data.gaps=fill" },
+                      *const other[] = { "data.columns=temp" };
+    CHECK(taut_forecast_file(&json, run, OPTIONS(taut_forecast_options, .data = csv)), "refused");
+    CHECK(taut_forecast_file(&json, run, OPTIONS(taut_forecast_options, .data = csv, .overrides = one, .count = 1)),
+          "the gap is left");
+    CHECK(strstr(taut_last_error(), "data.gaps") != NULL, taut_last_error());
+    CHECK(taut_forecast_file(&json, run, OPTIONS(taut_forecast_options, .data = csv, .overrides = other, .count = 1)) ==
+              TAUT_BAD_CONFIG,
+          "columns are the model's");
+    must(taut_forecast_file(&json, run, OPTIONS(taut_forecast_options, .data = csv, .overrides = both, .count = 2)),
+         "both rules");
+    CHECK(strstr(json, "\"repaired\"") != NULL, "it says what was done");
+    taut_string_free(json);
+}
+
 int main(void)
 {
     static const char *const kinds[] = { "softmax", "position", "l2", "attlip" };
@@ -262,6 +287,7 @@ int main(void)
         attack(run, csv, i % 2 ? 0.5 : 0.01, i == 1 ? 1 : COLS);
         if (i == 0) tables(run);
         if (i == 0) refused(run);
+        if (i == 0) holes(run);
     }
     CHECK(worst > 1e-4, "an attack moved a forecast");
     snprintf(run, sizeof run, "%s", temp_path("clustered"));

@@ -31,6 +31,7 @@ static void training(void)
              OPTIONS(taut_train_options, .overrides = text_set, .count = 7, .progress = stop_at_three, .arg = &calls)),
          "a stopped run");
     CHECK(again.stopped && again.steps == 3 && calls == 3, "it stopped where the callback said");
+    CHECK(isnan(again.val_loss) && isnan(again.val_acc), "and did not wait for the validation split");
     must(taut_train_recipe(&again, "recipes/tiny-free.ini", temp_path("b"),
                            OPTIONS(taut_train_options, .overrides = text_set, .count = 7, .resume = 1)),
          "resume");

@@ -219,12 +219,32 @@ static void texts(void)
     refused(temp_text("ragged.csv", "text,n\na,1\nb\n"), &none, "line 3 has 1 cells");
 }
 
+/* The columns that a classifier was trained on are those of tables; a file of lines has none. */
+static void lines_of_columns(void)
+{
+    char source[1200];
+    snprintf(
+        source, sizeof source, "data.source=%s",
+        temp_text("train.csv", "kind,what\na,the cat\nb,the dog\na,a cat\nb,a dog\na,cat\nb,dog\na,cats\nb,dogs\n"));
+    const char *const set[] = { source,          "data.label=kind",      "data.text=what",
+                                "model.width=8", "model.context=8",      "train.steps=2",
+                                "train.batch=2", "data.val_fraction=0.5" };
+    taut_result r;
+    must(taut_train_recipe(&r, "recipes/classifier-animals.ini", named("text"),
+                           OPTIONS(taut_train_options, .overrides = set, .count = 8, .overwrite = 1)),
+         "train on columns");
+    cJSON *lines = predict_one(temp_text("b.txt", "the cat\nthe dog\n"));
+    same_answers(lines, predict_one(temp_text("d.csv", "id,what\n1,the cat\n2,the dog\n")), 2, "lines, and the column");
+    cJSON_Delete(lines);
+}
+
 int main(void)
 {
     test_begin();
     temp_begin();
     images();
     texts();
+    lines_of_columns();
     train_text(named("gpt"));
     refused(temp_text("line.txt", "a"), &(taut_predict_options){ 0 }, "not by a gpt");
     return test_end("predict", "every form of an input is the same input");

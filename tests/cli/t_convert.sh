@@ -62,6 +62,14 @@ check "a pickle is not run" refused "bring_my_model.md" convert "$tmp/old.pt" --
 mkdir "$tmp/empty"
 check "no checkpoint" refused "config.json" convert "$tmp/empty" --out "$out"
 
+# what no tensor tells is said, with who said it
+mkdir "$tmp/bare"
+cp tests/golden/hf_gpt2/model.safetensors "$tmp/bare"
+"$TAUT" convert "$tmp/bare" --tokenizer "$hf" --out "$tmp/b.safetensors" >"$tmp/out" 2>"$tmp/err"
+check "heads are asked for, and nothing else is complained of: $(cat "$tmp/err")" [ "$(wc -l <"$tmp/err")" = 1 ]
+"$TAUT" convert "$tmp/bare" --tokenizer "$hf" --set model.heads=2 --out "$tmp/b.safetensors" >"$tmp/out" 2>"$tmp/err"
+check "who said what: $(cat "$tmp/out" "$tmp/err")" grep -q 'note: no tensor tells model.heads = 2: as you said; model.norm_place = pre, model.activation = gelu_tanh, model.norm_eps = 1e-05: assumed' "$tmp/out"
+
 # an encoder: its mask is the tokenizer's
 mkdir "$tmp/bert"
 cp tests/golden/hf_bert/* "$tmp/bert"

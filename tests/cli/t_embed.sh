@@ -42,6 +42,13 @@ for norm in tokens flat; do
 done
 "$TAUT" certify "$none" --data "$tmp/long" --n-ex 3 --local --radius 0.001 --json >"$tmp/json"
 check "three constants around texts" [ "$(tr -d ' \t\n' <"$tmp/json" | sed 's/.*"local":\[//; s/\].*//' | tr '{' '\n' | grep -c '"lip"')" = 3 ]
+# more tokens than features, and no mask among them
+mkdir "$tmp/wide"
+cp tests/golden/hf_bert/config.json tests/golden/hf_bert/model.safetensors "$tmp/wide"
+{ printf '[PAD]\n[UNK]\nthe\nquick\nbrown\nfox\n'; awk 'BEGIN { for (i = 0; i < 23; i++) print "word" i }'; } >"$tmp/wide/vocab.txt"
+refuse "no row for the mask" "its embedding has 29 rows; a vocabulary of 29 tokens and the mask takes 30" "$TAUT" convert "$tmp/wide" --out "$tmp/w"
+check "features want none" "$TAUT" convert "$tmp/wide" --set model.head=none --set model.pool=mean --out "$tmp/w"
+check "and are certified around texts" "$TAUT" certify "$tmp/w" --data "$tmp/long" --n-ex 2 --local
 check "features have no accuracy" sh -c '! grep -q "median_margin\|\"accuracy\"" "$1"' - "$tmp/json"
 check "growth with the length" "$TAUT" measure "$none" --text "$tmp/long" --lengths 2:8:2 --samples 2
 

@@ -56,7 +56,13 @@ first() { "$TAUT" report "$tmp/shapes" --out "$tmp/shapes.html" "$@" >/dev/null 
 first
 check "a conclusion" grep -Eq '[0-9]+ of 12 answers are right and cannot be changed by moving the image by less than [0-9.]+ ' "$tmp/first"
 check "not checked" grep -q 'Nobody has checked' "$tmp/first"
-"$TAUT" check "$tmp/shapes/certificate.json" "$tmp/shapes" --json >"$tmp/shapes/check.json" 2>/dev/null
+cp "$tmp/shapes/certificate.json" "$tmp/elsewhere.json"
+check "the check of a copy" "$TAUT" check "$tmp/elsewhere.json" "$tmp/shapes"
+check "leaves nothing in the run" [ ! -e "$tmp/shapes/check.json" ]
+check "that of the run's own certificate does" sh -c '"$TAUT" check "$1/certificate.json" "$1" | grep -q "kept in .*check.json"' - "$tmp/shapes"
+mkdir "$tmp/nothing"
+refuse "a folder without a run" "no run is in it" "$TAUT" report "$tmp/nothing" --out "$tmp/nothing.html"
+check "no page of it" [ ! -e "$tmp/nothing.html" ]
 first --radius 1e-6
 check "its radius" grep -q 'by less than 1e-06 ' "$tmp/first"
 check "checked: $(cat "$tmp/first")" grep -Eq 'confirmed the certificate on 20[0-9]{2}-[0-9]{2}-[0-9]{2}' "$tmp/first"

@@ -71,6 +71,9 @@ static void layouts(void)
     CHECK(!open_set(&s, "arrays", 0.25), taut_last_error());
     same(s, "from a folder");
     taut_images_free(s);
+    CHECK(!open_set(&s, "arrays", 1) && s->count[0] == 0 && s->count[1] == N, "none to train on");
+    same(s, "all validate");
+    taut_images_free(s);
 }
 
 static void splits(void)

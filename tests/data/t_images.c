@@ -77,8 +77,12 @@ static void source(void)
     s->ops->get(s, (taut_slot){ .reals = x, .target = &label }, TAUT_VALID, 2);
     CHECK(label == keep.label[1][2] && x[7] == keep.pixels[1][2 * LEN + 7] / 255.0, "bytes become numbers in [0, 1]");
     taut_source_free(s);
-    CHECK(taut_images_open(&images, &(taut_images_spec){ "shapes", 1, 0.1, 1, 0, 0 }) == TAUT_BAD_DATA,
-          "a split without images");
+    CHECK(taut_images_open(&images, &(taut_images_spec){ "shapes", 1, 0, 1, 0, 0 }) == TAUT_BAD_DATA,
+          "no image validates");
+    CHECK(!taut_images_open(&images, &(taut_images_spec){ "shapes", 1, 0.1, 1, 0, 0 }) && images->count[0] == 0 &&
+              images->count[1] == 1,
+          "none is to train on: whoever trains refuses that");
+    taut_images_free(images);
     CHECK(taut_images_open(&images, &(taut_images_spec){ "brackets", 10, 0.1, 1, 0, 0 }) == TAUT_BAD_DATA,
           "no images of that name");
 }

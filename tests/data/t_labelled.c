@@ -149,6 +149,9 @@ static void cuts(void)
     CHECK(same == 50 && other < 5, "a function of the seed");
     CHECK(strcmp(a->names, "birds,fish,insects,mammals") == 0, a->names);
     taut_labelled_free(a), taut_labelled_free(b), taut_labelled_free(c);
+    spec.val_fraction = 1;
+    CHECK(!taut_labelled_open(&a, &spec) && a->count[0] == 0 && a->count[1] == 500, "none to train on");
+    taut_labelled_free(a);
 }
 
 static void words(void)

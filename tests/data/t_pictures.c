@@ -101,12 +101,36 @@ static void one_folder(void)
     spec.side = 8;
     CHECK(!taut_images_open(&s, &spec) && s->frame.height == 8 && s->frame.width == 8, "resized");
     taut_images_free(s);
+    spec.val_fraction = 1;
+    CHECK(!taut_images_open(&s, &spec) && s->count[0] == 0 && s->count[1] == 10, "whoever only looks trains on none");
+    taut_images_free(s);
+}
+
+/* A model's numbers for the classes that it knows by name. */
+static void by_name(void)
+{
+    taut_images *s = NULL;
+    const taut_images_spec spec = { .source = temp_path("pets"), .val_fraction = 1, .seed = 5 };
+    CHECK(!taut_images_open(&s, &spec) && !taut_images_match(s, "bird,cat,a dog,fish"), taut_last_error());
+    for (int64_t i = 0; i < s->count[1]; i++)
+        CHECK(s->label[1][i] == (s->pixels[1][i * taut_frame_len(s->frame)] < 100 ? 1 : 2), "matched by name");
+    CHECK(s->classes == 4, "as many as the model has");
+    taut_images_free(s);
+    CHECK(!taut_images_open(&s, &spec) && !taut_images_match(s, "x,y") && s->classes == 2, "no name: in their order");
+    CHECK(taut_images_match(s, "bird,cat") == TAUT_BAD_DATA && strstr(taut_last_error(), "'a dog' is none of"),
+          "one of two is unknown");
+    taut_images_free(s);
 }
 
 static void recipe(void)
 {
     taut_config *cfg = NULL;
     char line[600];
+    snprintf(line, sizeof line, "[model]\narch = mlp\n[data]\nval_fraction = 1\nsource = %s\n", temp_path("pets"));
+    CHECK(!taut_config_parse(&cfg, line, "test"), taut_last_error());
+    CHECK(taut_recipe_defaults(cfg) == TAUT_BAD_DATA && strstr(taut_last_error(), "nothing is left to train on"),
+          taut_last_error());
+    taut_config_free(cfg);
     snprintf(line, sizeof line, "[model]\narch = mlp\n[data]\nsource = %s\n", temp_path("pets"));
     CHECK(!taut_config_parse(&cfg, line, "test"), taut_last_error());
     CHECK(!taut_recipe_defaults(cfg), taut_last_error());
@@ -180,8 +204,9 @@ static void bad(void)
     CHECK(taut_images_open(&s, &(taut_images_spec){ temp_path("one"), 0, 1e-6, 5, 0, 0 }) == TAUT_OK,
           "one of two validates");
     taut_images_free(s);
-    CHECK(taut_images_open(&s, &(taut_images_spec){ temp_path("one"), 0, 1, 5, 0, 0 }) == TAUT_BAD_DATA,
-          "none is left to train");
+    CHECK(taut_images_open(&s, &(taut_images_spec){ temp_path("one"), 0, 0, 5, 0, 0 }) == TAUT_BAD_DATA &&
+              strstr(taut_last_error(), "none would validate"),
+          "none validates");
 }
 
 int main(void)
@@ -191,6 +216,7 @@ int main(void)
     forms();
     resizing();
     one_folder();
+    by_name();
     recipe();
     two_folders();
     bad();
