@@ -11,10 +11,11 @@ static const struct {
     const char *name;
     cJSON *(*measure)(void);
 } figures[] = {
-    { "train", bench_train },     { "attention", bench_attention },
-    { "certify", bench_certify }, { "plash", bench_plash },
-    { "measure", bench_measure }, { "attack", bench_attack },
-    { "attlip", bench_attlip },   { "gpu", bench_gpu },
+    { "train", bench_train },           { "attention", bench_attention },
+    { "certify", bench_certify },       { "plash", bench_plash },
+    { "measure", bench_measure },       { "attack", bench_attack },
+    { "attlip", bench_attlip },         { "gpu", bench_gpu },
+    { "gpu-layers", bench_gpu_layers },
 };
 enum { FIGURES = sizeof figures / sizeof *figures };
 
@@ -30,13 +31,14 @@ static int run(const cli_args *a)
     }
     const char *near = taut_nearest(name, names, FIGURES);
     return cli_refuse(a,
-                      "no figure is called %s (train, attention, certify, plash, measure, attack, attlip, gpu)%s%s%s",
+                      "no figure is called %s (train, attention, certify, plash, measure, attack, attlip, gpu, "
+                      "gpu-layers)%s%s%s",
                       name, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
 const cli_command cli_bench = {
     "bench",
-    "train|attention|certify|plash|measure|attack|attlip|gpu",
+    "train|attention|certify|plash|measure|attack|attlip|gpu|gpu-layers",
     "measures speed, peers beside us in the same run",
     "taut bench train --json",
     1,

@@ -273,12 +273,30 @@ static cJSON *train(scene *s, int width, int depth, int heads, int context, int 
     return o;
 }
 
+static const taut_kernels *open_scene(scene *s) /* the table of doubles; NULL: no device */
+{
+    *s = (scene){ .k = taut_kernels_find("cuda") };
+    const taut_kernels *wide = s->k ? taut_kernels_find("cuda64") : NULL;
+    if (wide) s->torch = bench_peer_start(&s->peer, "bench/gpu_torch.py", (const char *const[]){ NULL });
+    return wide;
+}
+
+cJSON *bench_gpu_layers(void)
+{
+    scene s;
+    const taut_kernels *wide = open_scene(&s);
+    if (!wide) return NULL;
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddItemToObject(o, "layers", layers(&s, wide));
+    bench_peer_stop(&s.peer);
+    return o;
+}
+
 cJSON *bench_gpu(void)
 {
-    scene s = { .k = taut_kernels_find("cuda") };
-    const taut_kernels *wide = s.k ? taut_kernels_find("cuda64") : NULL;
+    scene s;
+    const taut_kernels *wide = open_scene(&s);
     if (!wide) return NULL;
-    s.torch = bench_peer_start(&s.peer, "bench/gpu_torch.py", (const char *const[]){ NULL });
     cJSON *o = cJSON_CreateObject(), *training = cJSON_CreateArray(), *steps = cJSON_CreateArray();
     cJSON_AddItemToObject(o, "memory", memory(&s));
     cJSON_AddItemToObject(o, "products", products(&s, wide));

@@ -264,6 +264,22 @@ static inline double law_climb(law *l, taut_norm n, double radius, int tries)
 /* Worst ratio found / proved over the whole run, for the closing line. */
 static double law_worst;
 
+static inline double longest_example(const double *x, taut_shape s)
+{
+    double most = 0;
+    for (int64_t i = 0; i < s.n; i++) most = fmax(most, norm(x + i * s.t * s.d, s.t * s.d));
+    return most;
+}
+
+/* Told how long all tokens are together, a module must not say too little of what comes out. */
+static inline void law_whole(law *l, taut_norm n, double radius)
+{
+    const double whole = longest_example(l->x, l->in) * (1 + 1e-15);
+    const taut_ask in = { .norm = n, .tokens = l->in.t, .size = { radius }, .whole = { whole } };
+    const taut_answer b = taut_bound_of(l->m, in);
+    if (b.whole.v > 0) CHECK_LE(longest_example(l->y, l->plan.out), b.whole.v, "law 4: all tokens together");
+}
+
 static inline void law_bound(law *l)
 {
     const double radius = longest_token(l->x, l->in);
@@ -273,6 +289,7 @@ static inline void law_bound(law *l)
         CHECK_LE(slope, b.lip.v * (1 + 1e-12), n == TAUT_NORM_FLAT ? "law 4: flat bound" : "law 4: tokens bound");
         CHECK_LE(longest_token(l->y, l->plan.out), b.size.v * (1 + 1e-12), "law 4: output region");
         CHECK(b.tokens == l->plan.out.t, "law 4: tokens of the output");
+        law_whole(l, (taut_norm)n, radius);
         if (b.lip.v > 0 && slope / b.lip.v > law_worst) law_worst = slope / b.lip.v;
     }
 }

@@ -20,6 +20,7 @@ taut_ask taut_ask_behind(taut_ask in, taut_answer f)
 {
     in.tokens = f.tokens;
     in.size = f.size;
+    in.whole = f.whole;
     in.radius = f.move;
     in.box = (taut_box){ 0 };      /* it is about the model's input only */
     in.centre = (taut_point){ 0 }; /* whoever asks next sets it: taut_ask_at */
@@ -49,7 +50,7 @@ static taut_answer of_finite(const taut_module *m, taut_answer b)
     bool finite = true;
     taut_visitor v = { .see = see_finite, .arg = &finite };
     if (m->ops->params) m->ops->params((taut_module *)m, &v); /* see_finite changes nothing */
-    if (!finite) b.lip = b.size = UP_NONE;
+    if (!finite) b.lip = b.size = b.whole = UP_NONE;
     return b;
 }
 
@@ -77,9 +78,11 @@ taut_answer taut_bound_triangle(taut_answer f, taut_ask in, double keep, double 
 {
     const taut_up k = up_exact(keep), m = up_exact(mix);
     const taut_up kept = up_mul(k, in.size), added = up_mul(m, f.size);
+    const taut_up root = up_sqrt(up_int(in.tokens)), all = f.whole.v > 0 ? f.whole : up_mul(root, f.size);
     f.lip = up_add(k, up_mul(m, f.lip));
-    const taut_up round = up_round_sum(kept, added);
+    const taut_up round = up_round_sum(up_mul(k, taut_longest(in)), up_mul(m, up_min(f.size, all)));
     f.size = up_add(up_add(kept, added), round);
+    f.whole = up_add(up_add(up_mul(k, taut_whole(in)), up_mul(m, all)), up_mul(root, round));
     f.round = up_add(up_mul(m, f.round), taut_round_of(in, round));
     f.defect = up_mul(m, f.defect);
     f.move = UP_ZERO;

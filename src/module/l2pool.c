@@ -42,10 +42,10 @@ static void l2pool_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut
 static taut_answer l2pool_bound(const taut_module *m, taut_ask in)
 {
     (void)m;
-    const taut_up root = up_sqrt(up_int(in.tokens)), size = up_mul(root, in.size);
-    const taut_up round = up_add(up_mul(up_gamma(in.tokens + 4), size), (taut_up){ 0x1p-500 });
+    const taut_up root = up_sqrt(up_int(in.tokens)), whole = taut_whole(in);
+    const taut_up round = up_add(up_mul(up_gamma(in.tokens + 4), whole), (taut_up){ 0x1p-500 });
     in.tokens = 1;
-    return answer_of(in, in.norm == TAUT_NORM_FLAT ? up_int(1) : root, size, round);
+    return answer_within(in, in.norm == TAUT_NORM_FLAT ? up_int(1) : root, up_mul(root, in.size), round, whole);
 }
 
 static const taut_module_ops l2pool_ops = {

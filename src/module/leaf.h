@@ -22,4 +22,12 @@ static inline taut_answer answer_of(taut_ask in, taut_up lip, taut_up size, taut
     return (
         taut_answer){ .lip = lip, .size = up_add(size, round), .round = taut_round_of(in, round), .tokens = in.tokens };
 }
+
+/* The same, and all its real tokens together are no longer than `whole`. */
+static inline taut_answer answer_within(taut_ask in, taut_up lip, taut_up size, taut_up round, taut_up whole)
+{
+    taut_answer b = answer_of(in, lip, size, round);
+    b.whole = up_add(whole, up_mul(up_sqrt(up_int(in.tokens)), round));
+    return b;
+}
 #endif

@@ -57,10 +57,11 @@ static taut_answer linear_bound(const taut_module *m, taut_ask in)
     const linear *s = (const linear *)m;
     const double *w = taut_ref_values(s->w), *b = s->has_bias ? taut_ref_values(&s->bias) : NULL;
     const taut_up lip = up_state(in.ledger, "norm", up_norm(w, s->w->rows, s->w->cols));
-    taut_up size = up_mul(lip, in.size);
-    if (b) size = up_add(size, up_state(in.ledger, "bias", up_norm_frobenius(b, s->bias.cols)));
-    const taut_up round = up_round_linear(w, b, s->w->rows, s->w->cols, in.size);
-    return answer_of(in, lip, size, round);
+    const taut_up bias = b ? up_state(in.ledger, "bias", up_norm_frobenius(b, s->bias.cols)) : UP_ZERO;
+    const taut_up size = b ? up_add(up_mul(lip, in.size), bias) : up_mul(lip, in.size);
+    const taut_up whole = up_add(up_mul(lip, taut_whole(in)), up_mul(up_sqrt(up_int(in.tokens)), bias));
+    const taut_up round = up_round_linear(w, b, s->w->rows, s->w->cols, taut_longest(in));
+    return answer_within(in, lip, size, round, whole);
 }
 
 static void linear_params(taut_module *m, taut_visitor *v)

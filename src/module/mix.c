@@ -20,18 +20,24 @@ static taut_plan mix_plan(const taut_module *m, taut_shape in)
     return p;
 }
 
+/* y = keep x + mix y; f alone has nothing to add. */
+static void add(const residual *s, const taut_kernels *k, taut_tensor y, taut_tensor x)
+{
+    if (s->keep != 0 || s->mix != 1) k->axpby(y.data, s->keep, x.data, s->mix, taut_len(y.shape));
+}
+
 static void mix_forward(const taut_module *m, taut_run *run, taut_tensor y, taut_point at)
 {
     const residual *s = (const residual *)m;
     taut_forward(s->f, run, y, at);
-    run->k->axpby(y.data, s->keep, at.x.data, s->mix, taut_len(y.shape));
+    add(s, run->k, y, at.x);
 }
 
 static void mix_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut_tensor tx, taut_point at)
 {
     const residual *s = (const residual *)m;
     taut_jvp(s->f, run, ty, tx, at);
-    run->k->axpby(ty.data, s->keep, tx.data, s->mix, taut_len(ty.shape));
+    add(s, run->k, ty, tx);
 }
 
 static void mix_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_tensor gy, taut_point at)
@@ -45,7 +51,7 @@ static void mix_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_te
         run->k->axpby(g.data, s->mix, gy.data, 0, len);
     }
     taut_vjp(s->f, run, gx, g, at);
-    run->k->axpby(gx.data, s->keep, gy.data, 1, len);
+    if (s->keep != 0) run->k->axpby(gx.data, s->keep, gy.data, 1, len);
     run->scratch = mark;
 }
 

@@ -87,6 +87,7 @@ typedef struct {
     taut_norm norm;
     int64_t tokens; /* per example */
     taut_up size;
+    taut_up whole; /* |x|_2 <= whole, all tokens together; 0: nothing better than sqrt(tokens) size is known */
     taut_box box;
     taut_point centre;   /* x.data NULL: no centre, and radius says nothing */
     taut_up radius;      /* how far a real input can be from the centre, which is a computed one */
@@ -99,7 +100,8 @@ typedef struct {
  * answers (bound.c), errors included.  Distances are in the question's norm. */
 struct taut_answer {
     taut_up lip;
-    taut_up size; /* no token of f(x) is longer, as real numbers or as the ref kernels compute it */
+    taut_up size;  /* no token of f(x) is longer, as real numbers or as the ref kernels compute it */
+    taut_up whole; /* nor are all tokens together; 0: unknown.  No constant is made of it, only rounding */
     taut_up move; /* f(x) is no further from the computed f(centre); from ops->bound: from the real one, 0 if unknown */
     taut_up round;  /* f(x) is no further from what the ref kernels compute */
     taut_up defect; /* the part of `round` that comes from solvers' tolerances, for both inputs of a pair together */
@@ -186,6 +188,15 @@ static inline void taut_module_free(taut_module *m)
 {
     if (m) m->ops->free(m);
 }
+
+static inline taut_up taut_whole(taut_ask in) /* |x|_2, all tokens together */
+{
+    const taut_up each = up_mul(up_sqrt(up_int(in.tokens)), in.size);
+    return in.whole.v > 0 ? up_min(in.whole, each) : each;
+}
+
+/* How long one token is, for what rounding needs: mixing layers multiply `size`, but not `whole`. */
+static inline taut_up taut_longest(taut_ask in) { return up_min(in.size, taut_whole(in)); }
 
 /* The length, in the norm asked about, of an error that is at most `token` in every token. */
 static inline taut_up taut_round_of(taut_ask in, taut_up token)

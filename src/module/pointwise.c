@@ -83,7 +83,8 @@ static taut_answer pointwise_bound(const taut_module *m, taut_ask in)
     const taut_up factor = up_exact(s->factor), size = up_mul(factor, in.size);
     taut_up slope = up_slopes_lip(taut_curve_slopes(s->curve));
     if (in.centre.x.data) slope = up_min(slope, up_near(s, in));
-    return answer_of(in, up_mul(factor, slope), size, up_round_curve(size));
+    const taut_up round = up_round_curve(up_mul(factor, taut_longest(in))), whole = up_mul(factor, taut_whole(in));
+    return answer_within(in, up_mul(factor, slope), size, round, whole);
 }
 
 static void pointwise_describe(const taut_module *m, taut_ledger *l)

@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "base/float32.h"
+#include "bound/norm.h"
 #include "bound/posattention.h"
 #include "module/kind.h"
 #include "module/leaf.h"
@@ -132,7 +133,11 @@ static taut_answer posattention_bound(const taut_module *m, taut_ask in)
                                           .causal = s->spec.causal,
                                           .torus = s->spec.row > 0 };
     const taut_posattention_bound b = up_posattention(&w, in.norm == TAUT_NORM_FLAT, in.size, in.ledger);
-    return answer_of(in, b.lip, b.growth, up_round_posattention(&w, in.size));
+    const taut_up round = up_round_posattention(&w, taut_longest(in));
+    if (in.norm != TAUT_NORM_FLAT) return answer_of(in, b.lip, b.growth, round); /* lip says nothing of all together */
+    const taut_up bias = w.bo ? up_norm_frobenius(w.bo, w.width) : UP_ZERO;
+    const taut_up whole = up_add(up_mul(b.lip, taut_whole(in)), up_mul(up_sqrt(up_int(in.tokens)), bias));
+    return answer_within(in, b.lip, b.growth, round, whole);
 }
 
 static void posattention_describe(const taut_module *m, taut_ledger *l)

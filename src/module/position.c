@@ -45,7 +45,9 @@ static taut_answer position_bound(const taut_module *m, taut_ask in)
     for (int64_t t = 0; t < p->rows; t++)
         longest = up_max(longest, up_norm_frobenius(taut_ref_values(p) + t * p->cols, p->cols));
     longest = up_state(in.ledger, "longest", longest);
-    return answer_of(in, (taut_up){ 1 }, up_add(in.size, longest), up_round_sum(in.size, longest));
+    const taut_up round = up_round_sum(taut_longest(in), longest);
+    const taut_up whole = up_add(taut_whole(in), up_norm_frobenius(taut_ref_values(p), p->rows * p->cols));
+    return answer_within(in, (taut_up){ 1 }, up_add(in.size, longest), round, whole);
 }
 
 static void position_params(taut_module *m, taut_visitor *v) { taut_visit_param(v, &((position *)m)->table); }

@@ -106,7 +106,7 @@ static void sequence_vjp(const taut_module *m, taut_run *run, taut_tensor gx, ta
 static taut_answer sequence_bound(const taut_module *m, taut_ask in)
 {
     const taut_children *c = &((const sequence *)m)->of;
-    taut_answer whole = { .lip = { 1 }, .size = in.size, .tokens = in.tokens };
+    taut_answer whole = { .lip = { 1 }, .size = in.size, .whole = in.whole, .tokens = in.tokens };
     taut_point at = in.centre;
     const bool centred = at.x.data != NULL;
     for (int i = 0; i < c->count; i++) {

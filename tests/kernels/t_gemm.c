@@ -122,6 +122,32 @@ static void zeros(void)
     }
 }
 
+/* Products in bf16 of one left factor with two matrices, one right after the other; or somebody changes it in between: another
+ * kernel, the host, a product. */
+static void coarse(void)
+{
+    enum { N = 48 };
+    if (cpu->products(TAUT_PRODUCTS_BF16)) return; /* a host's table */
+    for (int i = 0; i < 24; i++, case_no++) {
+        const bool ta = rng_int(0, 1);
+        pair a = pair_new(N * N, 1), b = pair_new(N * N, 1), c = pair_new(N * N, 1), d = pair_new(N * N, 1);
+        ref->gemm(R(&c), R(&a), R(&b), N, N, N, ta, false, 1, 0);
+        cpu->gemm(c.f, a.f, b.f, N, N, N, ta, false, 1, 0);
+        if (i % 4 == 1) ref->axpby(R(&a), 0.5, R(&b), -0.5, a.len), cpu->axpby(a.f, 0.5, b.f, -0.5, a.len);
+        if (i % 4 == 2) memcpy(a.d, b.d, sizeof(double) * N * N), pair_sync(&a);
+        if (i % 4 == 3) {
+            ref->gemm(R(&a), R(&d), R(&b), N, N, N, false, false, 0x1p-2, 0);
+            cpu->gemm(a.f, d.f, b.f, N, N, N, false, false, 0x1p-2, 0);
+        }
+        ref->gemm(R(&d), R(&a), R(&b), N, N, N, !ta, false, 1, 0);
+        cpu->gemm(d.f, a.f, b.f, N, N, N, !ta, false, 1, 0);
+        pair_near(&c, NULL, 0.25, 0, "bf16"); /* entries are about 3 */
+        pair_near(&d, NULL, 0.25, 0, "bf16, the left factor again");
+        pair_free(&a), pair_free(&b), pair_free(&c), pair_free(&d);
+    }
+    CHECK(cpu->products(TAUT_PRODUCTS_FP32) == TAUT_OK, "and back");
+}
+
 int main(void)
 {
     pair_begin();
@@ -146,5 +172,6 @@ int main(void)
         gemm_case((shape){ large[i][0], large[i][1], large[i][2], case_no % 2, case_no / 2 % 2, 1, i % 2 });
     poison();
     zeros();
+    coarse();
     return test_end("gemm", "worst error / promised = %.3f", worst);
 }

@@ -14,11 +14,18 @@ static struct {
     char *pinned[PIECES];
     cudaEvent_t sent[PIECES];
     int next;
+    uint64_t asked; /* how many things */
     bool failed;
     char why[256];
 } device;
 
-cudaStream_t cuda_stream(void) { return device.stream; }
+cudaStream_t cuda_stream(void)
+{
+    device.asked++;
+    return device.stream;
+}
+
+uint64_t cuda_asked(void) { return device.asked; }
 
 const taut_host *cuda_host(void) { return device.host; }
 
@@ -73,9 +80,9 @@ void cuda_up(void *to, size_t elem, const void *from, size_t from_elem, int64_t 
         cuda_note(cudaEventSynchronize(device.sent[piece]), "put");
         convert(device.pinned[piece], (const char *)from + (size_t)at * from_elem, part);
         cuda_note(cudaMemcpyAsync((char *)to + (size_t)at * elem, device.pinned[piece], (size_t)part * elem,
-                                  cudaMemcpyHostToDevice, device.stream),
+                                  cudaMemcpyHostToDevice, cuda_stream()),
                   "put");
-        cuda_note(cudaEventRecord(device.sent[piece], device.stream), "put");
+        cuda_note(cudaEventRecord(device.sent[piece], cuda_stream()), "put");
     }
 }
 
@@ -86,9 +93,9 @@ bool cuda_down(void *to, size_t to_elem, const void *from, size_t elem, int64_t 
         const int64_t part = len - at < most ? len - at : most;
         const int piece = device.next++ % PIECES;
         cuda_note(cudaMemcpyAsync(device.pinned[piece], (const char *)from + (size_t)at * elem, (size_t)part * elem,
-                                  cudaMemcpyDeviceToHost, device.stream),
+                                  cudaMemcpyDeviceToHost, cuda_stream()),
                   "get");
-        cuda_note(cudaStreamSynchronize(device.stream), "get");
+        cuda_note(cudaStreamSynchronize(cuda_stream()), "get");
         if (!device.failed) convert((char *)to + (size_t)at * to_elem, device.pinned[piece], part);
     }
     return !device.failed;

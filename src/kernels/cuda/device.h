@@ -5,7 +5,8 @@
 
 #include "kernels/library.h"
 
-cudaStream_t cuda_stream(void);
+cudaStream_t cuda_stream(void); /* for one thing that is asked of the device: each is counted */
+uint64_t cuda_asked(void);
 const taut_host *cuda_host(void);
 
 /* Remember the first error: of the runtime while `what` was done, or of a library. */

@@ -3,7 +3,8 @@
  * the product's own type, in order; nothing is added atomically.  An algorithm is chosen for one product and serves any
  * batch of them: a product does not depend on how many there are.
  *
- * bf16 converts both matrices first, tf32 leaves that to the matrix units; sums are float in both. */
+ * bf16 converts both matrices first, tf32 leaves that to the matrix units; sums are float in both.  Products of one matrix with
+ * several others, one right after the other, convert it once. */
 #include "kernels/cuda/products.h"
 
 #include <cublasLt.h>
@@ -20,6 +21,12 @@ static struct {
     taut_products how;
     char *low; /* factors as bf16; not cuda_work's, since slots keep their own things there while they multiply */
     size_t size;
+    struct { /* the left factor that stands at the start of `low` */
+        const void *x;
+        int64_t rows, cols, count;
+        cuda_steps steps;
+        uint64_t asked; /* of the device, by the end of that product */
+    } kept;
 } blas;
 
 taut_products cuda_products(void) { return blas.how; }
@@ -46,7 +53,7 @@ static bool reserve(size_t bytes)
 {
     if (bytes <= blas.size) return true;
     cuda_note(cudaFree(blas.low), "bf16"); /* waits for whoever uses it */
-    blas.low = NULL, blas.size = 0;
+    blas.low = NULL, blas.size = 0, blas.kept.x = NULL;
     cuda_note(cudaMalloc((void **)&blas.low, bytes + bytes / 4), "factors in bf16");
     if (blas.low) blas.size = bytes + bytes / 4;
     return blas.low != NULL;
@@ -230,6 +237,36 @@ static cuda_steps steps_of(cuda_steps s, int64_t cols, int64_t batch)
     return { s.row ? s.row : cols, batch > 1 ? s.next : 0 };
 }
 
+/* Whether x is there already: nothing was asked of the device since the product that read it, which did not write into it. */
+static bool stands(const void *x, int64_t rows, int64_t cols, int64_t count, cuda_steps steps)
+{
+    return blas.kept.x == x && blas.kept.rows == rows && blas.kept.cols == cols && blas.kept.count == count &&
+           blas.kept.steps.row == steps.row && blas.kept.steps.next == steps.next && blas.kept.asked == cuda_asked();
+}
+
+/* The left factor as bf16, at the start of `low`. */
+static void convert_left(const void *x, int64_t rows, int64_t cols, int64_t count, cuda_steps *steps)
+{
+    if (stands(x, rows, cols, count, *steps)) {
+        *steps = { cols, rows * cols };
+        return;
+    }
+    blas.kept = { x, rows, cols, count, *steps, 0 };
+    convert(blas.low, x, rows, cols, count, steps);
+}
+
+/* After a product of `s` into c: the left factor may be used again unless c lies in it. */
+static void keep(const cuda_product *p, const shape *s, const void *c)
+{
+    const char *x = (const char *)blas.kept.x, *y = (const char *)c;
+    const int64_t last = (blas.kept.rows - 1) * blas.kept.steps.row + blas.kept.cols;
+    const int64_t read = (blas.kept.count - 1) * blas.kept.steps.next + last;
+    const int64_t written = (p->batch - 1) * s->c.next + (p->m - 1) * s->c.row + p->n;
+    const bool apart = y + written * s->bytes <= x || x + read * s->bytes <= y;
+    blas.kept.asked = cuda_asked();
+    if (!apart) blas.kept.x = NULL;
+}
+
 /* Both factors as bf16; a matrix times itself is converted once. */
 static bool lower(const cuda_product *p, shape *s, const void **a, const void **b)
 {
@@ -239,7 +276,8 @@ static bool lower(const cuda_product *p, shape *s, const void **a, const void **
                       s->a.next == s->b.next;
     const int64_t room = same ? 0 : (p->m * p->k * p->batch + 127) / 128 * 128;
     if (!reserve((size_t)(room + p->k * p->n * p->batch) * 2)) return false;
-    if (!same) convert(blas.low, *a, a_rows, a_cols, p->batch, &s->a);
+    if (same) blas.kept.x = NULL;
+    if (!same) convert_left(*a, a_rows, a_cols, p->batch, &s->a);
     convert(blas.low + room * 2, *b, b_rows, b_cols, p->batch, &s->b);
     if (same) s->a = s->b;
     *a = blas.low, *b = blas.low + room * 2;
@@ -273,4 +311,5 @@ void cuda_multiply(const cuda_product *p, void *c, const void *plus, const void 
                             &how->algo, blas.workspace, WORKSPACE, cuda_stream()),
              "a product");
     }
+    if (s.bf16) keep(p, &s, c);
 }
