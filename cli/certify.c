@@ -66,7 +66,7 @@ static void print_examples(const cJSON *o, double room)
     if (silent > 0)
         printf("no answer to %.0f of %.0f examples, which count as wrong: %s\n", silent, count, cli_word(o, "why"));
     if (cJSON_GetObjectItem(o, "local")) print_local(o);
-    if (cJSON_GetObjectItem(o, "local")) printf("by the constant of everywhere:\n");
+    if (cJSON_GetObjectItem(o, "local_accuracy")) printf("by the constant of everywhere:\n");
     cJSON_ArrayForEach(row, cJSON_GetObjectItem(o, "certified_accuracy"))
     {
         const double radius = cli_number(row, "radius");

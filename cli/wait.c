@@ -14,5 +14,11 @@ void cli_wait_asleep(char **argv)
     if (waits && alone) return;
     if (!waits && setenv("OMP_WAIT_POLICY", "passive", 1) != 0) return;
     if (!alone && setenv("OPENBLAS_NUM_THREADS", "1", 1) != 0) return;
+    char path[4096]; /* its own name, so that ps and top show taut and not exe */
+    const ssize_t len = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (len > 0) {
+        path[len] = 0;
+        execv(path, argv);
+    }
     execv("/proc/self/exe", argv); /* it failed: go on, and spin */
 }

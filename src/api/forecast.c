@@ -22,6 +22,7 @@ static taut_status read_rules(taut_series_spec *spec, const taut_forecast_option
     if (!s) {
         taut_series_rules_read(spec, cfg);
         s = taut_config_finish(cfg);
+        if (s) s = taut_fail(s, "%s (rules for a table: data.missing, gaps, repeats, constant)", taut_last_error());
     }
     taut_config_free(cfg);
     return s;

@@ -6,6 +6,7 @@
  * upwards: runs/a/model.safetensors with data.source = plant.csv finds plant.csv beside runs/ from anywhere. */
 #include "api/near.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,30 +33,66 @@ static char *beside(const char *path, int up, const char *name)
     return joined;
 }
 
-/* share/taut/recipes, or recipes/, beside the folder of a library or program; NULL: it is not there. */
-static char *recipe_beside(const char *own, const char *name)
+/* share/taut/recipes, or recipes, beside the folder of a program or library; NULL: neither is there. */
+static char *recipes_beside(const char *own)
 {
-    static const char *const folders[] = { "share/taut/recipes/", "recipes/" };
-    char relative[512], *whole = realpath(own, NULL), *path = NULL;
-    for (int i = 0; i < 2 && whole && !path; i++) {
-        if (snprintf(relative, sizeof relative, "%s%s", folders[i], name) >= (int)sizeof relative) continue;
-        path = beside(whole, 1, relative);
-        if (path && !taut_file_exists(path)) free(path), path = NULL;
+    char *whole = realpath(own, NULL), *path = whole ? beside(whole, 1, "share/taut/recipes") : NULL;
+    if (path && !taut_file_exists(path)) {
+        free(path);
+        path = beside(whole, 1, "recipes");
     }
+    if (path && !taut_file_exists(path)) free(path), path = NULL;
     free(whole);
     return path;
 }
 
-/* The installed recipe of that name, beside the program or the library; NULL: there is none. */
-static char *installed(const char *name)
+/* Where recipes are installed, beside the program or the library; NULL: nowhere. */
+static char *recipes_folder(void)
 {
     static const char here;
-    const char *last = strncmp(name, "recipes/", 8) == 0 ? name + 8 : name;
     Dl_info info;
-    if (!*last || strchr(last, '/')) return NULL;
-    char *path = recipe_beside("/proc/self/exe", last);
-    if (!path && dladdr(&here, &info) && info.dli_fname) path = recipe_beside(info.dli_fname, last);
+    char *path = recipes_beside("/proc/self/exe");
+    if (!path && dladdr(&here, &info) && info.dli_fname) path = recipes_beside(info.dli_fname);
     return path;
+}
+
+/* What is not there: a line with the nearest name of those that are. */
+static taut_status no_recipe(const char *name, const char *last, const char *folder)
+{
+    struct dirent **list = NULL;
+    const int found = scandir(folder, &list, NULL, alphasort), all = found < 0 ? 0 : found;
+    const char **names = taut_calloc((size_t)all + 1, sizeof *names);
+    for (int i = 0; names && i < all; i++) names[i] = list[i]->d_name;
+    char whole[256];
+    const bool ends = strlen(last) > 4 && strcmp(last + strlen(last) - 4, ".ini") == 0;
+    snprintf(whole, sizeof whole, "%s%s", last, ends ? "" : ".ini");
+    const char *near = names ? taut_nearest(whole, names, all) : NULL;
+    const taut_status s = taut_fail(TAUT_BAD_FILE,
+                                    "%s: No such file or directory, nor a recipe of that name in %s%s%s%s", name,
+                                    folder, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    for (int i = 0; i < all; i++) free(list[i]);
+    free(list);
+    free(names);
+    return s;
+}
+
+/* The recipe that a name means where it is no file here: the installed one.  *path is the caller's; NULL: it is a file's. */
+static taut_status find_recipe(char **path, const char *name)
+{
+    const char *last = strncmp(name, "recipes/", 8) == 0 ? name + 8 : name;
+    *path = NULL;
+    if (taut_file_exists(name) || !*last || strchr(last, '/')) return TAUT_OK;
+    char *folder = recipes_folder(), *file = folder ? taut_malloc(strlen(folder) + strlen(last) + 2) : NULL;
+    taut_status s = folder && !file ? taut_no_memory(name) : TAUT_OK;
+    if (file) sprintf(file, "%s/%s", folder, last);
+    if (file && !taut_file_exists(file)) {
+        s = no_recipe(name, last, folder);
+        free(file);
+        file = NULL;
+    }
+    free(folder);
+    *path = file;
+    return s;
 }
 
 taut_status taut_data_near(char **path, const char *source, const char *file)
@@ -97,9 +134,10 @@ static taut_status settle_source(taut_config *cfg, const char *recipe)
 
 taut_status taut_recipe_open(taut_config **out, const char *name, const char *const *overrides, int count)
 {
-    char *path = taut_file_exists(name) ? NULL : installed(name);
+    char *path = NULL;
+    taut_status s = find_recipe(&path, name);
     const char *recipe = path ? path : name;
-    taut_status s = taut_config_open(out, recipe);
+    if (!s) s = taut_config_open(out, recipe);
     if (!s && taut_config_empty(*out)) s = taut_fail(TAUT_BAD_CONFIG, "%s: an empty recipe: it has no key", recipe);
     if (!s) s = taut_overrides_apply(*out, overrides, count);
     if (!s) s = settle_source(*out, recipe);

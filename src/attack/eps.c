@@ -18,7 +18,8 @@ taut_status taut_eps_parse(taut_eps *e, const char *list, taut_ball_kind kind, b
         if (!taut_number_real(v, text)) return taut_fail(TAUT_BAD_CONFIG, "eps %s is no number (0.03, 8/255)", text);
         if (!(*v > 0)) return taut_fail(TAUT_BAD_CONFIG, "eps %s is not above 0", text);
         if (boxed && kind == TAUT_BALL_LINF && *v > 1)
-            return taut_fail(TAUT_BAD_CONFIG, "eps %s is larger than the pixels' range 0 to 1 (%s/255?)", text, text);
+            return taut_fail(TAUT_BAD_CONFIG, "eps %s is larger than the pixels' range 0 to 1%s%s%s", text,
+                             *v <= 255 ? " (" : "", *v <= 255 ? text : "", *v <= 255 ? "/255?)" : "");
         e->count++;
         if (!at[len]) return TAUT_OK;
         at += len + 1;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"
@@ -163,8 +164,14 @@ static taut_status open_found(taut_images **out, const char *path, const taut_im
     const taut_known_images *k = taut_images_known(spec->source);
     if (holds(path, "train-images-idx3-ubyte")) return taut_idx_open(out, path, k ? k->classes : 256);
     if (holds(path, "data_batch_1.bin")) return taut_cifar_open(out, path);
-    if (!is_folder(path) || holds(path, "x.npy") || holds(path, "x_train.npy"))
-        return taut_image_arrays_open(out, path, spec);
+    const size_t len = strlen(path);
+    const bool zip = len > 4 && strcasecmp(path + len - 4, ".npz") == 0;
+    if (!is_folder(path) && !zip)
+        return taut_fail(TAUT_BAD_DATA,
+                         "%s: images are a folder of class folders with .png or .jpg, an .npz or a folder "
+                         "of .npy files, or IDX or CIFAR-10's files",
+                         path);
+    if (zip || holds(path, "x.npy") || holds(path, "x_train.npy")) return taut_image_arrays_open(out, path, spec);
     return taut_image_folder_open(out, path, spec);
 }
 

@@ -126,7 +126,8 @@ static taut_status read_number(reader *r, double *out, char *cell, const char *n
     if (comma) *comma = '.';
     if (taut_number_real(out, cell) && !strchr(cell, '/')) return TAUT_OK;
     if (comma) *comma = ',';
-    return taut_fail(TAUT_BAD_DATA, "%s: line %lld: '%.40s' is no number for %s", path, line, cell, name);
+    return taut_fail(TAUT_BAD_DATA, "%s: line %lld: '%.40s' is no number for %s%s", path, line, cell, name,
+                     r->spec->columns ? "" : " (data.columns names the columns to read)");
 }
 
 /* A row of the time of the one before: which of the two remains?  *row: where this one goes, if that is it. */

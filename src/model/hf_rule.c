@@ -87,7 +87,8 @@ taut_status taut_hf_check_maps(const taut_hf *hf)
         }
         if (!used)
             return taut_fail(TAUT_BAD_CONFIG,
-                             "--map %s: the model has no weight %s (taut info of a converted one lists them)",
+                             "--map %s: the model has no weight %s (taut info of a converted one lists them; all are "
+                             "in docs/howto/bring_my_model.md)",
                              hf->map[i], mine);
     }
     return TAUT_OK;

@@ -266,6 +266,7 @@ static void holes(const char *run)
     CHECK(taut_forecast_file(&json, run, OPTIONS(taut_forecast_options, .data = csv, .overrides = other, .count = 1)) ==
               TAUT_BAD_CONFIG,
           "columns are the model's");
+    CHECK(strstr(taut_last_error(), "data.missing, gaps") != NULL, taut_last_error());
     must(taut_forecast_file(&json, run, OPTIONS(taut_forecast_options, .data = csv, .overrides = both, .count = 2)),
          "both rules");
     CHECK(strstr(json, "\"repaired\"") != NULL, "it says what was done");

@@ -32,6 +32,7 @@ cp recipes/tiny-free.ini "$tmp/share/taut/recipes/mine.ini"
 for name in mine.ini recipes/mine.ini; do
     check "$name is found where it is installed" sh -c 'cd "$1/far" && "$1/bin/taut" recipe "$2" >/dev/null' - "$tmp" $name
 done
+refuse "one that is not there, and its neighbour" "nor a recipe of that name in .*share/taut/recipes; did you mean mine.ini?" "$tmp/bin/taut" recipe mine
 refuse "other folders are not" "No such file" "$tmp/bin/taut" recipe nowhere/mine.ini
 awk 'BEGIN { for (i = 0; i < 200; i++) printf "the quick brown fox %d\n", i % 7 }' >"$tmp/project/own.txt"
 sed "s/^source = .*/source = own.txt/" recipes/tiny-free.ini >"$tmp/project/own.ini"

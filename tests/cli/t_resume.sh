@@ -87,6 +87,7 @@ check "SIGTERM ends with exit code 143 (0 if it was done): $rc, $stopped" \
 check "and nothing on stderr" [ ! -s "$tmp/err" ]
 check "a summary that says it was stopped, or was done already" \
     grep -q '"stopped":.*\(true\|false\)' "$tmp/polite.json"
+check "a stopped run does not wait for its validation split" [ "$stopped $(grep -c val_loss "$tmp/polite/summary.json")" != "true 1" ]
 # shellcheck disable=SC2086
 check "it goes on" "$TAUT" train $recipe --set train.checkpoint_every=1000 --out "$tmp/polite" --resume
 check "to the same numbers" state_is "$tmp/polite" "$tmp/whole"

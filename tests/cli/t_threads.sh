@@ -20,5 +20,25 @@ if [ -n "$(spins)" ]; then # gcc's OpenMP says how long its threads spin
     check "threads that wait sleep" [ "$(spins)" = 0 ]
     check "unless the user says otherwise" [ "$(spins OMP_WAIT_POLICY=active)" != 0 ]
 fi
+# OpenBLAS's own threads are never started: nobody would use them, and each takes 128 MiB
+threads_of() { # VARIABLE=VALUE...: how many threads a run has, and what it is called
+    rm -rf "$tmp/count"
+    # shellcheck disable=SC2086
+    env -u OMP_WAIT_POLICY -u OPENBLAS_NUM_THREADS "$@" "$TAUT" train $small --set train.steps=1000000 --threads 1 --out "$tmp/count" >"$tmp/log" 2>&1 &
+    child=$!
+    for _ in $(seq 100); do
+        [ "$(grep -c . "$tmp/count/log.jsonl" 2>/dev/null)" -gt 1 ] 2>/dev/null && break
+        sleep 0.05
+    done
+    find "/proc/$child/task" -mindepth 1 -maxdepth 1 2>/dev/null | wc -l
+    cat "/proc/$child/comm"
+    kill -9 "$child" 2>/dev/null
+    wait "$child" 2>/dev/null
+    child=
+}
+if [ -d /proc/self/task ]; then
+    said=$(threads_of 2>/dev/null | tr '\n' ' ') told=$(threads_of OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1 2>/dev/null | tr '\n' ' ')
+    check "as many threads as with one of BLAS, under the program's own name: $said, $told" [ "$said" = "$told" ]
+fi
 # shellcheck disable=SC2154 # lib.sh counts
 finish "threads: $checks checks"

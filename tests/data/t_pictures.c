@@ -188,6 +188,7 @@ static void bad(void)
     make_jpeg(&m, p, W, H, TJPF_GRAY);
     temp_put("bad/b/2.png", m.bytes, m.len / 2);
     refused("damaged JPEG", "bad");
+    refused("images are a folder of class folders", "bad/b/1.png");
     make_png(&m, p, H, W, PNG_FORMAT_GRAY);
     put_in("bad/b", "2.png");
     refused("data.resize", "bad");

@@ -153,7 +153,8 @@ static void by_name(void)
     refused(own, (taut_series_spec){ .columns = "a", .step = "3600 s" },
             "a row every 86400 s, the model one every 3600 s");
     refused(own, (taut_series_spec){ .columns = "a", .step = "soon" }, "data.step");
-    refused("d,a,b\n2016-07-01,north,1\n2016-07-02,south,2\n", (taut_series_spec){ 0 }, "'north' is no number for a");
+    refused("d,a,b\n2016-07-01,north,1\n2016-07-02,south,2\n", (taut_series_spec){ 0 },
+            "no number for a (data.columns");
     refused(own, (taut_series_spec){ 0 }, "column c is constant in the 2 training rows");
     s = read_as(own, (taut_series_spec){ .keep_constant = true });
     CHECK(s->std[2] == 1 && s->mean[2] == 7 && s->value[2] == 0, "deviation 1");
