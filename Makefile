@@ -4,6 +4,7 @@
 # make demo       a transformer on images: trained under a bound, proved, checked, attacked, shown on a page
 # make demo-text  the same for a GPT, on TEXT=FILE or built-in text; make demo-forecast: for time series
 # make CUDA=1     and build/libtaut_cuda.so, the kernels for a GPU, by nvcc
+# make MPI=1      and build/libtaut_mpi.so, so that mpirun can train on several processes, by mpicc
 # make check KERNELS=cuda    the kernels' tests on a device (cuda64: in double); without one they are skipped
 # make STRICT=1  stops at a warning, as lint does; the default build never does
 # make lint       layers, lengths, formatting, cppcheck, clang, functions nobody calls
@@ -58,7 +59,10 @@ CUDA_OBJ   := $(CUDA_ONCE:%=build/cuda/once/%.o) $(CUDA_TWICE:%=build/cuda/f32/%
 # A sum over what says what a table is: program and library must have been built from the same.
 TABLE      := -DTAUT_TABLE=$(shell cat src/kernels/kernels.h src/kernels/slots.def src/kernels/library.h | cksum | cut -d' ' -f1)ul
 
-SRC      := $(filter-out src/kernels/cpu/%,$(wildcard src/*/*.c src/*/*/*.c))
+# Messages between the ranks of a training: one library, opened when there are several.
+MPICC      ?= mpicc
+
+SRC      := $(filter-out src/kernels/cpu/% src/train/mpi/%,$(wildcard src/*/*.c src/*/*/*.c))
 CPU_SRC  := $(wildcard src/kernels/cpu/*.c)
 OBJ      := $(SRC:%.c=$(BUILD)/%.o) \
             $(foreach v,$(VARIANTS),$(CPU_SRC:src/kernels/cpu/%.c=$(BUILD)/src/kernels/cpu/$v/%.o))
@@ -67,7 +71,7 @@ TESTS    := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/*/t_*.c))
 SCRIPTS  := $(wildcard tests/*/t_*.sh)
 
 .PHONY: all check check-other coverage demo demo-text demo-forecast fuzz lint abi abi-write bench install clean deps format
-all: $(BUILD)/taut $(BUILD)/libtaut.so $(BUILD)/libtaut.a $(BUILD)/taut.pc $(if $(CUDA),$(BUILD)/libtaut_cuda.so)
+all: $(BUILD)/taut $(BUILD)/libtaut.so $(BUILD)/libtaut.a $(BUILD)/taut.pc $(if $(CUDA),$(BUILD)/libtaut_cuda.so) $(if $(MPI),$(BUILD)/libtaut_mpi.so)
 
 # The inside, for the program and the tests.  Both libraries are made of the same objects, but show only what taut.h declares
 # (TAUT_API): the shared one because all else is hidden, the static one because it is a single object in which all else is local.
@@ -105,6 +109,10 @@ $(BUILD)/src/kernels/cpu/$1/%.o: src/kernels/cpu/%.c Makefile
 endef
 $(foreach v,$(VARIANTS),$(eval $(call variant,$v)))
 
+$(BUILD)/libtaut_mpi.so: src/train/mpi/mpi.c src/train/ranks.h Makefile
+	@command -v $(MPICC) >/dev/null || { echo "make MPI=1 needs $(MPICC): tools/deps mpi installs Open MPI"; exit 1; }
+	@echo "  lib   $@"
+	@$(MPICC) $(ALL_CFLAGS) -shared -o $@ $<
 $(BUILD)/libtaut_cuda.so: build/cuda/libtaut_cuda.so
 	@cp $< $@
 build/cuda/libtaut_cuda.so: $(CUDA_OBJ)
@@ -139,7 +147,8 @@ check: deps
 	@tools/deps data || echo "no Fashion-MNIST: the tests that read it are skipped"
 	@tools/deps browser || echo "no browser: nobody will look at the report's pages"
 	@tools/deps python || echo "no Python with NumPy and pytest: the tests of the package are skipped"
-	@$(MAKE) --no-print-directory $(PARALLEL) all tests
+	@tools/deps mpi || echo "no Open MPI: the test of several ranks is skipped"
+	@$(MAKE) --no-print-directory $(PARALLEL) all tests $$(command -v $(MPICC) >/dev/null && echo MPI=1)
 	@BUILD=$(BUILD) TAUT_KERNELS=$(KERNELS) tools/run_tests $(if $(KERNELS),$(or $(ONLY),kernels/),$(ONLY))
 .PHONY: tests
 tests: $(TESTS)
@@ -200,6 +209,7 @@ install: all
 	install -m 644 $(BUILD)/libtaut.a $(DESTDIR)$(PREFIX)/lib/libtaut.a
 	install -m 755 $(BUILD)/libtaut.so $(DESTDIR)$(PREFIX)/lib/$(SONAME)
 	$(if $(CUDA),install -m 755 $(BUILD)/libtaut_cuda.so $(DESTDIR)$(PREFIX)/lib/libtaut_cuda.so)
+	$(if $(MPI),install -m 755 $(BUILD)/libtaut_mpi.so $(DESTDIR)$(PREFIX)/lib/libtaut_mpi.so)
 	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libtaut.so
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/,man/man1 man/man5 bash-completion/completions zsh/site-functions \
 	    fish/vendor_completions.d taut/recipes doc/taut/howto doc/taut/modules)

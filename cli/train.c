@@ -95,8 +95,22 @@ static int tell(const cli_args *a, const char *run)
     return EXIT_DONE;
 }
 
+/* Of several ranks of one training, only the first speaks; what another has to say, it says for him. */
+static bool is_hushed(void)
+{
+    char *json = NULL;
+    if (taut_build_json(&json, NULL)) return false;
+    cJSON *o = cJSON_Parse(json);
+    const bool other = cli_number(o, "rank") > 0;
+    taut_string_free(json);
+    cJSON_Delete(o);
+    if (other && (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr))) exit(EXIT_BAD);
+    return other;
+}
+
 static int run(const cli_args *a)
 {
+    const bool hushed = is_hushed();
     const char *run = cli_text(a, "--out", NULL), *list[64];
     char room[64][SHORT];
     taut_result result;
@@ -113,8 +127,9 @@ static int run(const cli_args *a)
     const taut_status s = taut_train_recipe(&result, a->operand[0], run, &o);
     cli_bar_end();
     if (s) return cli_fail(a);
-    const int told = tell(a, run);
-    return result.stopped && !told ? 128 + stop : told;
+    const int told = hushed ? EXIT_DONE : tell(a, run);
+    const int number = stop ? stop : SIGTERM; /* or another rank was told to stop */
+    return result.stopped && !told ? 128 + number : told;
 }
 
 static const cli_option options[] = {

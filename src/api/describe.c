@@ -9,18 +9,22 @@
 #include "kernels/kernels.h"
 #include "model/builtin.h"
 #include "model/hf.h"
+#include "train/ranks.h"
 
 taut_status taut_build_json(char **json, const char *kernels)
 {
     NEED(json);
     *json = NULL;
     const taut_kernels *k;
+    int ranks;
     const taut_status s = taut_kernels_open(&k, kernels ? kernels : "cpu");
     if (s) return s;
     cJSON *o = cJSON_CreateObject();
     cJSON_AddStringToObject(o, "version", TAUT_VERSION);
     cJSON_AddStringToObject(o, "kernels", k->name);
     cJSON_AddNumberToObject(o, "threads", taut_threads());
+    cJSON_AddNumberToObject(o, "rank", taut_ranks_here(&ranks));
+    cJSON_AddNumberToObject(o, "ranks", ranks);
     cJSON_AddStringToObject(o, "blas", taut_blas_version());
     cJSON_AddStringToObject(o, "compiler", taut_compiler_version());
     return taut_json_out(json, o, TAUT_OK);

@@ -17,6 +17,8 @@
 #include "train/best.h"
 #include "train/glance.h"
 #include "train/resume.h"
+#include "train/summary.h"
+#include "train/together.h"
 
 typedef struct {
     taut_trainer trainer;
@@ -27,6 +29,7 @@ typedef struct {
     int64_t saved;  /* step of the last checkpoint; -1: none */
     double started; /* monotonic seconds, minus what earlier sittings took */
     int lock;       /* on the folder; -1: none */
+    taut_ranks ranks;
     taut_up proved; /* the constant of model.safetensors, in the recipe's norm and units; under a target only */
 } run;
 
@@ -36,6 +39,9 @@ static double now(void)
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
+
+/* One of several ranks does all the arithmetic, and writes nothing, unless it is the first. */
+static bool writes(const run *r) { return r->ranks.rank == 0; }
 
 static char *in_run(const run *r, char path[4096], const char *file)
 {
@@ -49,7 +55,7 @@ static taut_status save_model(run *r)
     char path[4096];
     taut_best_show(&r->trainer);
     taut_average_show(&r->trainer);
-    const taut_status s = taut_trainer_save(&r->trainer, in_run(r, path, "model.safetensors"));
+    const taut_status s = taut_trainer_save(&r->trainer, writes(r) ? in_run(r, path, "model.safetensors") : NULL);
     taut_average_back(&r->trainer);
     taut_best_back(&r->trainer);
     if (r->trainer.enforcer) r->proved = r->trainer.enforcer->proved;
@@ -100,35 +106,54 @@ static taut_status read_sets(run *r)
     return r->sets ? TAUT_OK : taut_no_memory("the recipe");
 }
 
+/* The folder becomes ours. */
+static taut_status take_folder(run *r)
+{
+    const char *folder = r->options->run;
+    if (!writes(r)) return TAUT_OK;
+    taut_status s = taut_dir_make(folder);
+    if (!s) s = taut_dir_lock(&r->lock, folder);
+    if (!s) s = check_folder(r);
+    if (!s) taut_writer_sweep(folder);
+    return s;
+}
+
 static taut_status begin(run *r)
 {
     static const char *const old[] = { "state.safetensors", "model.safetensors", "summary.json" };
     char path[4096];
     taut_trainer *t = &r->trainer;
     const taut_training *o = r->options;
-    taut_status s = taut_dir_make(o->run);
-    if (!s) s = taut_dir_lock(&r->lock, o->run);
-    if (!s) s = check_folder(r);
+    taut_status s = taut_ranks_agree(&r->ranks, take_folder(r));
     if (s) return s;
-    taut_writer_sweep(o->run);
     if (o->resume) {
         s = taut_resume_check(r->cfg, in_run(r, path, "recipe.ini"));
         if (!s) s = taut_state_load(&t->clock, t->optimiser, in_run(r, path, "state.safetensors"));
         r->saved = t->clock.step;
         if (!s && t->clock.step > t->recipe.train.steps)
-            return taut_fail(TAUT_BAD_CONFIG, "%s: %lld steps are done already, more than train.steps = %lld", path,
-                             (long long)t->clock.step, (long long)t->recipe.train.steps);
+            s = taut_fail(TAUT_BAD_CONFIG, "%s: %lld steps are done already, more than train.steps = %lld", path,
+                          (long long)t->clock.step, (long long)t->recipe.train.steps);
+        s = taut_ranks_agree(&r->ranks, s); /* all have read before the first writes */
         /* killed between the two files of a checkpoint, the model is older than the state */
         if (!s) s = save_model(r);
     } else {
         s = taut_model_init(t->model, t->recipe.train.seed);
         if (!s) s = taut_trainer_settle(t);
-        for (int i = 0; !s && i < 3; i++) remove(in_run(r, path, old[i])); /* of the run that is overwritten */
+        for (int i = 0; !s && writes(r) && i < 3; i++)
+            remove(in_run(r, path, old[i])); /* of the run that is overwritten */
     }
-    if (!s) s = record(r);
-    if (!s) s = taut_log_open(&r->log, in_run(r, path, "log.jsonl"), o->resume ? t->clock.step : -1);
+    if (!s && writes(r)) s = record(r);
+    if (!s && writes(r)) s = taut_log_open(&r->log, in_run(r, path, "log.jsonl"), o->resume ? t->clock.step : -1);
     r->started = now() - t->clock.seconds;
-    return s;
+    s = taut_ranks_agree(&r->ranks, s);
+    return s ? s : taut_together_weights(&r->ranks, t->model);
+}
+
+static taut_status log_line(const run *r, cJSON *line)
+{
+    if (writes(r)) return taut_log_line(r->log, line);
+    cJSON_Delete(line);
+    return TAUT_OK;
 }
 
 /* The constant that was just proved, on a line about the same weights. */
@@ -143,7 +168,7 @@ static taut_status log_bound(run *r)
     cJSON *line = cJSON_CreateObject();
     cJSON_AddNumberToObject(line, "step", (double)r->trainer.clock.step);
     add_bound(line, &r->trainer);
-    return taut_log_line(r->log, line);
+    return log_line(r, line);
 }
 
 /* Finite weights can be so large that what they answer is not: a batch is asked before they are saved. */
@@ -175,7 +200,7 @@ static taut_status checkpoint(run *r)
     s = due ? taut_trainer_enforce(t) : TAUT_OK;
     /* before the state: what a torn log lost is written again; with patience the evaluations tell what may be saved */
     if (!s && due && t->enforcer && !t->optimiser->best) s = log_bound(r);
-    if (!s) s = taut_state_save(&t->clock, t->optimiser, in_run(r, path, "state.safetensors"));
+    if (!s && writes(r)) s = taut_state_save(&t->clock, t->optimiser, in_run(r, path, "state.safetensors"));
     if (!s && !due) s = taut_trainer_enforce(t);
     if (!s) s = save_model(r);
     if (!s) r->saved = t->clock.step;
@@ -191,7 +216,7 @@ static taut_status log_step(run *r, const taut_step *step, double seconds)
     cJSON_AddNumberToObject(line, "grad_norm", step->grad_norm);
     if (r->trainer.recipe.penalty.kind) cJSON_AddNumberToObject(line, "penalty", step->penalty);
     cJSON_AddNumberToObject(line, "seconds", seconds);
-    return taut_log_line(r->log, line);
+    return log_line(r, line);
 }
 
 static taut_status log_evaluation(run *r)
@@ -222,7 +247,7 @@ static taut_status log_evaluation(run *r)
     cJSON_AddNumberToObject(line, "activation", seen.activation);
     cJSON_AddNumberToObject(line, "slope", seen.slope);
     if (t->optimiser->best && t->enforcer) add_bound(line, t);
-    return taut_log_line(r->log, line);
+    return log_line(r, line);
 }
 
 static taut_status report(run *r, const taut_step *step)
@@ -250,44 +275,6 @@ static double recent_loss(const taut_clock *c)
     return count ? sum / (double)count : NAN;
 }
 
-/* As in summary.json; NULL or incomplete when memory is out. */
-static cJSON *summary_json(const taut_train_summary *s)
-{
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "taut", TAUT_VERSION);
-    cJSON_AddStringToObject(o, "model", s->sha256);
-    cJSON_AddNumberToObject(o, "steps", (double)s->steps);
-    cJSON_AddNumberToObject(o, "tokens", (double)s->tokens);
-    cJSON_AddStringToObject(o, "counted", s->counted);
-    cJSON_AddNumberToObject(o, "weights", (double)s->weights);
-    cJSON_AddNumberToObject(o, "train_loss", s->train_loss);
-    if (!s->stopped) cJSON_AddNumberToObject(o, "val_loss", s->val_loss);
-    if (!isnan(s->val_mae)) {
-        cJSON_AddNumberToObject(o, "val_mae", s->val_mae);
-        cJSON_AddNumberToObject(o, "test_mse", s->test_loss);
-        cJSON_AddNumberToObject(o, "test_mae", s->test_mae);
-    } else if (!s->stopped) {
-        cJSON_AddNumberToObject(o, "val_acc", s->val_acc);
-    }
-    cJSON_AddNumberToObject(o, "tokens_per_s", s->tokens_per_s);
-    cJSON_AddNumberToObject(o, "seconds", s->seconds);
-    if (*s->data) cJSON_AddStringToObject(o, "data", s->data);
-    if (s->best_step) cJSON_AddNumberToObject(o, "best_step", (double)s->best_step);
-    if (s->target > 0) {
-        cJSON_AddNumberToObject(o, "target", s->target);
-        cJSON_AddItemToObject(o, "bound", up_json(s->bound));
-        cJSON_AddStringToObject(o, "norm", s->flat ? "flat" : "tokens");
-        cJSON_AddStringToObject(o, "units", s->l2 ? "l2" : "rms");
-        cJSON_AddNumberToObject(o, "room", 0);
-        cJSON_AddStringToObject(o, "about", s->about);
-    }
-    cJSON_AddBoolToObject(o, "stopped", s->stopped);
-    cJSON_AddNumberToObject(o, "threads", taut_threads());
-    cJSON_AddStringToObject(o, "blas", taut_blas_version());
-    cJSON_AddStringToObject(o, "compiler", taut_compiler_version());
-    return o;
-}
-
 /* What is proved of the file, and of which inputs: a target is about inputs that are not moved. */
 static taut_status tell_bound(taut_train_summary *out, const run *r)
 {
@@ -312,9 +299,11 @@ static taut_status finish(run *r, taut_train_summary *out)
     const double seconds = now() - r->started;
     taut_best_show(t);
     taut_average_show(t);
+    const bool stopped = c->step < t->recipe.train.steps && !taut_best_over(t);
+    *out = (taut_train_summary){ .steps = c->step, .stopped = stopped };
+    if (!writes(r)) return TAUT_OK;
     if (t->enforcer) /* the twin is what was written last: model.safetensors */
         t->model->k->put(t->model->values, (const double *)t->enforcer->twin->values, t->model->slab);
-    const bool stopped = c->step < t->recipe.train.steps && !taut_best_over(t);
     taut_evaluation e = { .loss = NAN, .accuracy = NAN, .mae = NAN }, test = { .loss = NAN, .mae = NAN };
     taut_status s = TAUT_OK;
     /* whoever stops a run does not wait for a whole split */
@@ -344,7 +333,7 @@ static taut_status finish(run *r, taut_train_summary *out)
     s = taut_sha256_file(out->sha256, &bytes, in_run(r, path, "model.safetensors"));
     if (!s) s = tell_bound(out, r);
     if (s) return s;
-    cJSON *o = summary_json(out);
+    cJSON *o = taut_summary_json(out);
     char *text = taut_json_text(o, true);
     cJSON_Delete(o);
     s = text ? taut_file_write(in_run(r, path, "summary.json"), text, strlen(text)) : taut_no_memory("the summary");
@@ -352,19 +341,27 @@ static taut_status finish(run *r, taut_train_summary *out)
     return s;
 }
 
+static bool is_stopped(const run *r)
+{
+    const volatile int *stop = r->options->stop;
+    return taut_ranks_any(&r->ranks, stop && *stop);
+}
+
 static taut_status loop(run *r, taut_train_summary *out)
 {
     taut_trainer *t = &r->trainer;
     const taut_train_spec *spec = &t->recipe.train;
-    const volatile int *stop = r->options->stop;
     taut_status s = TAUT_OK;
-    while (!s && t->clock.step < spec->steps && !taut_best_over(t) && !(stop && *stop)) {
+    while (!s && t->clock.step < spec->steps && !taut_best_over(t) && !is_stopped(r)) {
         taut_step step;
         s = taut_trainer_step(t, &step);
         if (!s) s = report(r, &step);
-        if (!s && t->clock.step % spec->checkpoint_every == 0) s = checkpoint(r);
+        const bool due = t->clock.step % spec->checkpoint_every == 0;
+        if (!s && due) s = checkpoint(r);
+        s = taut_ranks_agree(&r->ranks, s);
+        if (!s && due) s = taut_together_weights(&r->ranks, t->model);
     }
-    if (!s) s = checkpoint(r);
+    if (!s) s = taut_ranks_agree(&r->ranks, checkpoint(r));
     if (s == TAUT_NOT_FINITE && r->saved >= 0)
         return taut_fail(s, "%s; the checkpoint of step %lld is kept in %s", taut_last_error(), (long long)r->saved,
                          r->options->run);
@@ -373,19 +370,31 @@ static taut_status loop(run *r, taut_train_summary *out)
     return s ? s : finish(r, out);
 }
 
+/* All that can be refused before anything is written. */
+static taut_status open_run(run *r, const taut_kernels *k)
+{
+    taut_status s = check_folder(r);
+    if (!s) s = read_sets(r);
+    if (!s) s = taut_trainer_open(&r->trainer, r->cfg, k);
+    s = taut_ranks_agree(&r->ranks, s);
+    if (!s && r->ranks.count > 1) s = taut_together_check(&r->ranks, &r->trainer);
+    if (!s && r->ranks.count > 1) s = taut_ranks_agree(&r->ranks, taut_trainer_join(&r->trainer, &r->ranks));
+    return s;
+}
+
 taut_status taut_train(taut_train_summary *out, taut_config *cfg, const taut_kernels *k, const taut_training *options)
 {
     run r = { .cfg = cfg, .options = options, .saved = -1, .lock = -1 };
     if (!*options->run) return taut_fail(TAUT_BAD_FILE, "the run's folder has no name");
     if (strlen(options->run) > 4000) return taut_fail(TAUT_BAD_FILE, "the name of the run's folder is too long");
-    taut_status s = check_folder(&r);
-    if (!s) s = read_sets(&r);
-    if (!s) s = taut_trainer_open(&r.trainer, cfg, k);
+    taut_status s = taut_ranks_open(&r.ranks);
+    if (!s) s = open_run(&r, k);
     if (!s) s = begin(&r);
     if (!s) s = loop(&r, out);
     taut_log_close(r.log);
     taut_dir_release(r.lock);
     taut_trainer_close(&r.trainer);
+    taut_ranks_close(&r.ranks);
     free(r.sets);
     return s;
 }

@@ -34,7 +34,8 @@ static taut_status allocate(taut_trainer *t, const taut_kernels *k)
     const double elements = 2 * (double)t->model->slab + (double)taut_optimiser_len(t->model, r) +
                             (double)taut_constrainer_len(t->model, c) + (double)one +
                             (r->loss == TAUT_BY_MARGIN ? (double)taut_margin_len(t->model, r) : 0) +
-                            (double)(r->batch - 1) * (double)(taut_pass_len(t->model, 2, tokens, true) - one);
+                            (double)(r->batch - 1) * (double)(taut_pass_len(t->model, 2, tokens, true) - one) +
+                            (double)taut_tree_len(t->model, r->accumulate);
     const double proof = c->target > 0 ? 2 * (double)t->model->slab * sizeof(double) : 0;
     const double there = elements * (double)k->elem;
     taut_status s = taut_memory_check(k->host ? there + proof : there, k->available(), "this recipe");
@@ -49,7 +50,30 @@ static taut_status allocate(taut_trainer *t, const taut_kernels *k)
     if (!s) s = taut_batch_create(&t->batch, t->source, r->seed, r->batch);
     const int64_t work = s ? 0 : taut_specformer_work(t->model, &t->recipe.penalty);
     if (work && !(t->penalty_work = taut_reals(k, work))) s = taut_no_memory("the penalty");
-    return s;
+    const taut_ranks alone = { .count = 1 };
+    return s ? s : taut_trainer_join(t, &alone);
+}
+
+static void part(taut_trainer *t)
+{
+    taut_tree_free(t->tree);
+    if (t->sum_memory) t->k->release(t->sum_memory);
+    free(t->sums_read);
+    t->tree = NULL, t->sum_memory = NULL, t->sums_read = NULL;
+}
+
+taut_status taut_trainer_join(taut_trainer *t, const taut_ranks *r)
+{
+    part(t);
+    const taut_status s = taut_tree_create(&t->tree, t->model, r, t->recipe.train.accumulate);
+    if (s) return s;
+    const int64_t sums = (t->tree->end - t->tree->first + 1) * TAUT_PASS_SUMS;
+    t->sum_memory = taut_reals(t->k, taut_sums_len(sums));
+    t->sums_read = taut_calloc((size_t)sums, sizeof *t->sums_read);
+    if (!t->sum_memory || !t->sums_read) return taut_no_memory("the sums of a step");
+    taut_span span = { t->sum_memory, taut_sums_len(sums), t->k->elem };
+    t->sums = taut_take_sums(&span, sums);
+    return TAUT_OK;
 }
 
 taut_status taut_trainer_open(taut_trainer *t, taut_config *cfg, const taut_kernels *k)
@@ -70,6 +94,7 @@ void taut_trainer_close(taut_trainer *t)
 {
     /* products of whoever uses the table next are as exact as ever; there is no table that refuses that */
     if (t->k) (void)t->k->products(TAUT_PRODUCTS_FP32);
+    part(t);
     taut_batch_free(&t->batch);
     taut_pass_free(t->pass);
     if (t->penalty_work) t->model->k->release(t->penalty_work);
@@ -99,44 +124,76 @@ taut_status taut_trainer_settle(taut_trainer *t)
     return taut_margin_centre(t->model, t->pass);
 }
 
-/* Forward and backward over the step's micro-batches.  Returns how many targets they have; afterwards
- * sums[TAUT_PASS_LOSS] / targets is the mean loss, and grads holds its gradient and the penalty's. The weight of a
- * target, 1 / targets, is needed before the first backward, and an encoder's micro-batches differ in their numbers
- * of targets.  So where there are several, each is drawn twice, first to be counted: an example is a function of its
- * number. */
+/* One micro-batch of a step, forward and backward: its sums, and its gradient alone. */
+typedef struct {
+    taut_trainer *t;
+    double weight; /* of a target */
+} micro_batch;
+
+static taut_sum *sums_of(const taut_trainer *t, int64_t micro)
+{
+    return taut_sum_at(t->sums, (micro - t->tree->first) * TAUT_PASS_SUMS);
+}
+
+static void run_micro(void *arg, int64_t i)
+{
+    const micro_batch *b = arg;
+    taut_trainer *t = b->t;
+    const taut_train_spec *r = &t->recipe.train;
+    const int64_t micro = t->clock.step * r->accumulate + i;
+    if (taut_batch_train(&t->batch, micro * r->batch, r->batch) == 0) return;
+    t->pass->sums = sums_of(t, i);
+    taut_jasmin_step jasmin;
+    const taut_watcher watch = taut_jasmin_watch(&jasmin, t->pass, &t->recipe.penalty, r->batch * r->accumulate);
+    t->pass->run.watch = &watch;
+    t->pass->run.phase = (taut_phase){ TAUT_PHASE_TRAIN, taut_rng_key(r->seed, TAUT_RNG_DROPOUT, (uint64_t)micro) | 1,
+                                       t->clock.step, r->steps };
+    taut_batch_forward(&t->batch, t->pass);
+    if (t->margin)
+        taut_margin_loss(t->margin, t->pass, t->batch.y, b->weight, t->clock.step);
+    else
+        taut_batch_loss(&t->batch, t->pass, b->weight, true);
+    taut_pass_backward(t->pass);
+    t->pass->run.watch = NULL;
+}
+
+/* All of a step's micro-batches.  Returns how many targets they have; afterwards grads holds the gradient of the mean loss and
+ * of the penalty.  The weight of a target, 1 / targets, is needed before the first backward, and an encoder's micro-batches
+ * differ in their numbers of targets.  So where there are several, each is drawn twice, first to be counted: an example is a
+ * function of its number. */
 static int64_t gradients(taut_trainer *t)
 {
     const taut_train_spec *r = &t->recipe.train;
     const taut_model *m = t->model;
-    const int64_t first = t->clock.step * r->accumulate, end = first + r->accumulate;
+    const taut_tree *tree = t->tree;
+    const int64_t first = t->clock.step * r->accumulate;
+    taut_sum *own = t->pass->sums;
     int64_t targets = 0;
-    m->k->axpby(m->grads, 0, m->grads, 0, m->slab);
-    for (int64_t micro = first; micro < end; micro++)
-        targets += taut_batch_train(&t->batch, micro * r->batch, r->batch);
-    const double weight = 1 / (double)targets;
-    taut_pass_clear(t->pass);
-    taut_jasmin_step jasmin;
-    const taut_watcher watch = taut_jasmin_watch(&jasmin, t->pass, &t->recipe.penalty, r->batch * r->accumulate);
-    t->pass->run.watch = &watch;
-    for (int64_t micro = first; micro < end; micro++) {
-        if (taut_batch_train(&t->batch, micro * r->batch, r->batch) == 0) continue;
-        t->pass->run.phase = (taut_phase){ TAUT_PHASE_TRAIN,
-                                           taut_rng_key(r->seed, TAUT_RNG_DROPOUT, (uint64_t)micro) | 1, t->clock.step,
-                                           r->steps };
-        taut_batch_forward(&t->batch, t->pass);
-        if (t->margin)
-            taut_margin_loss(t->margin, t->pass, t->batch.y, weight, t->clock.step);
-        else
-            taut_batch_loss(&t->batch, t->pass, weight, true);
-        taut_pass_backward(t->pass);
-    }
-    t->pass->run.watch = NULL;
+    for (int64_t i = tree->first; i < tree->end; i++)
+        targets += taut_batch_train(&t->batch, (first + i) * r->batch, r->batch);
+    targets = taut_ranks_sum(&tree->ranks, targets);
+    m->k->put_sum(t->sums, NULL, (tree->end - tree->first + 1) * TAUT_PASS_SUMS);
+    taut_tree_gradients(t->tree, run_micro, &(micro_batch){ t, 1 / (double)targets });
+    t->pass->sums = own;
     if (t->clock.step + 1 < r->steps)
-        (void)taut_batch_train(&t->batch, end * r->batch, r->batch); /* a device is busy */
+        (void)taut_batch_train(&t->batch, (first + r->accumulate + tree->first) * r->batch,
+                               r->batch); /* a device is busy */
     const int64_t work = taut_specformer_work(m, &t->recipe.penalty);
-    taut_specformer_add(m, &t->recipe.penalty, taut_sum_at(t->pass->sums, TAUT_PASS_PENALTY),
+    taut_specformer_add(m, &t->recipe.penalty, taut_sum_at(sums_of(t, tree->end), TAUT_PASS_PENALTY),
                         (taut_span){ t->penalty_work, work, m->k->elem });
     return targets;
+}
+
+/* The sums of all micro-batches, and the gradient's square: the only wait of a step. */
+static taut_status read_sums(taut_trainer *t, double sums[TAUT_PASS_SUMS])
+{
+    const taut_model *m = t->model;
+    const int64_t own = t->tree->end - t->tree->first;
+    m->k->dot(taut_sum_at(sums_of(t, t->tree->end), TAUT_PASS_ROOM), m->grads, m->grads, 1, m->slab, m->slab);
+    const taut_status s = m->k->read(t->sums_read, t->sums, (own + 1) * TAUT_PASS_SUMS);
+    for (int i = 0; i < TAUT_PASS_SUMS; i++)
+        sums[i] = taut_tree_number(t->tree, t->sums_read + i, TAUT_PASS_SUMS) + t->sums_read[own * TAUT_PASS_SUMS + i];
+    return s;
 }
 
 /* With shares, each weight has its own learning rate.  The optimiser has one rate per call, so it is called once per
@@ -177,8 +234,7 @@ taut_status taut_trainer_step(taut_trainer *t, taut_step *out)
     if (s) return s;
     const double factor = taut_schedule(r, c->step),
                  weight = 1 / fmax(1, (double)gradients(t)); /* nothing masked: no loss */
-    m->k->dot(taut_sum_at(t->pass->sums, TAUT_PASS_ROOM), m->grads, m->grads, 1, m->slab, m->slab);
-    s = taut_pass_sums(t->pass, sums); /* the only wait of a step */
+    s = read_sums(t, sums);
     if (!s) s = taut_alloc_lasted(failures, "a step");
     if (s) return s;
     const double loss = weight * sums[TAUT_PASS_LOSS], norm = sqrt(sums[TAUT_PASS_ROOM]);
@@ -211,7 +267,7 @@ taut_status taut_trainer_enforce(taut_trainer *t)
 taut_status taut_trainer_save(taut_trainer *t, const char *path)
 {
     bool shrunk = false;
-    if (!t->enforcer) return taut_model_save(t->model, path);
+    if (!t->enforcer) return path ? taut_model_save(t->model, path) : TAUT_OK;
     const taut_status s = taut_enforcer_run(t->enforcer, t->model, &shrunk);
-    return s ? s : taut_model_save(t->enforcer->twin, path);
+    return s || !path ? s : taut_model_save(t->enforcer->twin, path);
 }

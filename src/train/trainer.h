@@ -8,6 +8,7 @@
 #include "train/margin.h"
 #include "train/optimiser.h"
 #include "train/state.h"
+#include "train/tree.h"
 
 typedef struct {
     const taut_kernels *k; /* whose products are as the recipe says, until close; or NULL */
@@ -22,6 +23,10 @@ typedef struct {
     taut_margin *margin;     /* NULL without train.loss = margin */
     taut_real *penalty_work; /* of a penalty on weights; or NULL */
     taut_batch batch;
+    taut_tree *tree;       /* over the step's micro-batches */
+    taut_real *sum_memory; /* of sums */
+    taut_sum *sums;    /* what the pass adds up: TAUT_PASS_SUMS for each micro-batch of this rank, and for the step */
+    double *sums_read; /* the same on the host */
     taut_clock clock;
 } taut_trainer;
 
@@ -32,6 +37,8 @@ typedef struct {
 
 /* Reads the recipe and allocates everything; refuses first what will not fit into memory.  All weights are 0 still. */
 taut_status taut_trainer_open(taut_trainer *, taut_config *, const taut_kernels *) TAUT_MUST_USE;
+/* After open: this trainer does its share of every step, as one of several ranks that call all of these together. */
+taut_status taut_trainer_join(taut_trainer *, const taut_ranks *) TAUT_MUST_USE;
 void taut_trainer_close(taut_trainer *); /* fine after a failed open */
 
 /* Puts PLASH's prototypes on the keys of the first batch, if the recipe says so, and the bias of a head with margins where the
@@ -46,7 +53,7 @@ taut_status taut_trainer_step(taut_trainer *, taut_step *) TAUT_MUST_USE;
  * target, if it has one; training goes on from there. */
 taut_status taut_trainer_enforce(taut_trainer *) TAUT_MUST_USE;
 
-/* Writes the model to a file, never above the target.  Where the weights are above it (a stop between two checkpoints),
- * a shrunk copy is written, and the weights stay as they are. */
+/* Writes the model to a file, never above the target; path NULL: only proves what would be written.  Where the weights are
+ * above it (a stop between two checkpoints), a shrunk copy is written, and the weights stay as they are. */
 taut_status taut_trainer_save(taut_trainer *, const char *path) TAUT_MUST_USE;
 #endif

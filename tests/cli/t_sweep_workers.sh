@@ -97,14 +97,15 @@ rc=$?
 check "a live worker elsewhere: $(cat "$tmp/e")" [ $rc = 0 ]
 check "its run is left to it" [ ! -e "$tmp/beat/train.seed=1/log.jsonl" ]
 check "in a line" grep -q "^1 of 2 runs are with other workers: the last one writes $tmp/beat/frontier.html" "$tmp/o"
-check "the other is done, the frontier not yet" [ -s "$tmp/beat/train.seed=2/certificate.json" ] && [ ! -e "$tmp/beat/frontier.html" ]
+check "the other is done" [ -s "$tmp/beat/train.seed=2/certificate.json" ]
+check "the frontier not yet" [ ! -e "$tmp/beat/frontier.html" ]
 # shellcheck disable=SC2086
 (worker "$tmp/beat" $steps --grid train.seed=1,2 --stale 1 >"$tmp/o" 2>"$tmp/e")
 rc=$?
 kill -0 $beater 2>/dev/null && early=1 || early=0
 wait $beater
 check "who does not leave waits, and takes what is given back: $(cat "$tmp/e")" [ $rc = 0 ]
-check "not before" [ $early = 0 ]
+check "not before" [ "$early" = 0 ]
 check "and writes the frontier" [ -s "$tmp/beat/frontier.html" ]
 
 # a worker whose run was taken stops at once

@@ -1,0 +1,119 @@
+#include "train/ranks.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+/* Open MPI, MPICH and its kin, Slurm: how many processes there are, and which this is. */
+int taut_ranks_here(int *count)
+{
+    static const char *const names[][2] = { { "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK" },
+                                            { "PMI_SIZE", "PMI_RANK" },
+                                            { "SLURM_STEP_NUM_TASKS", "SLURM_PROCID" } };
+    for (int i = 0; i < 3; i++) {
+        const char *all = getenv(names[i][0]), *which = getenv(names[i][1]);
+        const int n = all && which ? atoi(all) : 0;
+        if (n <= 1) continue;
+        *count = n;
+        return atoi(which);
+    }
+    *count = 1;
+    return 0;
+}
+
+static taut_status open_library(const taut_messages **out, int count)
+{
+    void *library = dlopen("libtaut_mpi.so", RTLD_NOW | RTLD_GLOBAL); /* Open MPI's own parts look for it in turn */
+    taut_messages_open *open = NULL;
+    if (library) {
+        void *symbol = dlsym(library, "taut_mpi_open");
+        memcpy(&open, &symbol, sizeof open); /* ISO C has no cast from an object to a function */
+    }
+    if (!open)
+        return taut_fail(TAUT_BAD_CONFIG, "%d processes were started for one training: %s (make MPI=1 builds it)",
+                         count, dlerror());
+    *out = open(TAUT_MESSAGES); /* the library stays open until the end */
+    return *out ? TAUT_OK : taut_fail(TAUT_BAD_CONFIG, "libtaut_mpi.so is of another build: make MPI=1 again");
+}
+
+taut_status taut_ranks_open(taut_ranks *r)
+{
+    int count;
+    *r = (taut_ranks){ .rank = taut_ranks_here(&count), .count = 1 };
+    if (count == 1) return TAUT_OK;
+    const taut_status s = open_library(&r->m, count);
+    if (s) return s;
+    r->rank = r->m->rank, r->count = r->m->count;
+    if (r->count == count) return TAUT_OK;
+    return taut_fail(TAUT_BAD_CONFIG,
+                     "%d processes were started for one training, and MPI sees %d: was the launcher made for "
+                     "the MPI of libtaut_mpi.so?",
+                     count, r->count);
+}
+
+void taut_ranks_close(taut_ranks *r)
+{
+    if (r->m) r->m->close();
+    *r = (taut_ranks){ .rank = r->rank, .count = 1 };
+}
+
+/* Room for one block of each rank, zeros; a rank that has no memory for that ends them all. */
+static void *blocks(const taut_ranks *r, size_t size)
+{
+    void *all = calloc((size_t)r->count, size);
+    if (!all) abort();
+    return all;
+}
+
+taut_status taut_ranks_agree(const taut_ranks *r, taut_status mine)
+{
+    typedef struct {
+        int status;
+        char text[508];
+    } block;
+    if (r->count == 1) return mine;
+    block *all = blocks(r, sizeof *all);
+    all[r->rank].status = (int)mine;
+    if (mine) snprintf(all[r->rank].text, sizeof all->text, "%s", taut_last_error());
+    r->m->gather(all, sizeof *all);
+    taut_status s = TAUT_OK;
+    bool same = true; /* all of them say so: it is not about a rank */
+    for (int i = 1; i < r->count; i++) same &= all[i].status == all[0].status;
+    for (int i = 0; i < r->count && !s; i++)
+        if (all[i].status)
+            s = same ? taut_fail((taut_status)all[i].status, "%s", all[i].text)
+                     : taut_fail((taut_status)all[i].status, "rank %d: %s", i, all[i].text);
+    free(all);
+    return s;
+}
+
+int64_t taut_ranks_sum(const taut_ranks *r, int64_t mine)
+{
+    if (r->count == 1) return mine;
+    int64_t *all = blocks(r, sizeof *all), sum = 0;
+    all[r->rank] = mine;
+    r->m->gather(all, sizeof *all);
+    for (int i = 0; i < r->count; i++) sum += all[i];
+    free(all);
+    return sum;
+}
+
+bool taut_ranks_any(const taut_ranks *r, bool mine) { return taut_ranks_sum(r, mine) > 0; }
+
+taut_status taut_ranks_same(const taut_ranks *r, const char *what, const char hash[65])
+{
+    if (r->count == 1) return TAUT_OK;
+    char(*all)[65] = blocks(r, sizeof *all);
+    taut_status s = TAUT_OK;
+    memcpy(all[r->rank], hash, sizeof *all);
+    r->m->gather(all, sizeof *all);
+    for (int i = 1; i < r->count && !s; i++)
+        if (memcmp(all[0], all[i], sizeof *all) != 0)
+            s = taut_fail(TAUT_BAD_CONFIG,
+                          "rank %d has not the %s of rank 0: the ranks of a training must have the same", i, what);
+    free(all);
+    return s;
+}

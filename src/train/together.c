@@ -1,0 +1,85 @@
+#include "train/together.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/sha256.h"
+
+enum { EXAMPLES = 256 };
+
+static void add_text(taut_sha256 *h, const char *text) { taut_sha256_add(h, text, strlen(text) + 1); }
+
+/* What makes the numbers: kernels are chosen by the processor, so two kinds of machines may round differently. */
+static void hash_program(const taut_trainer *t, char hex[65])
+{
+    taut_sha256 h;
+    taut_sha256_begin(&h);
+    add_text(&h, TAUT_VERSION);
+    add_text(&h, t->k->name);
+    add_text(&h, taut_blas_version());
+    add_text(&h, taut_compiler_version());
+    taut_sha256_end(&h, hex);
+}
+
+static void hash_recipe(const taut_trainer *t, char hex[65])
+{
+    taut_sha256 h;
+    taut_sha256_begin(&h);
+    add_text(&h, t->printed);
+    taut_sha256_end(&h, hex);
+}
+
+/* Example i of a split, all that a slot has of it. */
+static void add_example(taut_sha256 *h, const taut_trainer *t, taut_split split, int64_t i)
+{
+    const taut_batch *b = &t->batch;
+    const taut_task *k = &t->source->task;
+    const size_t in = (size_t)(k->t * (k->tokens ? 1 : k->d)), asked = (size_t)k->asked;
+    const taut_slot slot = { b->x, b->reals, b->y, NULL, b->wanted };
+    t->source->ops->get(t->source, slot, split, i);
+    if (b->x) taut_sha256_add(h, b->x, in * sizeof *b->x);
+    if (b->reals) taut_sha256_add(h, b->reals, in * sizeof *b->reals);
+    if (b->y) taut_sha256_add(h, b->y, asked * sizeof *b->y);
+    if (b->wanted) taut_sha256_add(h, b->wanted, asked * (size_t)k->reals * sizeof *b->wanted);
+}
+
+/* Two texts may have the same ids of other words. */
+static void hash_data(const taut_trainer *t, char hex[65])
+{
+    taut_sha256 h;
+    char *vocab = t->source->vocab ? taut_vocab_print(t->source->vocab) : NULL;
+    taut_sha256_begin(&h);
+    add_text(&h, vocab ? vocab : "");
+    free(vocab);
+    for (int split = TAUT_TRAIN; split <= TAUT_VALID; split++) {
+        const int64_t count = taut_source_whole(t->source, (taut_split)split),
+                      seen = count < EXAMPLES ? count : EXAMPLES;
+        taut_sha256_add(&h, &count, sizeof count);
+        for (int64_t i = 0; i < seen; i++) add_example(&h, t, (taut_split)split, i * count / seen);
+    }
+    taut_sha256_end(&h, hex);
+}
+
+taut_status taut_together_check(const taut_ranks *r, const taut_trainer *t)
+{
+    char hex[65];
+    hash_program(t, hex);
+    taut_status s = taut_ranks_same(r, "program or processor", hex);
+    hash_recipe(t, hex);
+    if (!s) s = taut_ranks_same(r, "recipe", hex);
+    hash_data(t, hex);
+    return s ? s : taut_ranks_same(r, "data", hex);
+}
+
+taut_status taut_together_weights(const taut_ranks *r, const taut_model *m)
+{
+    char hex[65];
+    taut_sha256 h;
+    if (r->count == 1) return TAUT_OK;
+    taut_sha256_begin(&h);
+    taut_sha256_add(&h, m->values, (size_t)m->slab * m->k->elem);
+    taut_sha256_end(&h, hex);
+    return taut_ranks_same(r, "weights", hex);
+}

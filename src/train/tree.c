@@ -1,0 +1,198 @@
+#include "train/tree.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+
+static int64_t half(int64_t count)
+{
+    int64_t p = 1;
+    while (2 * p < count) p *= 2;
+    return p;
+}
+
+static int64_t levels(int64_t leaves)
+{
+    int64_t n = 0;
+    for (int64_t p = 1; p < leaves; p *= 2) n++;
+    return n;
+}
+
+/* Rank r has the leaves from begin(r) to begin(r + 1), and the weights from share(r) to share(r + 1). */
+static int64_t begin(const taut_tree *t, int64_t r) { return t->leaves * r / t->ranks.count; }
+static int64_t share(const taut_tree *t, int64_t r)
+{
+    return t->m->slab / t->ranks.count * r + t->m->slab % t->ranks.count * r / t->ranks.count;
+}
+static int owner(const taut_tree *t, int64_t leaf)
+{
+    int r = 0;
+    while (begin(t, r + 1) <= leaf) r++;
+    return r;
+}
+
+/* Does one rank have all of it? */
+static bool is_part(const taut_tree *t, int64_t lo, int64_t hi) { return owner(t, lo) == owner(t, hi - 1); }
+
+/* Calls see(t, lo, hi, arg) for the largest subtrees that one rank has, from left to right. */
+static void each_part(taut_tree *t, int64_t lo, int64_t hi, void (*see)(taut_tree *, int64_t, int64_t, void *),
+                      void *arg)
+{
+    const int64_t mid = lo + half(hi - lo);
+    if (is_part(t, lo, hi)) {
+        see(t, lo, hi, arg);
+        return;
+    }
+    each_part(t, lo, mid, see, arg);
+    each_part(t, mid, hi, see, arg);
+}
+
+static void count_part(taut_tree *t, int64_t lo, int64_t hi, void *arg)
+{
+    (void)hi, (void)arg;
+    t->others++;
+    t->parts += owner(t, lo) == t->ranks.rank;
+}
+
+int64_t taut_tree_len(const taut_model *m, int64_t leaves) { return levels(leaves) * m->slab; }
+
+taut_status taut_tree_create(taut_tree **out, const taut_model *m, const taut_ranks *r, int64_t leaves)
+{
+    taut_tree *t = *out = taut_calloc(1, sizeof *t);
+    if (!t) return taut_no_memory("the sums of gradients");
+    *t = (taut_tree){ .m = m, .ranks = *r, .leaves = leaves };
+    if (r->count > leaves)
+        return taut_fail(TAUT_BAD_CONFIG,
+                         "%d ranks, and a step has train.accumulate = %lld micro-batches to share: at most "
+                         "that many ranks",
+                         r->count, (long long)leaves);
+    if (r->count > 1 && !m->k->host)
+        return taut_fail(TAUT_BAD_CONFIG, "kernels %s: several ranks train on processors only", m->k->name);
+    t->first = begin(t, r->rank), t->end = begin(t, r->rank + 1);
+    if (r->count > 1) each_part(t, 0, leaves, count_part, NULL);
+    const int64_t mine = share(t, r->rank + 1) - share(t, r->rank), own = taut_tree_len(m, t->end - t->first);
+    const int64_t len = own + t->parts * m->slab + t->others * mine;
+    if (len && !(t->memory = taut_reals(m->k, len))) return taut_no_memory("the sums of gradients");
+    t->wait = t->memory;
+    t->part = taut_at(m->k, t->memory, own);
+    t->in = taut_at(m->k, t->part, t->parts * m->slab);
+    return TAUT_OK;
+}
+
+void taut_tree_free(taut_tree *t)
+{
+    if (t && t->memory) t->m->k->release(t->memory);
+    free(t);
+}
+
+typedef struct {
+    void (*leaf)(void *, int64_t);
+    void *arg;
+} leaves;
+
+/* The sum over leaves that are all this rank's, in the gradients. */
+static void sum_own(taut_tree *t, int64_t lo, int64_t hi, const leaves *l)
+{
+    const taut_model *m = t->m;
+    if (hi - lo == 1) {
+        m->k->axpby(m->grads, 0, m->grads, 0, m->slab);
+        l->leaf(l->arg, lo);
+        return;
+    }
+    const int64_t mid = lo + half(hi - lo);
+    taut_real *left = taut_at(m->k, t->wait, (levels(hi - lo) - 1) * m->slab); /* below, smaller levels are used */
+    sum_own(t, lo, mid, l);
+    m->k->axpby(left, 1, m->grads, 0, m->slab);
+    sum_own(t, mid, hi, l);
+    m->k->axpby(m->grads, 1, left, 1, m->slab);
+}
+
+static void keep_part(taut_tree *t, int64_t lo, int64_t hi, void *arg)
+{
+    const taut_model *m = t->m;
+    if (owner(t, lo) != t->ranks.rank) return;
+    sum_own(t, lo, hi, arg);
+    m->k->axpby(taut_at(m->k, t->part, t->at++ * m->slab), 1, m->grads, 0, m->slab);
+}
+
+/* Every share of a part to the rank whose share it is; and this rank's share of all parts, in `in`, from left to right. */
+static void send_part(taut_tree *t, int64_t lo, int64_t hi, void *arg)
+{
+    const taut_kernels *k = t->m->k;
+    const int me = t->ranks.rank, from = owner(t, lo);
+    const int64_t mine = share(t, me + 1) - share(t, me);
+    int64_t *number = arg;
+    taut_real *here = taut_at(k, t->in, (*number)++ * mine);
+    (void)hi;
+    if (from != me) {
+        t->ranks.m->receive(here, mine * (int64_t)k->elem, from);
+        return;
+    }
+    taut_real *part = taut_at(k, t->part, t->at++ * t->m->slab);
+    for (int r = 0; r < t->ranks.count; r++)
+        if (r != me)
+            t->ranks.m->send(taut_at(k, part, share(t, r)), (share(t, r + 1) - share(t, r)) * (int64_t)k->elem, r);
+    k->axpby(here, 1, taut_at(k, part, share(t, me)), 0, mine);
+}
+
+/* This rank's share of the sum over [lo, hi): in the place of its first part. */
+static taut_real *sum_shares(taut_tree *t, int64_t lo, int64_t hi, int64_t *number)
+{
+    const taut_kernels *k = t->m->k;
+    const int64_t mine = share(t, t->ranks.rank + 1) - share(t, t->ranks.rank), mid = lo + half(hi - lo);
+    if (is_part(t, lo, hi)) return taut_at(k, t->in, (*number)++ * mine);
+    taut_real *left = sum_shares(t, lo, mid, number), *right = sum_shares(t, mid, hi, number);
+    k->axpby(left, 1, right, 1, mine);
+    return left;
+}
+
+void taut_tree_gradients(taut_tree *t, void (*leaf)(void *arg, int64_t i), void *arg)
+{
+    const taut_model *m = t->m;
+    const taut_messages *to = t->ranks.m;
+    const int me = t->ranks.rank;
+    leaves l = { leaf, arg };
+    int64_t number = 0;
+    if (t->ranks.count == 1) {
+        sum_own(t, 0, t->leaves, &l);
+        return;
+    }
+    t->at = 0;
+    each_part(t, 0, t->leaves, keep_part, &l);
+    t->at = 0;
+    each_part(t, 0, t->leaves, send_part, &number);
+    to->wait();
+    number = 0;
+    const taut_real *sum = sum_shares(t, 0, t->leaves, &number);
+    m->k->axpby(taut_at(m->k, m->grads, share(t, me)), 1, sum, 0, share(t, me + 1) - share(t, me));
+    for (int r = 0; r < t->ranks.count; r++) {
+        if (r == me) continue;
+        to->receive(taut_at(m->k, m->grads, share(t, r)), (share(t, r + 1) - share(t, r)) * (int64_t)m->k->elem, r);
+        to->send(taut_at(m->k, m->grads, share(t, me)), (share(t, me + 1) - share(t, me)) * (int64_t)m->k->elem, r);
+    }
+    to->wait();
+}
+
+static double sum_numbers(const double *x, int64_t lo, int64_t hi)
+{
+    if (hi - lo == 1) return x[lo];
+    const int64_t mid = lo + half(hi - lo);
+    return sum_numbers(x, lo, mid) + sum_numbers(x, mid, hi);
+}
+
+double taut_tree_number(const taut_tree *t, const double *mine, int64_t stride)
+{
+    const int count = t->ranks.count;
+    const int64_t most = (t->leaves + count - 1) / count; /* leaves of a rank */
+    double *all = taut_calloc((size_t)(most * count + t->leaves), sizeof *all);
+    if (!all) return (double)NAN;
+    double *block = all + most * t->ranks.rank, *row = all + most * count;
+    for (int64_t i = t->first; i < t->end; i++) block[i - t->first] = mine[(i - t->first) * stride];
+    if (count > 1) t->ranks.m->gather(all, most * (int64_t)sizeof *all);
+    for (int r = 0; r < count; r++)
+        for (int64_t i = begin(t, r); i < begin(t, r + 1); i++) row[i] = all[most * r + i - begin(t, r)];
+    const double sum = sum_numbers(row, 0, t->leaves);
+    free(all);
+    return sum;
+}

@@ -1,0 +1,32 @@
+/* The gradient of a step: the sum over its micro-batches in one binary tree over their numbers, whoever computes which.  The sum
+ * over [lo, hi) is that over the first 2^k of them plus that over the rest, 2^k the largest power of two below their number.
+ * Float addition is not associative, so the tree is part of what a recipe means: the same bits for any number of ranks.
+ *
+ * A rank has a range of micro-batches, and sums up the largest subtrees inside it by itself.  Then each rank adds those of
+ * all ranks on its share of the weights, in the tree's order, and everybody gets every share. */
+#ifndef TAUT_TRAIN_TREE_H
+#define TAUT_TRAIN_TREE_H
+#include "model/model.h"
+#include "train/ranks.h"
+
+typedef struct {
+    const taut_model *m;
+    taut_ranks ranks;
+    int64_t leaves, first, end; /* micro-batches of a step; those of this rank */
+    int64_t parts, others;      /* largest subtrees inside this rank's range; of all ranks */
+    taut_real *memory, *wait;   /* one slab per level: left sums that wait for the right ones */
+    taut_real *part, *in;       /* `parts` slabs; this rank's share of all `others`; both for several ranks only */
+    int64_t at;                 /* the next part */
+} taut_tree;
+
+/* More ranks than micro-batches are refused. */
+taut_status taut_tree_create(taut_tree **out, const taut_model *, const taut_ranks *, int64_t leaves) TAUT_MUST_USE;
+void taut_tree_free(taut_tree *);
+int64_t taut_tree_len(const taut_model *, int64_t leaves); /* elements that it will own with one rank */
+
+/* leaf(arg, i) leaves the gradient of micro-batch i alone in the model's gradients, which are 0 before; it is called for this
+ * rank's, in rising order.  Afterwards the gradients are the sum over all. */
+void taut_tree_gradients(taut_tree *, void (*leaf)(void *arg, int64_t i), void *arg);
+/* The sum in the same order of one number a micro-batch: x[stride i], given for those of this rank. */
+double taut_tree_number(const taut_tree *, const double *mine, int64_t stride);
+#endif

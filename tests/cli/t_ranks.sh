@@ -1,0 +1,138 @@
+#!/bin/sh
+# One training on several processes: the same bits for any number of them, after a death and a resume too; what is refused.
+. tests/cli/lib.sh
+if ! command -v mpirun >/dev/null || [ ! -e "$BUILD/libtaut_mpi.so" ]; then
+    echo "skipped: no mpirun, or not built with MPI=1"
+    exit 77
+fi
+program=$(cd "$(dirname "$TAUT")" && pwd)/$(basename "$TAUT")
+OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMP_NUM_THREADS=1
+OMPI_MCA_hwloc_base_binding_policy=none
+export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM OMPI_MCA_rmaps_base_oversubscribe OMP_NUM_THREADS
+export OMPI_MCA_hwloc_base_binding_policy
+
+counts="1 2 3 4"
+awk -v e="${TAUT_EFFORT:-1}" 'BEGIN { exit !(e < 1) }' && counts=3
+same() { # WHAT RECIPE WORD...: 1 to 4 ranks, and a resume with other ranks, end with the bits of one process
+    what=$1 recipe=$2; shift 2
+    rm -rf "$tmp/alone" "$tmp/r"[0-9]*
+    "$TAUT" train "$recipe" --out "$tmp/alone" --set train.steps=6 --set train.checkpoint_every=4 "$@" >"$tmp/o" 2>"$tmp/e"
+    rc=$?
+    check "$what, alone: $(cat "$tmp/e")" [ $rc = 0 ]
+    for n in $counts; do
+        mpirun -n "$n" "$program" train "$recipe" --out "$tmp/r$n" --set train.steps=6 --set train.checkpoint_every=4 "$@" \
+            >"$tmp/o" 2>"$tmp/e"
+        rc=$?
+        check "$what, $n ranks: $(head -n 3 "$tmp/e")" [ $rc = 0 ]
+        check "$what, $n ranks: the bits of one" cmp "$tmp/alone/model.safetensors" "$tmp/r$n/model.safetensors"
+        without_seconds "$tmp/alone/log.jsonl" >"$tmp/log1"
+        without_seconds "$tmp/r$n/log.jsonl" >"$tmp/log2"
+        check "$what, $n ranks: its log" cmp "$tmp/log1" "$tmp/log2"
+        check "$what, $n ranks: one speaks" [ "$(grep -c '^done after' "$tmp/o")" = 1 ]
+    done
+}
+few="--set train.accumulate=4 --set train.log_every=1"
+# shellcheck disable=SC2086 # words
+{
+    same "tiny.ini (Muon, a target, fill)" recipes/tiny.ini $few --set train.batch=3 --set train.eval_every=3
+    same "AdamW, dropout, five micro-batches" recipes/tiny-free.ini $few --set train.accumulate=5 --set model.dropout=0.1 \
+        --set train.batch=3 --set train.eval_every=3
+    same "a ViT" recipes/vit-shapes-small.ini $few --set data.length=600 --set train.batch=4
+    same "masked tokens, which differ in number" recipes/mlm-softmax-small.ini $few --set data.source=brackets \
+        --set data.length=3000 --set train.batch=1 --set model.width=32 --set model.heads=2 --set model.context=32
+    same "a penalty inside attention" recipes/tiny-free.ini $few --set train.batch=2 --set train.penalty=jasmin
+    if [ -e "${TAUT_DATA:-/nowhere}/tinyshakespeare/input.txt" ]; then
+        same "shakespeare-lip10-small" recipes/shakespeare-lip10-small.ini $few --set train.batch=2
+    fi
+}
+
+# a rank dies: the others stop, and any number of ranks goes on to where the uninterrupted run ends
+long_run="recipes/tiny.ini --set train.steps=60 --set train.accumulate=4 --set train.batch=2 --set train.checkpoint_every=10 --set train.log_every=1"
+# shellcheck disable=SC2086
+"$TAUT" train $long_run --out "$tmp/whole" >"$tmp/o" 2>&1
+check "the whole run" [ -s "$tmp/whole/model.safetensors" ]
+# shellcheck disable=SC2086
+mpirun -n 3 "$program" train $long_run --set train.steps=5000 --out "$tmp/dies" >"$tmp/o" 2>"$tmp/e" &
+child=$!
+for _ in $(seq 600); do [ -s "$tmp/dies/state.safetensors" ] && break; sleep 0.05; done
+ranks=$(pgrep -P "$child")
+check "three ranks: $ranks" [ "$(echo "$ranks" | wc -w)" = 3 ]
+begin=$(date +%s)
+kill -9 "$(echo "$ranks" | tail -n 1)"
+wait "$child"
+rc=$?
+child=
+check "a dead rank ends the job: not $rc" [ $rc != 0 ]
+check "within a minute" [ $(($(date +%s) - begin)) -lt 60 ]
+check "and is named: $(cat "$tmp/e")" grep -q 'rank 2.* signal 9' "$tmp/e"
+for p in $ranks; do
+    for _ in $(seq 100); do kill -0 "$p" 2>/dev/null || break; sleep 0.1; done
+    check "rank $p is gone" sh -c "! kill -0 $p 2>/dev/null"
+done
+# the same with the steps of the whole run, begun by three, gone on by two, ended by one
+# shellcheck disable=SC2086
+mpirun -n 3 "$program" train $long_run --out "$tmp/parts" >"$tmp/o" 2>"$tmp/e" &
+child=$!
+for _ in $(seq 600); do [ -s "$tmp/parts/state.safetensors" ] && break; sleep 0.02; done
+kill -9 "$(pgrep -P "$child" | head -n 1)" 2>/dev/null
+wait "$child"
+child=
+check "no summary: it died before its end" [ ! -e "$tmp/parts/summary.json" ]
+# shellcheck disable=SC2086
+mpirun -n 2 "$program" train $long_run --out "$tmp/parts" --resume >"$tmp/o" 2>"$tmp/e" &
+child=$!
+sleep 0.7
+rank=$(pgrep -P "$child" | tail -n 1)
+[ -z "$rank" ] || kill -TERM "$rank" # one is told to stop: all save and stop, if it had begun
+wait "$child"
+child=
+# shellcheck disable=SC2086
+if ! grep -q '"stopped":[^a-z]*false' "$tmp/parts/summary.json" 2>/dev/null; then
+    "$TAUT" train $long_run --out "$tmp/parts" --resume >"$tmp/o" 2>"$tmp/e"
+fi
+check "resumed with other ranks: $(cat "$tmp/e")" cmp "$tmp/whole/model.safetensors" "$tmp/parts/model.safetensors"
+
+# what is refused: one line of ours, from rank 0, and nothing written
+told() { # WHAT PATTERN COMMAND...
+    what=$1 pattern=$2; shift 2
+    rm -rf "$tmp/none"
+    "$@" >"$tmp/o" 2>"$tmp/e"
+    rc=$?
+    check "$what: 1, not $rc" [ $rc = 1 ]
+    check "$what: says '$pattern', not '$(head -n 3 "$tmp/e")'" grep -q -e "$pattern" "$tmp/e"
+    check "$what: one line" [ "$(grep -c '^taut' "$tmp/e")" = 1 ]
+    check "$what: nothing written" [ ! -e "$tmp/none" ]
+}
+# shellcheck disable=SC2086
+{
+    told "more ranks than micro-batches" "3 ranks, and a step has train.accumulate = 2 micro-batches" \
+        mpirun -n 3 "$program" train $small --set train.accumulate=2 --out "$tmp/none"
+    told "another recipe" "rank 1 has not the recipe of rank 0" \
+        mpirun -n 1 "$program" train $small --set train.accumulate=2 --out "$tmp/none" : \
+        -n 1 "$program" train $small --set train.accumulate=2 --set train.lr=0.5 --out "$tmp/none"
+    told "a recipe that one rank cannot read" "rank 1: .*unknown key" \
+        mpirun -n 1 "$program" train $small --set train.accumulate=2 --out "$tmp/none" : \
+        -n 1 "$program" train $small --set train.accumulate=2 --set train.nonsense=1 --out "$tmp/none"
+}
+root=$(pwd)
+for n in 0 1; do
+    mkdir "$tmp/d$n"
+    printf "a text of its own, and number $n of two. %.0s" $(seq 99) >"$tmp/d$n/text"
+done
+# shellcheck disable=SC2086
+set -- train "$root"/$small --set train.accumulate=2 --set data.source=text --out "$tmp/none"
+told "other data" "rank 1 has not the data of rank 0" \
+    mpirun -n 1 -wdir "$tmp/d0" "$program" "$@" : -n 1 -wdir "$tmp/d1" "$program" "$@"
+mkdir "$tmp/bare"
+cp "$TAUT" "$tmp/bare/taut"
+# shellcheck disable=SC2086
+told "a build without MPI" "2 processes were started for one training: libtaut_mpi.so: .*make MPI=1 builds it" \
+    mpirun -n 2 "$tmp/bare/taut" train $small --set train.accumulate=2 --out "$tmp/none"
+
+# workers of a sweep that were started together are no ranks
+# shellcheck disable=SC2086
+mpirun -n 2 "$program" sweep recipes/tiny-free.ini ${small#recipes/tiny-free.ini} --grid train.seed=1,2 --out "$tmp/sweep" >"$tmp/o" 2>"$tmp/e"
+rc=$?
+check "workers under mpirun: $(head -n 3 "$tmp/e")" [ $rc = 0 ]
+check "do all the runs" [ "$(find "$tmp/sweep" -name certificate.json | wc -l)" = 2 ]
+finish "several ranks"
