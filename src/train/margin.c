@@ -9,7 +9,7 @@
 int64_t taut_margin_len(const taut_model *m, const taut_train_spec *t)
 {
     const int64_t classes = m->classes, features = taut_linear_weight(m->head)->cols;
-    return classes * classes * (classes + 2 * features + 2) + t->batch * classes;
+    return classes * classes * (classes + 2 * features + 2) + t->batch * classes + features;
 }
 
 static void put_pairs(const taut_margin *s, const taut_kernels *k, int64_t classes, double *row)
@@ -35,13 +35,17 @@ taut_status taut_margin_create(taut_margin **out, const taut_model *m, const tau
     }
     const taut_param *head = taut_linear_weight(m->head);
     taut_span rest = { memory, taut_margin_len(m, t), m->k->elem };
-    *s = (taut_margin){ .spec = t, .head = head, .scale = taut_float32(m->spec.logit_scale) };
+    const taut_weight *bias = taut_model_find(m, "head.bias");
+    *s = (taut_margin){
+        .spec = t, .head = head, .scale = taut_float32(m->spec.logit_scale), .bias = bias ? bias->param : NULL
+    };
     s->pairs = taut_take(&rest, square * classes);
     s->apart = taut_take(&rest, square * head->cols);
     s->pull = taut_take(&rest, square * head->cols);
     s->distance = taut_take(&rest, square);
     s->tension = taut_take(&rest, square);
     s->start = taut_take(&rest, t->batch * classes);
+    s->mean = taut_take(&rest, head->cols);
     put_pairs(s, m->k, classes, row);
     *out = s;
     return TAUT_OK;
@@ -93,4 +97,46 @@ void taut_margin_loss(const taut_margin *s, taut_pass *p, const int32_t *targets
     k->scatter(s->tension, x, p->targets, rows, classes);
     k->lengths_vjp(s->pull, s->tension, s->apart, s->distance, square, features, 1);
     k->gemm(s->head->grad, s->pairs, s->pull, classes, features, square, true, false, ahead, 1);
+}
+
+typedef struct {
+    const taut_module *head;
+    taut_tensor features; /* what the head reads */
+} sight;
+
+static void see(const taut_module *m, const char *name, int depth, taut_point at, void *arg)
+{
+    sight *s = arg;
+    (void)name, (void)depth;
+    if (m == s->head) s->features = at.x;
+}
+
+void taut_margin_look(const taut_margin *s, const taut_pass *p)
+{
+    const taut_kernels *k = p->m->k;
+    const int64_t d = s->head->cols;
+    sight at = { .head = p->m->head };
+    taut_tour_parts(p->m->root, (taut_point){ p->x, p->trace }, see, &at);
+    const int64_t rows = taut_rows(at.features.shape);
+    k->axpby(s->mean, 0, s->mean, 0, d);
+    k->sum_rows(s->mean, at.features.data, rows, d, 1);
+    k->axpby(s->mean, 1 / (double)rows, s->mean, 0, d);
+}
+
+/* b += sign W mu */
+static void shift(const taut_margin *s, const taut_kernels *k, double sign)
+{
+    k->gemm(s->bias->value, s->head->value, s->mean, s->head->rows, 1, s->head->cols, false, false, sign, 1);
+}
+
+void taut_margin_before(const taut_margin *s, const taut_kernels *k)
+{
+    if (!s->bias) return;
+    k->gemm(s->head->grad, s->bias->grad, s->mean, s->head->rows, s->head->cols, 1, false, false, -1, 1);
+    shift(s, k, 1);
+}
+
+void taut_margin_after(const taut_margin *s, const taut_kernels *k)
+{
+    if (s->bias) shift(s, k, -1);
 }

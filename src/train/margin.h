@@ -3,7 +3,11 @@
  *     s_j = margin * margin_radius * |w_y - w_j|,      loss = -ln softmax((f + s) / temperature)[y],
  * of which 1 / temperature is left out of the gradient.  Margin 1 asks for the radius margin_radius, if nothing before the head
  * stretches.  It goes from train.margin to train.margin_final in the first half of training.  The head's rows feel the head
- * starts too: they come closer where that pays. */
+ * starts too: they come closer where that pays.
+ *
+ * Features are far from 0 and differ little, so a step of W that is right for their differences moves all logits by much more
+ * than a margin.  A step is therefore made of W and c in f = W (h - mu) + c, mu the mean of some features: the gradient of W
+ * loses gb mu^T, and b is c - W mu with the new W.  The function that is trained is the same, and so is what is stored. */
 #ifndef TAUT_TRAIN_MARGIN_H
 #define TAUT_TRAIN_MARGIN_H
 #include "model/pass.h"
@@ -18,6 +22,8 @@ typedef struct {
     taut_real *pairs;                             /* (classes^2, classes): row (i, j) times W is w_i - w_j */
     taut_real *apart;                             /* (classes^2, features): these differences; pull: their gradients */
     taut_real *pull, *distance, *tension, *start; /* |w_i - w_j|, its gradient; the head start of each example */
+    taut_real *mean;                              /* mu */
+    const taut_param *bias;                       /* NULL: none, and no step is made of c */
 } taut_margin;
 
 taut_status taut_margin_create(taut_margin **out, const taut_model *, const taut_train_spec *) TAUT_MUST_USE;
@@ -29,5 +35,9 @@ void taut_margin_loss(const taut_margin *, taut_pass *, const int32_t *targets, 
 /* After a forward pass: the head's bias becomes what makes the mean of these logits 0.  At a low temperature logits that are
  * all far from 0 would drown every difference between examples. */
 taut_status taut_margin_centre(const taut_model *, const taut_pass *) TAUT_MUST_USE;
+/* A step: after a forward pass of examples that are every rank's, before the optimiser, and after it and the constraints. */
+void taut_margin_look(const taut_margin *, const taut_pass *); /* mu becomes the mean of their features */
+void taut_margin_before(const taut_margin *, const taut_kernels *);
+void taut_margin_after(const taut_margin *, const taut_kernels *);
 double taut_margin_at(const taut_train_spec *, int64_t step); /* margin * margin_radius at this step */
 #endif

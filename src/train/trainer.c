@@ -135,25 +135,35 @@ static taut_sum *sums_of(const taut_trainer *t, int64_t micro)
     return taut_sum_at(t->sums, (micro - t->tree->first) * TAUT_PASS_SUMS);
 }
 
+/* The step's micro-batch number i, forward.  Returns how many targets it has. */
+static int64_t forward_micro(taut_trainer *t, int64_t i)
+{
+    const taut_train_spec *r = &t->recipe.train;
+    const int64_t micro = t->clock.step * r->accumulate + i,
+                  targets = taut_batch_train(&t->batch, micro * r->batch, r->batch);
+    t->pass->run.phase = (taut_phase){ TAUT_PHASE_TRAIN, taut_rng_key(r->seed, TAUT_RNG_DROPOUT, (uint64_t)micro) | 1,
+                                       t->clock.step, r->steps };
+    if (targets > 0) taut_batch_forward(&t->batch, t->pass);
+    return targets;
+}
+
 static void run_micro(void *arg, int64_t i)
 {
     const micro_batch *b = arg;
     taut_trainer *t = b->t;
     const taut_train_spec *r = &t->recipe.train;
-    const int64_t micro = t->clock.step * r->accumulate + i;
-    if (taut_batch_train(&t->batch, micro * r->batch, r->batch) == 0) return;
     t->pass->sums = sums_of(t, i);
     taut_jasmin_step jasmin;
     const taut_watcher watch = taut_jasmin_watch(&jasmin, t->pass, &t->recipe.penalty, r->batch * r->accumulate);
     t->pass->run.watch = &watch;
-    t->pass->run.phase = (taut_phase){ TAUT_PHASE_TRAIN, taut_rng_key(r->seed, TAUT_RNG_DROPOUT, (uint64_t)micro) | 1,
-                                       t->clock.step, r->steps };
-    taut_batch_forward(&t->batch, t->pass);
-    if (t->margin)
-        taut_margin_loss(t->margin, t->pass, t->batch.y, b->weight, t->clock.step);
-    else
-        taut_batch_loss(&t->batch, t->pass, b->weight, true);
-    taut_pass_backward(t->pass);
+    if (forward_micro(t, i) > 0) {
+        if (t->margin)
+            taut_margin_loss(t->margin, t->pass, t->batch.y, b->weight, t->clock.step);
+        else
+            taut_batch_loss(&t->batch, t->pass, b->weight, true);
+        taut_pass_backward(t->pass);
+        if (t->margin && i == 0) taut_margin_look(t->margin, t->pass);
+    }
     t->pass->run.watch = NULL;
 }
 
@@ -173,6 +183,10 @@ static int64_t gradients(taut_trainer *t)
         targets += taut_batch_train(&t->batch, (first + i) * r->batch, r->batch);
     targets = taut_ranks_sum(&tree->ranks, targets);
     m->k->put_sum(t->sums, NULL, (tree->end - tree->first + 1) * TAUT_PASS_SUMS);
+    if (t->margin && tree->first > 0) { /* the same features for every rank */
+        (void)forward_micro(t, 0);
+        taut_margin_look(t->margin, t->pass);
+    }
     taut_tree_gradients(t->tree, run_micro, &(micro_batch){ t, 1 / (double)targets });
     t->pass->sums = own;
     if (t->clock.step + 1 < r->steps)
@@ -244,8 +258,10 @@ taut_status taut_trainer_step(taut_trainer *t, taut_step *out)
                          isfinite(loss) ? "gradient" : "loss");
     if (r->clip > 0 && norm > r->clip) m->k->axpby(m->grads, r->clip / norm, m->grads, 0, m->slab);
     taut_constrainer_mark(t->constrainer);
+    if (t->margin) taut_margin_before(t->margin, m->k);
     optimise(t, factor);
     taut_constrainer_apply(t->constrainer, c->step, r->lr * factor);
+    if (t->margin) taut_margin_after(t->margin, m->k);
     taut_average_step(t);
     c->recent[c->step % TAUT_RECENT] = loss;
     c->step++;

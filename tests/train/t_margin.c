@@ -1,5 +1,5 @@
 /* The loss that asks for a radius: its value written again in plain loops, its gradient by differences (the head's rows feel
- * the head starts too), how its margin grows, and what it cannot be with. */
+ * the head starts too), how its margin grows, steps of a centred head, and what it cannot be with. */
 #include "small.h"
 
 #define BASE                                                                                                           \
@@ -81,6 +81,41 @@ static void centres(void)
     trainer_end(&t, cfg);
 }
 
+/* Before a step the gradient of W is that of features whose mean is 0; and if the optimiser does nothing, nothing changes. */
+static void steps_centred(void)
+{
+    taut_trainer t;
+    taut_config *cfg = trainer_of(&t, BASE MARGIN, "ref");
+    const taut_kernels *k = t.k;
+    const taut_param *head = taut_linear_weight(t.model->head), *bias = taut_model_find(t.model, "head.bias")->param;
+    const int64_t classes = head->rows, d = head->cols;
+    double kept[6], *g = doubles(classes * d);
+    taut_batch_train(&t.batch, 0, 5);
+    k->axpby(t.model->grads, 0, t.model->grads, 0, t.model->slab);
+    taut_batch_forward(&t.batch, t.pass);
+    taut_margin_loss(t.margin, t.pass, t.batch.y, 0.2, 3);
+    taut_pass_backward(t.pass);
+    memcpy(g, head->grad, (size_t)(classes * d) * sizeof *g);
+    memcpy(kept, bias->value, sizeof kept);
+    taut_margin_look(t.margin, t.pass);
+    const double *mean = (const double *)t.margin->mean, *gb = (const double *)bias->grad;
+    double longest = 0;
+    for (int64_t c = 0; c < d; c++) longest = fmax(longest, fabs(mean[c]));
+    CHECK(longest > 0.1, "features are far from 0");
+    taut_margin_before(t.margin, k);
+    for (int64_t i = 0; i < classes * d; i++)
+        CHECK_NEAR(((const double *)head->grad)[i], g[i] - gb[i / d] * mean[i % d], 1e-12, "gradient of W at h - mu");
+    for (int64_t i = 0; i < classes; i++) {
+        double c = kept[i];
+        for (int64_t j = 0; j < d; j++) c += head_of(&t)[i * d + j] * mean[j];
+        CHECK_NEAR(((const double *)bias->value)[i], c, 1e-12, "c = b + W mu");
+    }
+    taut_margin_after(t.margin, k);
+    for (int64_t i = 0; i < classes; i++) CHECK_NEAR(((const double *)bias->value)[i], kept[i], 1e-12, "b again");
+    free(g);
+    trainer_end(&t, cfg);
+}
+
 static void grows(void)
 {
     const taut_train_spec s = { .steps = 8, .margin = 1, .margin_final = 2, .margin_radius = 0.25 };
@@ -102,6 +137,7 @@ int main(void)
     test_begin();
     gradient();
     centres();
+    steps_centred();
     grows();
     refused("[data]\nlength = 2000\n[train]\nloss = margin\n", "one right class");
     refused("[data]\nsource = shapes\nlength = 100\nmixup = 1\n[model]\narch = mlp\n[train]\nloss = margin\n", "mixup");
