@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 import taut.torch  # noqa: E402
+from modules import settled  # noqa: E402
 
 
 def layer(norm_first, activation="gelu"):
@@ -85,15 +86,6 @@ class Own(nn.Module):
 def perceptron():
     return nn.Sequential(nn.Flatten(), nn.Linear(3 * 16 * 16, 40), nn.ReLU(), nn.Linear(40, 30), nn.ReLU(),
                          nn.Linear(30, 10))
-
-
-def settled(module):
-    """Norms and biases that are not what they start from."""
-    torch.manual_seed(3)
-    with torch.no_grad():
-        for p in module.parameters():
-            p.add_(0.05 * torch.randn_like(p))
-    return module.eval()
 
 
 IMAGES = torch.rand(2, 3, 16, 16, generator=torch.Generator().manual_seed(0))

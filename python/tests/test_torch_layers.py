@@ -11,20 +11,12 @@ from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
 import taut.torch  # noqa: E402
+from modules import settled  # noqa: E402
 
 IMAGES = torch.rand(2, 3, 16, 16, generator=torch.Generator().manual_seed(0))
 IDS = torch.randint(0, 40, (2, 12), generator=torch.Generator().manual_seed(0))
 SIZES = dict(vocab_size=300, num_hidden_layers=2, hidden_size=32, num_attention_heads=4, intermediate_size=64,
              max_position_embeddings=24)
-
-
-def settled(module):
-    """Norms, biases and strengths that are not what they start from."""
-    torch.manual_seed(3)
-    with torch.no_grad():
-        for p in module.parameters():
-            p.add_(0.05 * torch.randn_like(p))
-    return module.eval()
 
 
 def agrees(module, example, tmp_path, **options):
