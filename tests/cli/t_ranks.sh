@@ -38,6 +38,8 @@ few="--set train.accumulate=4 --set train.log_every=1"
     same "AdamW, dropout, five micro-batches" recipes/tiny-free.ini $few --set train.accumulate=5 --set model.dropout=0.1 \
         --set train.batch=3 --set train.eval_every=3
     same "a ViT" recipes/vit-shapes-small.ini $few --set data.length=600 --set train.batch=4
+    same "a head that steps on centred features" recipes/vit-cifar10-lip-small.ini $few --set data.source=shapes \
+        --set data.length=600 --set data.flip=false --set data.crop=0 --set train.batch=4 --set train.warmup=2
     same "masked tokens, which differ in number" recipes/mlm-softmax-small.ini $few --set data.source=brackets \
         --set data.length=3000 --set train.batch=1 --set model.width=32 --set model.heads=2 --set model.context=32
     same "a penalty inside attention" recipes/tiny-free.ini $few --set train.batch=2 --set train.penalty=jasmin
