@@ -91,6 +91,16 @@ static bool read_mean(sweep *s, const char *key)
     return false;
 }
 
+/* Is KEY=VALUE about a key of the grid?  NULL: no. */
+static const char *in_grid(const sweep *s, const char *set)
+{
+    for (int i = 0; i < s->axes; i++) {
+        const size_t len = strlen(s->axis[i].key);
+        if (strncmp(set, s->axis[i].key, len) == 0 && strchr(" =", set[len])) return s->axis[i].key;
+    }
+    return NULL;
+}
+
 int sweep_read(sweep *s, const cli_args *a)
 {
     for (int i = 0; i < a->given; i++) {
@@ -105,7 +115,10 @@ int sweep_read(sweep *s, const cli_args *a)
     }
     if (longest_name(s) > NAME) return cli_refuse(a, "--grid: the folder of a run would be too long a name");
     for (int i = 0; i < a->given; i++) {
-        if (strcmp(a->name[i], "--set") == 0 && strchr(a->value[i], '\'')) return cli_refuse(a, "a --set with a quote");
+        const bool set = strcmp(a->name[i], "--set") == 0;
+        if (set && strchr(a->value[i], '\'')) return cli_refuse(a, "a --set with a quote");
+        if (set && in_grid(s, a->value[i]))
+            return cli_refuse(a, "%s is in --grid and in --set", in_grid(s, a->value[i]));
         if (strcmp(a->name[i], "--mean") == 0 && !read_mean(s, a->value[i]))
             return cli_refuse(a, "--mean %s: there is no --grid of it", a->value[i]);
     }

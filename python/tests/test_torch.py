@@ -260,3 +260,18 @@ def test_hugging_face(tmp_path):
         ours = model(taut.torch.to_numpy(example, model.kind == "images"))
         np.testing.assert_allclose(ours, theirs, atol=1e-5 * np.abs(theirs).max())
         assert taut.check(model.certify(norm="flat"), model).verdict == "confirmed"
+
+
+def test_weights_that_are_no_numbers():
+    module = settled(ViT())
+    with torch.no_grad():
+        module.head.weight[0, 0] = math.nan
+    with pytest.raises(taut.InputError, match="head.weight holds NaN"):
+        taut.torch.convert(module, IMAGES)
+
+
+def test_small_vocabulary():
+    transformers = pytest.importorskip("transformers")
+    config = transformers.GPT2Config(vocab_size=50, n_positions=12, n_embd=16, n_layer=1, n_head=2, bos_token_id=0, eos_token_id=0)
+    with pytest.raises(taut.torch.Unmapped, match="a vocabulary of 50"):
+        taut.torch.convert(transformers.GPT2LMHeadModel(config).eval(), IDS)

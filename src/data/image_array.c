@@ -22,7 +22,8 @@ static taut_status shape_of(taut_image_array *a, const char *path)
     return TAUT_OK;
 }
 
-/* Bytes are bytes; reals from 0 to 1 are 255ths; whole numbers of any type from 0 to 255 are bytes too. */
+/* Bytes are bytes; reals from 0 to 1 are 255ths, and so is true; whole numbers of any type from 0 to 255 are bytes too, unless
+ * none is above 1: then nobody knows whether 1 is white. */
 static taut_status range_of(taut_image_array *a, const char *path)
 {
     double most = 0;
@@ -33,7 +34,11 @@ static taut_status range_of(taut_image_array *a, const char *path)
         whole = whole && v == floor(v);
         most = fmax(most, v);
     }
-    a->scale = a->x.kind == 'f' && most <= 1 ? 255 : 1;
+    const bool unit = a->x.kind == 'f' || a->x.kind == 'b';
+    a->scale = unit && most <= 1 ? 255 : 1;
+    if (good && !unit && most == 1)
+        return taut_fail(TAUT_BAD_DATA, "%s: whole numbers up to 1: bytes go to 255, and reals from 0 to 1 are floats",
+                         path);
     if (good && (whole || a->scale == 255)) return TAUT_OK;
     return taut_fail(TAUT_BAD_DATA, "%s: pixels are bytes, or reals from 0 to 1", path);
 }

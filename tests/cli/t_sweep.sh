@@ -78,6 +78,7 @@ stops "a misspelt key" "sweep: --grid train.lrr: unknown key (did you mean train
 stops "a value that is none" "sweep: --grid train.optimiser = .nonsense. is not one of" --grid train.optimiser=adamw,nonsense
 stops "a misspelt --set" "sweep: --set train.stepz: unknown key" --grid train.lr=1,2 --set train.stepz=1
 stops "a key twice" "train.lr is given twice" --grid train.lr=1,2 --grid train.lr=3
+stops "a key of the grid set" "train.lr is in --grid and in --set" --grid train.lr=1,2 --set train.lr=3
 stops "two runs of one name" "two runs would both be" --grid data.source=a/b,a-b
 sweep --set train.clip=0.5
 check "another recipe in the same folders" grep -q 'begun with train.clip = 1, now it is 0.5' "$tmp/e"

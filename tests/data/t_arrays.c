@@ -92,6 +92,32 @@ static void splits(void)
     taut_images_free(s);
 }
 
+/* true is white; whole numbers that are 0 and 1 could be white or nearly black, so they are refused. */
+static void masks(void)
+{
+    taut_images *s = NULL;
+    static uint8_t mask[ALL];
+    for (int i = 0; i < ALL; i++) mask[i] = pixels[i] & 1;
+    labels(&part[1]);
+    make_npy(&part[0], "|b1", "(8, 6, 5, 3)", mask, ALL);
+    write_set(names, 2, false);
+    CHECK(!open_set(&s, "set.npz", 1), taut_last_error());
+    int wrong = 0;
+    for (int i = 0; i < ALL; i++) wrong += s->pixels[TAUT_VALID][i] != 0 && s->pixels[TAUT_VALID][i] != 255;
+    CHECK(wrong == 0 && memchr(s->pixels[TAUT_VALID], 255, ALL), "true is 255");
+    taut_images_free(s);
+    make_npy(&part[0], "|u1", "(8, 6, 5, 3)", mask, ALL);
+    write_set(names, 2, false);
+    s = NULL;
+    CHECK(open_set(&s, "set.npz", 1) == TAUT_BAD_DATA && strstr(taut_last_error(), "up to 1"),
+          "bytes that are 0 and 1");
+    memset(mask, 0, ALL);
+    make_npy(&part[0], "|u1", "(8, 6, 5, 3)", mask, ALL);
+    write_set(names, 2, false);
+    CHECK(!open_set(&s, "set.npz", 1), "black bytes are black");
+    taut_images_free(s);
+}
+
 static void numbers(void)
 {
     const uint8_t big[] = { 0xff, 0xfe, 0x01, 0x00 };
@@ -163,6 +189,7 @@ int main(void)
     for (int i = 0; i < ALL; i++) pixels[i] = (uint8_t)rng_int(0, 255);
     layouts();
     splits();
+    masks();
     numbers();
     bad();
     return test_end("arrays", "layouts and types of .npy and .npz");

@@ -115,6 +115,8 @@ def read_hugging_face(module: Any, folder: Path, mean: "list[float]", std: "list
                "rescale_factor": 1 / 255}
         folder.joinpath("preprocessor_config.json").write_text(json.dumps(how))
         return load(folder, kernels)
+    if module.config.vocab_size < 256:
+        raise Unmapped(f"a vocabulary of {module.config.vocab_size}: of a Hugging Face module it has at least the 256 bytes")
     return load(folder, kernels, tokenizer="bytes")
 
 
@@ -214,6 +216,9 @@ def convert(module: torch.nn.Module, example: torch.Tensor, path: Any = None, *,
     if not isinstance(module, torch.nn.Module):
         raise _c.InputError(f"a torch.nn.Module is wanted, not {type(module).__name__}: load its weights into it first")
     example = sample(example)
+    for name, weight in module.named_parameters():
+        if not weight.isfinite().all():
+            raise _c.InputError(f"{name} holds NaN or infinity")
     module = copy.deepcopy(module).cpu().float().eval()
     shift, scale = [0.0], [1.0]
     asked = Asked(module)
