@@ -272,6 +272,7 @@ def test_weights_that_are_no_numbers():
 
 def test_small_vocabulary():
     transformers = pytest.importorskip("transformers")
-    config = transformers.GPT2Config(vocab_size=50, n_positions=12, n_embd=16, n_layer=1, n_head=2, bos_token_id=0, eos_token_id=0)
+    config = transformers.GPT2Config(vocab_size=50, n_positions=12, n_embd=16, n_layer=1, n_head=2, bos_token_id=0,
+                                     eos_token_id=0)
     with pytest.raises(taut.torch.Unmapped, match="a vocabulary of 50"):
         taut.torch.convert(transformers.GPT2LMHeadModel(config).eval(), IDS)
