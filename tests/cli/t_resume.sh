@@ -67,8 +67,8 @@ check "there were kills" [ $kills -ge 5 ]
 
 # asked politely, it saves and says how to go on
 lines() { [ -e "$1" ] && [ "$(wc -l <"$1")" -ge "$2" ]; }
-begun() { # RUN: until it has made two steps, ten seconds at most
-    for _ in $(seq 200); do
+begun() { # RUN: until it has made two steps, a minute at most
+    for _ in $(seq 1200); do
         lines "$1/log.jsonl" 2 && break
         sleep 0.05
     done
