@@ -13,6 +13,7 @@ from torch import nn
 
 import taut
 import taut.torch
+from taut import _c
 
 
 class Encoder(nn.Module):
@@ -75,4 +76,4 @@ for name, (make, example) in models(full).items():
         asked = time.time()
         cert = model.certify(norm="flat")
         print(f"{name}: {weights / 1e6:.1f}M weights, logits within {abs(ours - theirs).max():.1e}, converted in "
-              f"{converted - start:.1f} s, constant {cert.lipschitz:.3g} proved in {time.time() - asked:.1f} s", flush=True)
+              f"{converted - start:.1f} s, constant {_c.up(cert.lipschitz)} proved in {time.time() - asked:.1f} s", flush=True)
