@@ -62,7 +62,7 @@ TABLE      := -DTAUT_TABLE=$(shell cat src/kernels/kernels.h src/kernels/slots.d
 # Messages between the ranks of a training: one library, opened when there are several.
 MPICC      ?= mpicc
 
-SRC      := $(filter-out src/kernels/cpu/% src/train/mpi/%,$(wildcard src/*/*.c src/*/*/*.c))
+SRC      := $(filter-out src/kernels/cpu/% src/base/mpi/%,$(wildcard src/*/*.c src/*/*/*.c))
 CPU_SRC  := $(wildcard src/kernels/cpu/*.c)
 OBJ      := $(SRC:%.c=$(BUILD)/%.o) \
             $(foreach v,$(VARIANTS),$(CPU_SRC:src/kernels/cpu/%.c=$(BUILD)/src/kernels/cpu/$v/%.o))
@@ -109,7 +109,7 @@ $(BUILD)/src/kernels/cpu/$1/%.o: src/kernels/cpu/%.c Makefile
 endef
 $(foreach v,$(VARIANTS),$(eval $(call variant,$v)))
 
-$(BUILD)/libtaut_mpi.so: src/train/mpi/mpi.c src/train/ranks.h Makefile
+$(BUILD)/libtaut_mpi.so: src/base/mpi/mpi.c src/base/ranks.h Makefile
 	@command -v $(MPICC) >/dev/null || { echo "make MPI=1 needs $(MPICC): tools/deps mpi installs Open MPI"; exit 1; }
 	@echo "  lib   $@"
 	@$(MPICC) $(ALL_CFLAGS) -shared -o $@ $<

@@ -30,6 +30,7 @@ static taut_status measure(cJSON *o, taut_trainer *t)
         taut_constrainer_mark(t->constrainer);
         taut_optimiser_step(t->optimiser, t->clock.step, 1e-3);
         taut_constrainer_apply(t->constrainer, t->clock.step, 1e-3 * t->recipe.train.lr);
+        taut_constrainer_raise(t->constrainer);
         whole[i] = between - start;
         enforce[i] = bench_now() - between;
     }

@@ -5,11 +5,11 @@
 #include "api/call.h"
 #include "api/net.h"
 #include "base/file.h"
+#include "base/ranks.h"
 #include "bound/ledger.h"
 #include "kernels/kernels.h"
 #include "model/builtin.h"
 #include "model/hf.h"
-#include "train/ranks.h"
 
 taut_status taut_build_json(char **json, const char *kernels)
 {

@@ -37,18 +37,17 @@ static taut_status find_tensor(const taut_st_tensor **out, const taut_safetensor
 }
 
 taut_status taut_slab_load(const taut_kernels *k, taut_real *dst, const taut_safetensors *st, const char *path,
-                           const char *name, const taut_param *p)
+                           const char *name, const taut_param *p, int64_t first, int64_t end)
 {
-    const int64_t len = p->rows * p->cols;
     const taut_st_tensor *t;
     taut_status s = find_tensor(&t, st, path, name, p);
     if (s) return s;
     double *chunk = taut_malloc(CHUNK * sizeof *chunk);
     s = chunk ? TAUT_OK : taut_no_memory("reading a checkpoint");
-    for (int64_t i = 0; !s && i < len; i += CHUNK) {
-        const int64_t count = len - i < CHUNK ? len - i : CHUNK;
+    for (int64_t i = first; !s && i < end; i += CHUNK) {
+        const int64_t count = end - i < CHUNK ? end - i : CHUNK;
         s = taut_safetensors_read(st, t, chunk, i, count);
-        if (!s) k->put(taut_at(k, dst, i), chunk, count);
+        if (!s) k->put(taut_at(k, dst, i - first), chunk, count);
     }
     free(chunk);
     return s;
@@ -96,7 +95,7 @@ static taut_status load_weights(taut_model *m, const taut_safetensors *st, const
     taut_status s = TAUT_OK;
     for (int i = 0; !s && i < m->weights; i++) {
         const taut_weight *w = &m->weight[i];
-        s = taut_slab_load(m->k, w->param->value, st, path, w->path, w->param);
+        s = taut_slab_load(m->k, w->param->value, st, path, w->path, w->param, 0, taut_weight_len(w));
     }
     return s;
 }

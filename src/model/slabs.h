@@ -12,7 +12,7 @@ typedef struct {
 /* An entry for the writer that reads p's numbers from view; view must live until the file is written. */
 taut_st_entry taut_slab_entry(taut_slab_view *view, const char *name, const char *dtype, const taut_param *p);
 
-/* Fill dst with tensor `name`, which must have exactly p's shape. */
+/* Fill dst with the elements from first to before end of tensor `name`, which must have exactly p's shape. */
 taut_status taut_slab_load(const taut_kernels *, taut_real *dst, const taut_safetensors *, const char *path,
-                           const char *name, const taut_param *p) TAUT_MUST_USE;
+                           const char *name, const taut_param *p, int64_t first, int64_t end) TAUT_MUST_USE;
 #endif

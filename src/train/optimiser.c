@@ -37,15 +37,17 @@ int64_t taut_optimiser_len(const taut_model *m, const taut_train_spec *t)
     return m->slab * ((t->optimiser == TAUT_SGD ? 1 : 2) + (t->patience > 0) + (t->average > 0)) + work_len(m, t);
 }
 
-taut_status taut_optimiser_create(taut_optimiser **out, taut_model *m, const taut_train_spec *t)
+taut_status taut_optimiser_create(taut_optimiser **out, taut_model *m, const taut_train_spec *t, const taut_ranks *r)
 {
     taut_optimiser *o = taut_calloc(1, sizeof *o);
     if (!o) return taut_no_memory("the optimiser");
-    *o = (taut_optimiser){ .m = m, .spec = t };
-    const bool squares = t->optimiser != TAUT_SGD, works = work_len(m, t) > 0;
-    o->first = taut_reals(m->k, m->slab);
-    if (squares) o->second = taut_reals(m->k, m->slab);
-    if (works) o->work = taut_reals(m->k, work_len(m, t));
+    *o = (taut_optimiser){ .m = m, .spec = t, .ranks = *r, .owned = taut_owned_by(m, r->rank, r->count) };
+    const taut_model mine = taut_owned_weights(m, o->owned);
+    const int64_t len = o->owned.hi - o->owned.lo, work = work_len(&mine, t);
+    const bool squares = t->optimiser != TAUT_SGD, works = work > 0;
+    o->first = taut_reals(m->k, len + 1); /* a rank may own nothing */
+    if (squares) o->second = taut_reals(m->k, len + 1);
+    if (works) o->work = taut_reals(m->k, work);
     if (t->patience > 0) o->best = taut_reals(m->k, m->slab);
     if (t->average > 0) o->average = taut_reals(m->k, m->slab);
     if (!o->first || (squares && !o->second) || (works && !o->work) || (t->patience > 0 && !o->best) ||
@@ -66,7 +68,13 @@ void taut_optimiser_free(taut_optimiser *o)
     free(o);
 }
 
-static void adam_step(taut_optimiser *o, const taut_weight *w, int64_t step, double lr)
+/* The state of weight w, from its element `first` on. */
+static taut_real *state_of(const taut_optimiser *o, const taut_real *slab, const taut_weight *w, int64_t first)
+{
+    return taut_at(o->m->k, slab, w->offset - o->owned.lo + first);
+}
+
+static void adam_step(taut_optimiser *o, const taut_weight *w, taut_owned part, int64_t step, double lr)
 {
     const taut_train_spec *t = o->spec;
     const taut_kernels *k = o->m->k;
@@ -77,8 +85,8 @@ static void adam_step(taut_optimiser *o, const taut_weight *w, int64_t step, dou
                           .decay = taut_is_matrix(w->param) ? lr * t->decay : 0,
                           .c1 = 1 - pow(t->beta1, (double)(step + 1)),
                           .c2 = 1 - pow(t->beta2, (double)(step + 1)) };
-    k->adamw(w->param->value, taut_at(k, o->first, w->offset), taut_at(k, o->second, w->offset), w->param->grad,
-             taut_weight_len(w), &h);
+    k->adamw(taut_at(k, w->param->value, part.lo), state_of(o, o->first, w, part.lo),
+             state_of(o, o->second, w, part.lo), taut_at(k, w->param->grad, part.lo), part.hi - part.lo, &h);
 }
 
 /* u <- u - W sym(W^T u), or u - sym(u W^T) W where W is wide, for `count` of them: the part of u along which W stays
@@ -111,7 +119,7 @@ static void muon_look(const taut_optimiser *o, taut_real *u, const taut_weight *
     const taut_kernels *k = o->m->k;
     const int64_t len = taut_weight_len(w);
     const double mu = o->spec->momentum;
-    taut_real *m = taut_at(k, o->first, w->offset);
+    taut_real *m = state_of(o, o->first, w, 0);
     k->axpby(m, 1 - mu, w->param->grad, mu, len);
     k->axpby(u, 1 - mu, w->param->grad, 0, len);
     k->axpby(u, mu, m, 1, len);
@@ -151,20 +159,30 @@ static double adam_lr(const taut_train_spec *t, taut_role role)
     return role == TAUT_VECTOR ? t->vector_lr : role == TAUT_LOGITS ? t->logits_lr : t->adam_lr;
 }
 
-void taut_optimiser_step(taut_optimiser *o, int64_t step, double factor)
+static void step_all(taut_optimiser *o, int64_t step, double factor)
 {
     const taut_train_spec *t = o->spec;
     const taut_kernels *k = o->m->k;
     for (int i = 0; i < o->m->weights; i++) {
         const taut_weight *w = &o->m->weight[i];
+        const taut_owned part = taut_owned_of(o->owned, w);
         const bool matrix = taut_is_matrix(w->param);
         if (w->param->unit_rows) to_sphere(o, w->param);
         if (t->optimiser == TAUT_SGD)
-            k->sgd(w->param->value, taut_at(k, o->first, w->offset), w->param->grad, taut_weight_len(w), t->lr * factor,
-                   t->momentum, matrix ? t->lr * factor * t->decay : 0);
+            k->sgd(taut_at(k, w->param->value, part.lo), state_of(o, o->first, w, part.lo),
+                   taut_at(k, w->param->grad, part.lo), part.hi - part.lo, t->lr * factor, t->momentum,
+                   matrix ? t->lr * factor * t->decay : 0);
         else if (t->optimiser != TAUT_MUON || !matrix)
-            adam_step(o, w, step, adam_lr(t, w->param->role) * factor);
+            adam_step(o, w, part, step, adam_lr(t, w->param->role) * factor);
         else if (taut_first_alike(o->m, i))
             muon_steps(o, i, t->lr * factor);
     }
+}
+
+void taut_optimiser_step(taut_optimiser *o, int64_t step, double factor)
+{
+    taut_model owned = taut_owned_weights(o->m, o->owned);
+    taut_optimiser mine = *o;
+    mine.m = &owned;
+    step_all(&mine, step, factor);
 }

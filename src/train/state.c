@@ -11,25 +11,114 @@
 
 enum { KINDS = 5 };
 
+typedef struct {
+    const char *prefix;
+    taut_real *slab;
+    bool owned; /* every rank has its own weights' */
+} kind;
+
 /* What is kept of each weight: w. its value, m. and v. the optimiser's, b. its value when the run was best,
  * a. its running mean. */
-static int kinds_of(const taut_optimiser *o, const char **prefix, taut_real **slab)
+static int kinds_of(const taut_optimiser *o, kind *kinds)
 {
-    const char *const name[] = { "w.", "m.", "v.", "b.", "a." };
-    taut_real *const all[] = { o->m->values, o->first, o->second, o->best, o->average };
-    int kinds = 0;
+    const kind all[KINDS] = { { "w.", o->m->values, false },
+                              { "m.", o->first, true },
+                              { "v.", o->second, true },
+                              { "b.", o->best, false },
+                              { "a.", o->average, false } };
+    int count = 0;
     for (int i = 0; i < KINDS; i++)
-        if (all[i]) {
-            prefix[kinds] = name[i];
-            slab[kinds++] = all[i];
-        }
-    return kinds;
+        if (all[i].slab) kinds[count++] = all[i];
+    return count;
 }
 
+/* Elements from `first` to before `end` of one kind, of one weight, asked of the rank that owns them. */
+typedef struct {
+    int64_t kind, weight, first, end;
+} question;
+
+enum { ANSWER = 1 << 16 }; /* elements, at most */
+
+/* What the first rank writes of one weight; several ranks ask each other for it. */
 typedef struct {
     char name[280];
-    taut_slab_view view;
+    const taut_optimiser *o;
+    double *answer; /* room for ANSWER elements, those from `from` to before `to`; NULL: there is one rank */
+    int64_t from, to;
+    question ask;
 } item;
+
+/* Elements that this rank has itself. */
+static void look(const taut_optimiser *o, double *dst, question q)
+{
+    kind kinds[KINDS];
+    (void)kinds_of(o, kinds);
+    const kind *k = &kinds[q.kind];
+    const int64_t at = o->m->weight[q.weight].offset - (k->owned ? o->owned.lo : 0) + q.first;
+    o->m->k->get(dst, taut_at(o->m->k, k->slab, at), q.end - q.first);
+}
+
+/* The same, from whoever owns them. */
+static void ask(const taut_optimiser *o, double *dst, question q)
+{
+    const taut_messages *m = o->ranks.m;
+    for (int r = 0; r < o->ranks.count; r++) {
+        const taut_owned part = taut_owned_of(taut_owned_by(o->m, r, o->ranks.count), &o->m->weight[q.weight]);
+        question of = q;
+        if (part.lo > of.first) of.first = part.lo;
+        if (part.hi < of.end) of.end = part.hi;
+        if (of.first >= of.end) continue;
+        if (r == o->ranks.rank) {
+            look(o, dst + of.first - q.first, of);
+            continue;
+        }
+        m->send(&of, sizeof of, r);
+        m->receive(dst + of.first - q.first, (of.end - of.first) * (int64_t)sizeof *dst, r);
+        m->wait();
+    }
+}
+
+/* A rank that does not write answers, until nobody asks any more. */
+static void answer(const taut_optimiser *o, double *room)
+{
+    const taut_messages *m = o->ranks.m;
+    for (question q;;) {
+        m->receive(&q, sizeof q, 0);
+        m->wait();
+        if (q.kind < 0) return;
+        look(o, room, q);
+        m->send(room, (q.end - q.first) * (int64_t)sizeof *room, 0);
+        m->wait();
+    }
+}
+
+static void no_more(const taut_optimiser *o)
+{
+    const question none = { .kind = -1 };
+    for (int r = 1; r < o->ranks.count; r++) o->ranks.m->send(&none, sizeof none, r);
+    o->ranks.m->wait();
+}
+
+static void fetch(void *arg, double *dst, int64_t first, int64_t count)
+{
+    item *i = arg;
+    question q = i->ask;
+    q.first = first, q.end = first + count;
+    if (!i->answer) {
+        look(i->o, dst, q);
+        return;
+    }
+    for (int64_t done = 0; done < count;) { /* a message for each of the writer's pieces would be many */
+        if (first + done == i->to) {
+            const int64_t len = taut_weight_len(&i->o->m->weight[q.weight]), end = i->to + ANSWER;
+            q.first = i->from = i->to, q.end = i->to = end < len ? end : len;
+            ask(i->o, i->answer, q);
+        }
+        const int64_t there = i->to - first - done, part = there < count - done ? there : count - done;
+        memcpy(dst + done, i->answer + (first + done - i->from), (size_t)part * sizeof *dst);
+        done += part;
+    }
+}
 
 static void fetch_recent(void *arg, double *dst, int64_t first, int64_t count)
 {
@@ -45,21 +134,23 @@ static char *model_section(const char *recipe)
     return copy;
 }
 
-static taut_status write_entries(const taut_clock *c, const taut_optimiser *o, const char *path, item *items,
-                                 taut_st_entry *entry)
+static taut_status write_entries(const taut_clock *c, const taut_optimiser *o, const char *path, double *room,
+                                 item *items, taut_st_entry *entry)
 {
     const taut_model *m = o->m;
-    const char *prefix[KINDS], *dtype = m->k->dtype;
-    taut_real *slab[KINDS];
+    const char *dtype = m->k->dtype;
+    kind kinds[KINDS];
     char step[32], tokens[32], seconds[40], best[96];
     int count = 0;
-    const int kinds = kinds_of(o, prefix, slab);
-    for (int kind = 0; kind < kinds; kind++)
+    const int all = kinds_of(o, kinds);
+    for (int k = 0; k < all; k++)
         for (int i = 0; i < m->weights; i++, count++) {
             const taut_weight *w = &m->weight[i];
-            snprintf(items[count].name, sizeof items[count].name, "%s%s", prefix[kind], w->path);
-            items[count].view = (taut_slab_view){ m->k, taut_at(m->k, slab[kind], w->offset) };
-            entry[count] = taut_slab_entry(&items[count].view, items[count].name, dtype, w->param);
+            item *it = &items[count];
+            *it = (item){ .o = o, .answer = kinds[k].owned ? room : NULL, .ask = { .kind = k, .weight = i } };
+            snprintf(it->name, sizeof it->name, "%s%s", kinds[k].prefix, w->path);
+            entry[count] = taut_slab_entry(NULL, it->name, dtype, w->param);
+            entry[count].fetch = fetch, entry[count].arg = it;
         }
     taut_clock copy = *c;
     entry[count++] = (taut_st_entry){ "recent", "F64", 1, { TAUT_RECENT }, fetch_recent, copy.recent };
@@ -81,11 +172,21 @@ static taut_status write_entries(const taut_clock *c, const taut_optimiser *o, c
 taut_status taut_state_save(const taut_clock *c, const taut_optimiser *o, const char *path)
 {
     const size_t most = (size_t)(KINDS * o->m->weights + 1);
+    const bool several = o->ranks.count > 1;
     item *items = taut_calloc(most, sizeof *items);
     taut_st_entry *entry = taut_calloc(most, sizeof *entry);
-    const taut_status s = items && entry ? write_entries(c, o, path, items, entry) : taut_no_memory("saving the run");
+    double *room = several ? taut_malloc(ANSWER * sizeof *room) : NULL;
+    taut_status s = items && entry && (room || !several) ? TAUT_OK : taut_no_memory("saving the run");
+    s = taut_ranks_agree(&o->ranks, s);
+    if (!s && o->ranks.rank > 0)
+        answer(o, room);
+    else if (!s) {
+        s = write_entries(c, o, path, room, items, entry);
+        if (several) no_more(o);
+    }
     free(items);
     free(entry);
+    free(room);
     return s;
 }
 
@@ -134,24 +235,34 @@ static taut_status check_model(const taut_safetensors *st, const taut_model *m, 
 taut_status taut_state_load(taut_clock *c, taut_optimiser *o, const char *path)
 {
     const taut_model *m = o->m;
-    const char *prefix[KINDS];
-    taut_real *slab[KINDS];
+    kind kinds[KINDS];
     char name[280];
     taut_safetensors *st = NULL;
     taut_status s = taut_safetensors_open(&st, path);
     if (s) return s;
     s = load_clock(c, st, m, path);
     if (!s && o->best) s = load_best(c, st, path);
-    const int kinds = kinds_of(o, prefix, slab);
-    for (int kind = 0; kind < kinds; kind++)
+    const int all = kinds_of(o, kinds);
+    const taut_owned whole = { 0, m->slab };
+    for (int k = 0; k < all; k++)
         for (int i = 0; !s && i < m->weights; i++) {
             const taut_weight *w = &m->weight[i];
-            snprintf(name, sizeof name, "%s%s", prefix[kind], w->path);
-            s = taut_slab_load(m->k, taut_at(m->k, slab[kind], w->offset), st, path, name, w->param);
+            const taut_owned has = kinds[k].owned ? o->owned : whole, part = taut_owned_of(has, w);
+            snprintf(name, sizeof name, "%s%s", kinds[k].prefix, w->path);
+            s = taut_slab_load(m->k, taut_at(m->k, kinds[k].slab, w->offset - has.lo + part.lo), st, path, name,
+                               w->param, part.lo, part.hi);
         }
-    if (!s && taut_safetensors_count(st) != kinds * m->weights + 1)
+    if (!s && taut_safetensors_count(st) != all * m->weights + 1)
         s = taut_fail(TAUT_BAD_FILE, "%s: the state of another model or optimiser", path);
     if (!s) s = check_model(st, m, path);
     taut_safetensors_close(st);
     return s;
+}
+
+double taut_clock_recent(const taut_clock *c)
+{
+    const int64_t count = c->step < TAUT_RECENT ? c->step : TAUT_RECENT;
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++) sum += c->recent[i];
+    return count ? sum / (double)count : NAN;
 }

@@ -15,6 +15,9 @@ typedef struct {
     double best_loss;
 } taut_clock;
 
+double taut_clock_recent(const taut_clock *); /* the mean of the last losses; NaN: there are none */
+
+/* All ranks together: the first writes the file, with what the others own. */
 taut_status taut_state_save(const taut_clock *, const taut_optimiser *, const char *path) TAUT_MUST_USE;
 taut_status taut_state_load(taut_clock *, taut_optimiser *, const char *path) TAUT_MUST_USE;
 #endif

@@ -181,26 +181,33 @@ static taut_status check_answers(taut_trainer *t)
     return taut_fail(TAUT_NOT_FINITE, "step %lld: the validation loss is not finite", (long long)t->clock.step);
 }
 
-/* The state first: it alone is what a run goes on from.  Never replaces good weights by ones that are not
- * finite, or that have no answers. */
-static taut_status checkpoint(run *r)
+/* Never replaces good weights by ones that are not finite, or that have no answers. */
+static taut_status prepare(run *r, bool due)
 {
-    char path[4096];
     taut_trainer *t = &r->trainer;
     const taut_model *m = t->model;
-    if (r->saved == t->clock.step) return TAUT_OK;
     if (!isfinite(taut_dot(m->k, t->pass->sums, m->values, m->values, m->slab)))
         return taut_fail(TAUT_NOT_FINITE, "step %lld: a weight is not finite", (long long)t->clock.step);
     taut_status s = check_answers(t);
     if (s) return s;
     t->clock.seconds = now() - r->started;
-    /* Where no checkpoint was due, the state keeps the weights as they are: a run that was stopped and
-     * resumed then ends like one that was not.  The model file is at or under its target in either case. */
-    const bool due = t->clock.step % t->recipe.train.checkpoint_every == 0 || t->clock.step == t->recipe.train.steps;
     s = due ? taut_trainer_enforce(t) : TAUT_OK;
     /* before the state: what a torn log lost is written again; with patience the evaluations tell what may be saved */
     if (!s && due && t->enforcer && !t->optimiser->best) s = log_bound(r);
-    if (!s && writes(r)) s = taut_state_save(&t->clock, t->optimiser, in_run(r, path, "state.safetensors"));
+    return s;
+}
+
+/* The state first: it alone is what a run goes on from. */
+static taut_status checkpoint(run *r)
+{
+    char path[4096];
+    taut_trainer *t = &r->trainer;
+    if (r->saved == t->clock.step) return TAUT_OK;
+    /* Where no checkpoint was due, the state keeps the weights as they are: a run that was stopped and
+     * resumed then ends like one that was not.  The model file is at or under its target in either case. */
+    const bool due = t->clock.step % t->recipe.train.checkpoint_every == 0 || t->clock.step == t->recipe.train.steps;
+    taut_status s = taut_ranks_agree(&r->ranks, prepare(r, due)); /* all go on to the state, or none */
+    if (!s) s = taut_state_save(&t->clock, t->optimiser, in_run(r, path, "state.safetensors"));
     if (!s && !due) s = taut_trainer_enforce(t);
     if (!s) s = save_model(r);
     if (!s) r->saved = t->clock.step;
@@ -267,14 +274,6 @@ static taut_status report(run *r, const taut_step *step)
     return s;
 }
 
-static double recent_loss(const taut_clock *c)
-{
-    const int64_t count = c->step < TAUT_RECENT ? c->step : TAUT_RECENT;
-    double sum = 0;
-    for (int64_t i = 0; i < count; i++) sum += c->recent[i];
-    return count ? sum / (double)count : NAN;
-}
-
 /* What is proved of the file, and of which inputs: a target is about inputs that are not moved. */
 static taut_status tell_bound(taut_train_summary *out, const run *r)
 {
@@ -318,7 +317,7 @@ static taut_status finish(run *r, taut_train_summary *out)
                                  .tokens = c->tokens,
                                  .counted = taut_task_counts(&t->source->task),
                                  .weights = taut_model_size(t->model),
-                                 .train_loss = recent_loss(c),
+                                 .train_loss = taut_clock_recent(c),
                                  .val_loss = e.loss,
                                  .val_acc = e.accuracy,
                                  .tokens_per_s = (double)c->tokens / seconds,
@@ -357,6 +356,7 @@ static taut_status loop(run *r, taut_train_summary *out)
         s = taut_trainer_step(t, &step);
         if (!s) s = report(r, &step);
         const bool due = t->clock.step % spec->checkpoint_every == 0;
+        if (due) s = taut_ranks_agree(&r->ranks, s);
         if (!s && due) s = checkpoint(r);
         s = taut_ranks_agree(&r->ranks, s);
         if (!s && due) s = taut_together_weights(&r->ranks, t->model);

@@ -43,8 +43,6 @@ static taut_status allocate(taut_trainer *t, const taut_kernels *k)
     if (!s) s = taut_model_bind(t->model, true);
     if (!s) s = taut_constrainer_create(&t->constrainer, t->model, &t->recipe);
     if (!s && c->target > 0) s = taut_enforcer_create(&t->enforcer, t->model, c);
-    if (!s) s = taut_optimiser_create(&t->optimiser, t->model, r);
-    if (!s) t->optimiser->polar = c->method == TAUT_POLAR;
     if (!s && r->loss == TAUT_BY_MARGIN) s = taut_margin_create(&t->margin, t->model, r);
     if (!s) s = taut_pass_create(&t->pass, t->model, r->batch, tokens, true);
     if (!s) s = taut_batch_create(&t->batch, t->source, r->seed, r->batch);
@@ -57,17 +55,21 @@ static taut_status allocate(taut_trainer *t, const taut_kernels *k)
 static void part(taut_trainer *t)
 {
     taut_tree_free(t->tree);
+    taut_optimiser_free(t->optimiser);
     if (t->sum_memory) t->k->release(t->sum_memory);
     free(t->sums_read);
-    t->tree = NULL, t->sum_memory = NULL, t->sums_read = NULL;
+    t->tree = NULL, t->optimiser = NULL, t->sum_memory = NULL, t->sums_read = NULL;
 }
 
 taut_status taut_trainer_join(taut_trainer *t, const taut_ranks *r)
 {
     part(t);
-    const taut_status s = taut_tree_create(&t->tree, t->model, r, t->recipe.train.accumulate);
+    taut_status s = taut_tree_create(&t->tree, t->model, r, t->recipe.train.accumulate);
+    if (!s) s = taut_optimiser_create(&t->optimiser, t->model, &t->recipe.train, r);
     if (s) return s;
-    const int64_t sums = (t->tree->end - t->tree->first + 1) * TAUT_PASS_SUMS;
+    t->optimiser->polar = t->recipe.constrain.method == TAUT_POLAR;
+    t->constrainer->owned = t->optimiser->owned;
+    const int64_t sums = (t->tree->end - t->tree->first + 1) * TAUT_PASS_SUMS + t->tree->squares;
     t->sum_memory = taut_reals(t->k, taut_sums_len(sums));
     t->sums_read = taut_calloc((size_t)sums, sizeof *t->sums_read);
     if (!t->sum_memory || !t->sums_read) return taut_no_memory("the sums of a step");
@@ -98,7 +100,6 @@ void taut_trainer_close(taut_trainer *t)
     taut_batch_free(&t->batch);
     taut_pass_free(t->pass);
     if (t->penalty_work) t->model->k->release(t->penalty_work);
-    taut_optimiser_free(t->optimiser);
     taut_margin_free(t->margin, t->k);
     taut_constrainer_free(t->constrainer);
     taut_enforcer_free(t->enforcer);
@@ -198,15 +199,16 @@ static int64_t gradients(taut_trainer *t)
     return targets;
 }
 
-/* The sums of all micro-batches, and the gradient's square: the only wait of a step. */
+/* The sums of all micro-batches, and the gradient's square behind them: the only wait of a step. */
 static taut_status read_sums(taut_trainer *t, double sums[TAUT_PASS_SUMS])
 {
     const taut_model *m = t->model;
-    const int64_t own = t->tree->end - t->tree->first;
-    m->k->dot(taut_sum_at(sums_of(t, t->tree->end), TAUT_PASS_ROOM), m->grads, m->grads, 1, m->slab, m->slab);
-    const taut_status s = m->k->read(t->sums_read, t->sums, (own + 1) * TAUT_PASS_SUMS);
+    const int64_t own = t->tree->end - t->tree->first, all = (own + 1) * TAUT_PASS_SUMS;
+    taut_tree_squares(t->tree, taut_sum_at(t->sums, all));
+    const taut_status s = m->k->read(t->sums_read, t->sums, all + t->tree->squares);
     for (int i = 0; i < TAUT_PASS_SUMS; i++)
         sums[i] = taut_tree_number(t->tree, t->sums_read + i, TAUT_PASS_SUMS) + t->sums_read[own * TAUT_PASS_SUMS + i];
+    sums[TAUT_PASS_ROOM] = taut_tree_square(t->tree, t->sums_read + all);
     return s;
 }
 
@@ -234,7 +236,7 @@ static taut_status fill(taut_trainer *t)
     if (!every) return TAUT_OK;
     const taut_status s = t->clock.step % every == 0 ? taut_enforcer_fill(t->enforcer, t->model) : TAUT_OK;
     t->optimiser->head = est_enforcer_head(t->enforcer, t->model);
-    return s;
+    return taut_ranks_agree(&t->tree->ranks, s);
 }
 
 taut_status taut_trainer_step(taut_trainer *t, taut_step *out)
@@ -250,6 +252,7 @@ taut_status taut_trainer_step(taut_trainer *t, taut_step *out)
                  weight = 1 / fmax(1, (double)gradients(t)); /* nothing masked: no loss */
     s = read_sums(t, sums);
     if (!s) s = taut_alloc_lasted(failures, "a step");
+    s = taut_ranks_agree(&t->tree->ranks, s); /* from here on there is nothing to fail until all have all weights */
     if (s) return s;
     const double loss = weight * sums[TAUT_PASS_LOSS], norm = sqrt(sums[TAUT_PASS_ROOM]);
     *out = (taut_step){ loss, norm, r->lr * factor, sums[TAUT_PASS_PENALTY] };
@@ -261,6 +264,8 @@ taut_status taut_trainer_step(taut_trainer *t, taut_step *out)
     if (t->margin) taut_margin_before(t->margin, m->k);
     optimise(t, factor);
     taut_constrainer_apply(t->constrainer, c->step, r->lr * factor);
+    taut_owned_share(m, &t->tree->ranks);
+    taut_constrainer_raise(t->constrainer);
     if (t->margin) taut_margin_after(t->margin, m->k);
     taut_average_step(t);
     c->recent[c->step % TAUT_RECENT] = loss;

@@ -5,6 +5,8 @@
 
 #include "base/alloc.h"
 
+enum { LEAST = 256, MOST = 2048 }; /* elements of a stretch, stretches of a model */
+
 static int64_t half(int64_t count)
 {
     int64_t p = 1;
@@ -19,12 +21,20 @@ static int64_t levels(int64_t leaves)
     return n;
 }
 
-/* Rank r has the leaves from begin(r) to begin(r + 1), and the weights from share(r) to share(r + 1). */
+/* Rank r has the leaves from begin(r) to begin(r + 1). */
 static int64_t begin(const taut_tree *t, int64_t r) { return t->leaves * r / t->ranks.count; }
-static int64_t share(const taut_tree *t, int64_t r)
+
+static int64_t stretches_before(const taut_tree *t, int64_t element) { return (element + t->stretch - 1) / t->stretch; }
+
+/* The gradients that rank r needs: those of its weights, and the rest of a stretch. */
+static taut_owned share(const taut_tree *t, int r)
 {
-    return t->m->slab / t->ranks.count * r + t->m->slab % t->ranks.count * r / t->ranks.count;
+    taut_owned o = taut_owned_by(t->m, r, t->ranks.count);
+    const int64_t end = stretches_before(t, o.hi) * t->stretch;
+    if (o.lo < o.hi) o.hi = end < t->m->slab ? end : t->m->slab;
+    return o;
 }
+static int64_t length(taut_owned o) { return o.hi - o.lo; }
 static int owner(const taut_tree *t, int64_t leaf)
 {
     int r = 0;
@@ -71,7 +81,11 @@ taut_status taut_tree_create(taut_tree **out, const taut_model *m, const taut_ra
         return taut_fail(TAUT_BAD_CONFIG, "kernels %s: several ranks train on processors only", m->k->name);
     t->first = begin(t, r->rank), t->end = begin(t, r->rank + 1);
     if (r->count > 1) each_part(t, 0, leaves, count_part, NULL);
-    const int64_t mine = share(t, r->rank + 1) - share(t, r->rank), own = taut_tree_len(m, t->end - t->first);
+    const taut_owned owned = taut_owned_by(m, r->rank, r->count);
+    t->stretch = LEAST;
+    while (t->stretch * MOST < m->slab) t->stretch *= 2;
+    t->squares = stretches_before(t, owned.hi) - stretches_before(t, owned.lo);
+    const int64_t mine = length(share(t, r->rank)), own = taut_tree_len(m, t->end - t->first);
     const int64_t len = own + t->parts * m->slab + t->others * mine;
     if (len && !(t->memory = taut_reals(m->k, len))) return taut_no_memory("the sums of gradients");
     t->wait = t->memory;
@@ -108,39 +122,32 @@ static void sum_own(taut_tree *t, int64_t lo, int64_t hi, const leaves *l)
     m->k->axpby(m->grads, 1, left, 1, m->slab);
 }
 
-static void keep_part(taut_tree *t, int64_t lo, int64_t hi, void *arg)
+/* A part that is this rank's is summed up, and each share of it begins its way to the rank that needs it, while the next part is
+ * computed.  This rank's share of all parts: in `in`, from left to right. */
+static void see_part(taut_tree *t, int64_t lo, int64_t hi, void *arg)
 {
     const taut_model *m = t->m;
-    if (owner(t, lo) != t->ranks.rank) return;
-    sum_own(t, lo, hi, arg);
-    m->k->axpby(taut_at(m->k, t->part, t->at++ * m->slab), 1, m->grads, 0, m->slab);
-}
-
-/* Every share of a part to the rank whose share it is; and this rank's share of all parts, in `in`, from left to right. */
-static void send_part(taut_tree *t, int64_t lo, int64_t hi, void *arg)
-{
-    const taut_kernels *k = t->m->k;
+    const taut_kernels *k = m->k;
     const int me = t->ranks.rank, from = owner(t, lo);
-    const int64_t mine = share(t, me + 1) - share(t, me);
-    int64_t *number = arg;
-    taut_real *here = taut_at(k, t->in, (*number)++ * mine);
-    (void)hi;
+    const int64_t mine = length(share(t, me));
+    taut_real *here = taut_at(k, t->in, t->seen++ * mine);
     if (from != me) {
         t->ranks.m->receive(here, mine * (int64_t)k->elem, from);
         return;
     }
-    taut_real *part = taut_at(k, t->part, t->at++ * t->m->slab);
+    taut_real *part = taut_at(k, t->part, t->at++ * m->slab);
+    sum_own(t, lo, hi, arg);
+    k->axpby(part, 1, m->grads, 0, m->slab);
     for (int r = 0; r < t->ranks.count; r++)
-        if (r != me)
-            t->ranks.m->send(taut_at(k, part, share(t, r)), (share(t, r + 1) - share(t, r)) * (int64_t)k->elem, r);
-    k->axpby(here, 1, taut_at(k, part, share(t, me)), 0, mine);
+        if (r != me) t->ranks.m->send(taut_at(k, part, share(t, r).lo), length(share(t, r)) * (int64_t)k->elem, r);
+    k->axpby(here, 1, taut_at(k, part, share(t, me).lo), 0, mine);
 }
 
 /* This rank's share of the sum over [lo, hi): in the place of its first part. */
 static taut_real *sum_shares(taut_tree *t, int64_t lo, int64_t hi, int64_t *number)
 {
     const taut_kernels *k = t->m->k;
-    const int64_t mine = share(t, t->ranks.rank + 1) - share(t, t->ranks.rank), mid = lo + half(hi - lo);
+    const int64_t mine = length(share(t, t->ranks.rank)), mid = lo + half(hi - lo);
     if (is_part(t, lo, hi)) return taut_at(k, t->in, (*number)++ * mine);
     taut_real *left = sum_shares(t, lo, mid, number), *right = sum_shares(t, mid, hi, number);
     k->axpby(left, 1, right, 1, mine);
@@ -150,28 +157,49 @@ static taut_real *sum_shares(taut_tree *t, int64_t lo, int64_t hi, int64_t *numb
 void taut_tree_gradients(taut_tree *t, void (*leaf)(void *arg, int64_t i), void *arg)
 {
     const taut_model *m = t->m;
-    const taut_messages *to = t->ranks.m;
-    const int me = t->ranks.rank;
+    const taut_owned mine = share(t, t->ranks.rank);
     leaves l = { leaf, arg };
     int64_t number = 0;
     if (t->ranks.count == 1) {
         sum_own(t, 0, t->leaves, &l);
         return;
     }
-    t->at = 0;
-    each_part(t, 0, t->leaves, keep_part, &l);
-    t->at = 0;
-    each_part(t, 0, t->leaves, send_part, &number);
-    to->wait();
-    number = 0;
+    t->at = t->seen = 0;
+    each_part(t, 0, t->leaves, see_part, &l);
+    t->ranks.m->wait();
     const taut_real *sum = sum_shares(t, 0, t->leaves, &number);
-    m->k->axpby(taut_at(m->k, m->grads, share(t, me)), 1, sum, 0, share(t, me + 1) - share(t, me));
-    for (int r = 0; r < t->ranks.count; r++) {
-        if (r == me) continue;
-        to->receive(taut_at(m->k, m->grads, share(t, r)), (share(t, r + 1) - share(t, r)) * (int64_t)m->k->elem, r);
-        to->send(taut_at(m->k, m->grads, share(t, me)), (share(t, me + 1) - share(t, me)) * (int64_t)m->k->elem, r);
+    m->k->axpby(taut_at(m->k, m->grads, mine.lo), 1, sum, 0, length(mine));
+}
+
+void taut_tree_squares(const taut_tree *t, taut_sum *sums)
+{
+    const taut_model *m = t->m;
+    const int64_t first = stretches_before(t, taut_owned_by(m, t->ranks.rank, t->ranks.count).lo);
+    const int64_t whole = m->slab / t->stretch - first; /* the last of all may be shorter */
+    const int64_t count = t->squares < whole ? t->squares : whole;
+    const taut_real *g = taut_at(m->k, m->grads, first * t->stretch), *rest = taut_at(m->k, g, count * t->stretch);
+    const int64_t left = m->slab % t->stretch;
+    if (t->squares == 0) return;
+    if (count > 0) m->k->dot(sums, g, g, count, t->stretch, t->stretch);
+    if (count < t->squares) m->k->dot(taut_sum_at(sums, count), rest, rest, 1, left, left);
+}
+
+double taut_tree_square(const taut_tree *t, const double *mine)
+{
+    const int count = t->ranks.count;
+    int64_t most = 0;
+    for (int r = 0; r < count; r++) {
+        const taut_owned o = taut_owned_by(t->m, r, count);
+        const int64_t own = stretches_before(t, o.hi) - stretches_before(t, o.lo);
+        if (own > most) most = own;
     }
-    to->wait();
+    double *all = taut_calloc((size_t)(most * count + 1), sizeof *all), sum = 0;
+    if (!all) return (double)NAN;
+    for (int64_t i = 0; i < t->squares; i++) all[most * t->ranks.rank + i] = mine[i];
+    if (count > 1) t->ranks.m->gather(all, most * (int64_t)sizeof *all);
+    for (int64_t i = 0; i < most * count; i++) sum += all[i]; /* behind those of a rank: 0 */
+    free(all);
+    return sum;
 }
 
 static double sum_numbers(const double *x, int64_t lo, int64_t hi)

@@ -3,20 +3,24 @@
  * Float addition is not associative, so the tree is part of what a recipe means: the same bits for any number of ranks.
  *
  * A rank has a range of micro-batches, and sums up the largest subtrees inside it by itself.  Then each rank adds those of
- * all ranks on its share of the weights, in the tree's order, and everybody gets every share. */
+ * all ranks on the weights that it steps (train/owned.h), in the tree's order: nobody else needs their gradients.
+ *
+ * The square of the gradient's norm is the sum over stretches of one length, in their order; that length is a matter of the model
+ * alone.  So a rank has its weights' gradients up to the end of the last stretch that begins there, and sums up those. */
 #ifndef TAUT_TRAIN_TREE_H
 #define TAUT_TRAIN_TREE_H
-#include "model/model.h"
-#include "train/ranks.h"
+#include "train/owned.h"
 
 typedef struct {
     const taut_model *m;
     taut_ranks ranks;
     int64_t leaves, first, end; /* micro-batches of a step; those of this rank */
+    int64_t stretch;            /* elements */
+    int64_t squares;            /* stretches that begin in this rank's weights */
     int64_t parts, others;      /* largest subtrees inside this rank's range; of all ranks */
     taut_real *memory, *wait;   /* one slab per level: left sums that wait for the right ones */
-    taut_real *part, *in;       /* `parts` slabs; this rank's share of all `others`; both for several ranks only */
-    int64_t at;                 /* the next part */
+    taut_real *part, *in;       /* `parts` slabs; this rank's weights of all `others`; both for several ranks only */
+    int64_t at, seen;           /* the next part: of this rank; of all */
 } taut_tree;
 
 /* More ranks than micro-batches are refused. */
@@ -25,8 +29,12 @@ void taut_tree_free(taut_tree *);
 int64_t taut_tree_len(const taut_model *, int64_t leaves); /* elements that it will own with one rank */
 
 /* leaf(arg, i) leaves the gradient of micro-batch i alone in the model's gradients, which are 0 before; it is called for this
- * rank's, in rising order.  Afterwards the gradients are the sum over all. */
+ * rank's, in rising order.  Afterwards the gradients of the weights that this rank steps are the sum over all; others mean
+ * nothing. */
 void taut_tree_gradients(taut_tree *, void (*leaf)(void *arg, int64_t i), void *arg);
+/* Begins this rank's part of the gradient's squared norm: t->squares sums.  Read, they give the whole. */
+void taut_tree_squares(const taut_tree *, taut_sum *);
+double taut_tree_square(const taut_tree *, const double *mine);
 /* The sum in the same order of one number a micro-batch: x[stride i], given for those of this rank. */
 double taut_tree_number(const taut_tree *, const double *mine, int64_t stride);
 #endif

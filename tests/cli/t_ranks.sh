@@ -14,9 +14,10 @@ case $BUILD in # ASan's dlopen does not look where the program's own rpath says
     *san*) LD_LIBRARY_PATH=$(dirname "$program"); export LD_LIBRARY_PATH ;;
 esac
 
-counts="1 2 3 4"
+counts="1 2 3 4 8"
 awk -v e="${TAUT_EFFORT:-1}" 'BEGIN { exit !(e < 1) }' && counts=3
-same() { # WHAT RECIPE WORD...: 1 to 4 ranks, and a resume with other ranks, end with the bits of one process
+body() { tail -c "+$(($(od -An -tu8 -N8 "$1") + 9))" "$1"; } # the numbers of a safetensors file, without the seconds in its header
+same() { # WHAT RECIPE WORD...: 1 to 8 ranks, and a resume with other ranks, end with the bits of one process
     what=$1 recipe=$2; shift 2
     rm -rf "$tmp/alone" "$tmp/r"[0-9]*
     "$TAUT" train "$recipe" --out "$tmp/alone" --set train.steps=6 --set train.checkpoint_every=4 "$@" >"$tmp/o" 2>"$tmp/e"
@@ -28,6 +29,9 @@ same() { # WHAT RECIPE WORD...: 1 to 4 ranks, and a resume with other ranks, end
         rc=$?
         check "$what, $n ranks: $(head -n 3 "$tmp/e")" [ $rc = 0 ]
         check "$what, $n ranks: the bits of one" cmp "$tmp/alone/model.safetensors" "$tmp/r$n/model.safetensors"
+        body "$tmp/alone/state.safetensors" >"$tmp/state1"
+        body "$tmp/r$n/state.safetensors" >"$tmp/state2"
+        check "$what, $n ranks: the state of one" cmp "$tmp/state1" "$tmp/state2"
         without_seconds "$tmp/alone/log.jsonl" >"$tmp/log1"
         without_seconds "$tmp/r$n/log.jsonl" >"$tmp/log2"
         check "$what, $n ranks: its log" cmp "$tmp/log1" "$tmp/log2"
@@ -37,7 +41,8 @@ same() { # WHAT RECIPE WORD...: 1 to 4 ranks, and a resume with other ranks, end
 few="--set train.accumulate=4 --set train.log_every=1"
 # shellcheck disable=SC2086 # words
 {
-    same "tiny.ini (Muon, a target, fill)" recipes/tiny.ini $few --set train.batch=3 --set train.eval_every=3
+    same "tiny.ini (Muon, a target, fill)" recipes/tiny.ini $few --set train.accumulate=8 --set train.batch=3 --set train.eval_every=3
+    counts=${counts% 8}
     same "AdamW, dropout, five micro-batches" recipes/tiny-free.ini $few --set train.accumulate=5 --set model.dropout=0.1 \
         --set train.batch=3 --set train.eval_every=3
     same "a ViT" recipes/vit-shapes-small.ini $few --set data.length=600 --set train.batch=4

@@ -107,12 +107,12 @@ static inline void golden_open(golden *g, const char *path, const char *kernels,
     golden_must(taut_model_bind(g->m, true));
     for (int i = 0; i < g->m->weights; i++) {
         const taut_weight *w = &g->m->weight[i];
-        golden_must(taut_slab_load(k, w->param->value, g->st, path, w->path, w->param));
+        golden_must(taut_slab_load(k, w->param->value, g->st, path, w->path, w->param, 0, taut_weight_len(w)));
     }
     g->n = golden_find(g->st, "", "ids")->shape[0];
     g->t = golden_find(g->st, "", "ids")->shape[1];
     golden_must(taut_pass_create(&g->pass, g->m, g->n, g->t, true));
-    golden_must(taut_optimiser_create(&g->opt, g->m, &g->recipe.train));
+    golden_must(taut_optimiser_create(&g->opt, g->m, &g->recipe.train, &(taut_ranks){ .count = 1 }));
 }
 
 static inline void golden_close(golden *g)

@@ -82,6 +82,7 @@ taut_status taut_constrainer_create(taut_constrainer **out, taut_model *m, const
     taut_constrainer *c = taut_calloc(1, sizeof *c);
     if (!c) return taut_no_memory("the constraint");
     *c = (taut_constrainer){ .m = m, .spec = &r->constrain, .train = &r->train, .room = room(m, &r->constrain) };
+    c->owned = (taut_owned){ 0, m->slab };
     c->share = taut_malloc((size_t)(m->weights + 1) * sizeof *c->share);
     c->start = taut_reals(m->k, longest(m, c->spec));
     c->work = taut_reals(m->k, c->room);
@@ -218,16 +219,19 @@ static void constrain(const taut_constrainer *c, taut_hold h, taut_real *before,
     }
 }
 
-static void constrain_all(const taut_constrainer *c, double lr, int times)
+static void constrain_all(const taut_constrainer *c, taut_owned owned, double lr, int times)
 {
-    const taut_model *m = c->m;
+    const taut_model mine = taut_owned_weights(c->m, owned), *m = &mine;
+    const double *share = c->share + (mine.weight - c->m->weight);
     const taut_constrain_spec *s = c->spec;
     const taut_span work = { c->work, c->room, m->k->elem };
     if (s->method == TAUT_POLAR) taut_polar(m, times, c->work);
     for (int i = 0; i < m->weights; i++) {
         const taut_param *p = m->weight[i].param;
-        const double cap = is_table(p) ? row_cap(m, s, p) : taut_cap_of(s, m->weight[i].path);
-        if (is_table(p) && cap > 0) taut_cap_rows(m->k, p->value, p->rows, p->cols, cap, work);
+        const double cap = is_table(p) ? row_cap(c->m, s, p) : taut_cap_of(s, m->weight[i].path);
+        const taut_owned part = taut_owned_of(owned, &m->weight[i]);
+        if (is_table(p) && cap > 0)
+            taut_cap_rows(m->k, taut_at(m->k, p->value, part.lo), (part.hi - part.lo) / p->cols, p->cols, cap, work);
         taut_hold h = { m->k, p->value, p->rows, p->cols, cap, work, c->start, (int)s->iterations };
         if (p->unit_rows)
             unit_rows(m->k, p, work);
@@ -237,20 +241,23 @@ static void constrain_all(const taut_constrainer *c, double lr, int times)
             h.cap = 1;
             bjorck(h);
         } else if (p->role == TAUT_MATRIX && (cap > 0 || s->method == TAUT_SPECTRAL_DECAY))
-            constrain(c, h, c->before ? taut_at(m->k, c->before, m->weight[i].offset) : NULL, lr * c->share[i]);
+            constrain(c, h, c->before ? taut_at(m->k, c->before, m->weight[i].offset) : NULL, lr * share[i]);
     }
 }
 
 /* Where training multiplies in bf16 or TF32, polar must not.  FP32 is refused by no table. */
-static void constrain_exactly(const taut_constrainer *c, double lr, int times)
+static void constrain_exactly(const taut_constrainer *c, taut_owned owned, double lr, int times)
 {
     const bool coarse = c->spec->method == TAUT_POLAR && c->train->matmul != TAUT_PRODUCTS_FP32;
     if (coarse) (void)c->m->k->products(TAUT_PRODUCTS_FP32);
-    constrain_all(c, lr, times);
+    constrain_all(c, owned, lr, times);
     if (coarse) (void)c->m->k->products(c->train->matmul);
 }
 
-void taut_constrainer_settle(const taut_constrainer *c) { constrain_exactly(c, 0, TAUT_BJORCK_STEPS); }
+void taut_constrainer_settle(const taut_constrainer *c)
+{
+    constrain_exactly(c, (taut_owned){ 0, c->m->slab }, 0, TAUT_BJORCK_STEPS);
+}
 
 void taut_constrainer_mark(const taut_constrainer *c)
 {
@@ -259,6 +266,10 @@ void taut_constrainer_mark(const taut_constrainer *c)
 
 void taut_constrainer_apply(const taut_constrainer *c, int64_t step, double lr)
 {
-    if ((step + 1) % c->spec->every == 0) constrain_exactly(c, lr, 1);
+    if ((step + 1) % c->spec->every == 0) constrain_exactly(c, c->owned, lr, 1);
+}
+
+void taut_constrainer_raise(const taut_constrainer *c)
+{
     if (c->raise) taut_scale_raise(c->m, c->raise, false);
 }

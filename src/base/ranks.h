@@ -1,5 +1,5 @@
 /* The processes of one training.  Each is a rank; mpirun or srun has started them, and a library that was built for their MPI
- * carries what they tell each other: libtaut_mpi.so (train/mpi/), opened when there is more than one.  Rank 0 alone writes. */
+ * carries what they tell each other: libtaut_mpi.so (base/mpi/), opened when there is more than one.  Rank 0 alone writes. */
 #ifndef TAUT_TRAIN_RANKS_H
 #define TAUT_TRAIN_RANKS_H
 #include <stdbool.h>

@@ -1,11 +1,11 @@
-#include "train/ranks.h"
+#include "base/ranks.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/library.h"
 
 /* Open MPI, MPICH and its kin, Slurm: how many processes there are, and which this is. */
 int taut_ranks_here(int *count)
@@ -26,16 +26,12 @@ int taut_ranks_here(int *count)
 
 static taut_status open_library(const taut_messages **out, int count)
 {
-    void *library = dlopen("libtaut_mpi.so", RTLD_NOW | RTLD_GLOBAL); /* Open MPI's own parts look for it in turn */
-    taut_messages_open *open = NULL;
-    if (library) {
-        void *symbol = dlsym(library, "taut_mpi_open");
-        memcpy(&open, &symbol, sizeof open); /* ISO C has no cast from an object to a function */
-    }
-    if (!open)
+    taut_messages_open *open;
+    const char *why; /* shared: Open MPI's own parts look for it in turn */
+    if (!taut_library_function(&open, "libtaut_mpi.so", "taut_mpi_open", true, &why))
         return taut_fail(TAUT_BAD_CONFIG, "%d processes were started for one training: %s (make MPI=1 builds it)",
-                         count, dlerror());
-    *out = open(TAUT_MESSAGES); /* the library stays open until the end */
+                         count, why);
+    *out = open(TAUT_MESSAGES);
     return *out ? TAUT_OK : taut_fail(TAUT_BAD_CONFIG, "libtaut_mpi.so is of another build: make MPI=1 again");
 }
 

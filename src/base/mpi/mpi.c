@@ -2,7 +2,7 @@
 #include <mpi.h>
 #include <stdlib.h>
 
-#include "train/ranks.h"
+#include "base/ranks.h"
 
 enum { PIECE = 1 << 30 }; /* bytes; MPI counts in int */
 
