@@ -53,7 +53,7 @@ CUDA_FLAGS := -std=c++20 -O3 -Xcompiler -fPIC,-Wall,-fvisibility=hidden -Isrc -I
               -gencode arch=compute_$(lastword $(CUDA_ARCH)),code=compute_$(lastword $(CUDA_ARCH))
 CUDA_f32   := -DTAUT_VARIANT=cuda -DTAUT_ELEMENT=float
 CUDA_f64   := -DTAUT_VARIANT=cuda64 -DTAUT_ELEMENT=double
-CUDA_ONCE  := device products
+CUDA_ONCE  := device products between
 CUDA_TWICE := $(filter-out $(CUDA_ONCE),$(patsubst src/kernels/cuda/%.cu,%,$(wildcard src/kernels/cuda/*.cu)))
 CUDA_OBJ   := $(CUDA_ONCE:%=build/cuda/once/%.o) $(CUDA_TWICE:%=build/cuda/f32/%.o) $(CUDA_TWICE:%=build/cuda/f64/%.o)
 # A sum over what says what a table is: program and library must have been built from the same.
@@ -117,7 +117,7 @@ $(BUILD)/libtaut_cuda.so: build/cuda/libtaut_cuda.so
 	@cp $< $@
 build/cuda/libtaut_cuda.so: $(CUDA_OBJ)
 	@echo "  lib   $@"
-	@$(NVCC) -shared -o $@ $^ -lcublasLt
+	@$(NVCC) -shared -o $@ $^ -lcublasLt -ldl
 build/cuda/once/%.o: src/kernels/cuda/%.cu Makefile
 	@mkdir -p $(@D)
 	@echo "  nvcc  $<"

@@ -15,7 +15,7 @@ static const struct {
     { "certify", bench_certify },       { "plash", bench_plash },
     { "measure", bench_measure },       { "attack", bench_attack },
     { "attlip", bench_attlip },         { "gpu", bench_gpu },
-    { "gpu-layers", bench_gpu_layers },
+    { "gpu-layers", bench_gpu_layers }, { "gpu-ranks", bench_gpu_ranks },
 };
 enum { FIGURES = sizeof figures / sizeof *figures };
 
@@ -32,13 +32,13 @@ static int run(const cli_args *a)
     const char *near = taut_nearest(name, names, FIGURES);
     return cli_refuse(a,
                       "no figure is called %s (train, attention, certify, plash, measure, attack, attlip, gpu, "
-                      "gpu-layers)%s%s%s",
+                      "gpu-layers, gpu-ranks)%s%s%s",
                       name, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
 const cli_command cli_bench = {
     "bench",
-    "train|attention|certify|plash|measure|attack|attlip|gpu|gpu-layers",
+    "train|attention|certify|plash|measure|attack|attlip|gpu|gpu-layers|gpu-ranks",
     "measures speed, peers beside us in the same run",
     "taut bench train --json",
     1,

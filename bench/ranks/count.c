@@ -1,5 +1,5 @@
-/* What the ranks of a training send each other, and how long they wait for it: to be preloaded (LD_PRELOAD), so that each rank prints
- * one line at its end.  MPI offers every function under a second name for this. */
+/* What the ranks of a training send each other, and how long they wait for it: to be preloaded (LD_PRELOAD), so that each rank
+ * prints one line at its end.  MPI offers every function under a second name for this. */
 #include <mpi.h>
 #include <stdio.h>
 #include <time.h>

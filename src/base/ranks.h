@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 
-enum { TAUT_MESSAGES = 1 }; /* the layout of what follows: program and library must have been built from the same */
+enum { TAUT_MESSAGES = 2 }; /* the layout of what follows: program and library must have been built from the same */
 typedef struct {
     int rank, count;
     /* Begin to send and to receive; wait until all that was begun is done.  Between two ranks, in the order they were begun.
@@ -25,6 +25,7 @@ typedef const taut_messages *taut_messages_open(int layout);
 typedef struct {
     int rank, count;
     const taut_messages *m; /* NULL: there is one rank */
+    bool to_itself;         /* one rank sends its gradients to itself: to measure what messages between devices cost */
 } taut_ranks;
 
 /* This process among those that were started together, by what their launcher says in the environment. */

@@ -44,7 +44,7 @@ taut_model taut_owned_weights(const taut_model *m, taut_owned o)
     return part;
 }
 
-void taut_owned_share(const taut_model *m, const taut_ranks *r)
+void taut_owned_share(const taut_model *m, const taut_ranks *r, const taut_messages *to)
 {
     const int64_t elem = (int64_t)m->k->elem;
     if (r->count == 1) return;
@@ -52,8 +52,8 @@ void taut_owned_share(const taut_model *m, const taut_ranks *r)
     for (int i = 0; i < r->count; i++) {
         const taut_owned theirs = taut_owned_by(m, i, r->count);
         if (i == r->rank) continue;
-        r->m->receive(taut_at(m->k, m->values, theirs.lo), (theirs.hi - theirs.lo) * elem, i);
-        r->m->send(taut_at(m->k, m->values, mine.lo), (mine.hi - mine.lo) * elem, i);
+        to->receive(taut_at(m->k, m->values, theirs.lo), (theirs.hi - theirs.lo) * elem, i);
+        to->send(taut_at(m->k, m->values, mine.lo), (mine.hi - mine.lo) * elem, i);
     }
-    r->m->wait();
+    to->wait();
 }

@@ -75,11 +75,17 @@ taut_status taut_together_check(const taut_ranks *r, const taut_trainer *t)
 
 taut_status taut_together_weights(const taut_ranks *r, const taut_model *m)
 {
+    enum { PIECE = 4096 };
+    double numbers[PIECE];
     char hex[65];
     taut_sha256 h;
     if (r->count == 1) return TAUT_OK;
     taut_sha256_begin(&h);
-    taut_sha256_add(&h, m->values, (size_t)m->slab * m->k->elem);
+    for (int64_t i = 0; i < m->slab; i += PIECE) {
+        const int64_t count = m->slab - i < PIECE ? m->slab - i : PIECE;
+        m->k->get(numbers, taut_at(m->k, m->values, i), count);
+        taut_sha256_add(&h, numbers, (size_t)count * sizeof *numbers);
+    }
     taut_sha256_end(&h, hex);
     return taut_ranks_same(r, "weights", hex);
 }

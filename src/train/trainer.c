@@ -264,7 +264,7 @@ taut_status taut_trainer_step(taut_trainer *t, taut_step *out)
     if (t->margin) taut_margin_before(t->margin, m->k);
     optimise(t, factor);
     taut_constrainer_apply(t->constrainer, c->step, r->lr * factor);
-    taut_owned_share(m, &t->tree->ranks);
+    taut_owned_share(m, &t->tree->ranks, t->tree->to);
     taut_constrainer_raise(t->constrainer);
     if (t->margin) taut_margin_after(t->margin, m->k);
     taut_average_step(t);

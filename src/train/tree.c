@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "kernels/between.h"
 
 enum { LEAST = 256, MOST = 2048 }; /* elements of a stretch, stretches of a model */
 
@@ -77,10 +78,11 @@ taut_status taut_tree_create(taut_tree **out, const taut_model *m, const taut_ra
                          "%d ranks, and a step has train.accumulate = %lld micro-batches to share: at most "
                          "that many ranks",
                          r->count, (long long)leaves);
-    if (r->count > 1 && !m->k->host)
-        return taut_fail(TAUT_BAD_CONFIG, "kernels %s: several ranks train on processors only", m->k->name);
+    const bool several = r->count > 1 || r->to_itself;
+    const taut_status s = several ? taut_between(&t->to, m->k, &t->ranks) : TAUT_OK;
+    if (s) return s;
     t->first = begin(t, r->rank), t->end = begin(t, r->rank + 1);
-    if (r->count > 1) each_part(t, 0, leaves, count_part, NULL);
+    if (several) each_part(t, 0, leaves, count_part, NULL);
     const taut_owned owned = taut_owned_by(m, r->rank, r->count);
     t->stretch = LEAST;
     while (t->stretch * MOST < m->slab) t->stretch *= 2;
@@ -97,6 +99,7 @@ taut_status taut_tree_create(taut_tree **out, const taut_model *m, const taut_ra
 void taut_tree_free(taut_tree *t)
 {
     if (t && t->memory) t->m->k->release(t->memory);
+    if (t && t->to && t->to != t->ranks.m) t->to->close();
     free(t);
 }
 
@@ -132,15 +135,19 @@ static void see_part(taut_tree *t, int64_t lo, int64_t hi, void *arg)
     const int64_t mine = length(share(t, me));
     taut_real *here = taut_at(k, t->in, t->seen++ * mine);
     if (from != me) {
-        t->ranks.m->receive(here, mine * (int64_t)k->elem, from);
+        t->to->receive(here, mine * (int64_t)k->elem, from);
         return;
     }
     taut_real *part = taut_at(k, t->part, t->at++ * m->slab);
     sum_own(t, lo, hi, arg);
     k->axpby(part, 1, m->grads, 0, m->slab);
     for (int r = 0; r < t->ranks.count; r++)
-        if (r != me) t->ranks.m->send(taut_at(k, part, share(t, r).lo), length(share(t, r)) * (int64_t)k->elem, r);
-    k->axpby(here, 1, taut_at(k, part, share(t, me).lo), 0, mine);
+        if (r != me || t->ranks.to_itself)
+            t->to->send(taut_at(k, part, share(t, r).lo), length(share(t, r)) * (int64_t)k->elem, r);
+    if (t->ranks.to_itself)
+        t->to->receive(here, mine * (int64_t)k->elem, me);
+    else
+        k->axpby(here, 1, taut_at(k, part, share(t, me).lo), 0, mine);
 }
 
 /* This rank's share of the sum over [lo, hi): in the place of its first part. */
@@ -160,13 +167,13 @@ void taut_tree_gradients(taut_tree *t, void (*leaf)(void *arg, int64_t i), void 
     const taut_owned mine = share(t, t->ranks.rank);
     leaves l = { leaf, arg };
     int64_t number = 0;
-    if (t->ranks.count == 1) {
+    if (!t->to) {
         sum_own(t, 0, t->leaves, &l);
         return;
     }
     t->at = t->seen = 0;
     each_part(t, 0, t->leaves, see_part, &l);
-    t->ranks.m->wait();
+    t->to->wait();
     const taut_real *sum = sum_shares(t, 0, t->leaves, &number);
     m->k->axpby(taut_at(m->k, m->grads, mine.lo), 1, sum, 0, length(mine));
 }

@@ -14,6 +14,7 @@
 typedef struct {
     const taut_model *m;
     taut_ranks ranks;
+    const taut_messages *to;    /* about the model's memory; NULL: nobody is spoken to */
     int64_t leaves, first, end; /* micro-batches of a step; those of this rank */
     int64_t stretch;            /* elements */
     int64_t squares;            /* stretches that begin in this rank's weights */

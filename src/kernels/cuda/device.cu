@@ -2,6 +2,7 @@
 #include "kernels/cuda/device.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { PIECES = 2 }; /* pinned: one is filled while the other travels */
@@ -124,11 +125,26 @@ static const char *refused(void)
     return e == cudaSuccess ? NULL : cudaGetErrorString(e);
 }
 
+/* Of several processes on one machine each has a device of its own, by the number that its launcher gave it. */
+static cudaError_t choose(void)
+{
+    static const char *const names[] = { "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID",
+                                         "LOCAL_RANK" };
+    int count = 0;
+    cudaError_t e = cudaGetDeviceCount(&count);
+    for (int i = 0; i < 4 && e == cudaSuccess; i++) {
+        const char *which = getenv(names[i]);
+        if (which) return cudaSetDevice(atoi(which) % count);
+    }
+    return e;
+}
+
 static const char *prepare(void)
 {
     const char *why = refused();
     cudaError_t e = cudaSuccess;
-    if (!why) e = cudaStreamCreateWithFlags(&device.stream, cudaStreamNonBlocking);
+    if (!why) e = choose();
+    if (!why && e == cudaSuccess) e = cudaStreamCreateWithFlags(&device.stream, cudaStreamNonBlocking);
     for (int i = 0; i < PIECES && !why && e == cudaSuccess; i++) {
         e = cudaMallocHost((void **)&device.pinned[i], CUDA_PIECE);
         if (e == cudaSuccess) e = cudaEventCreateWithFlags(&device.sent[i], cudaEventDisableTiming);
