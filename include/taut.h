@@ -304,7 +304,7 @@ typedef struct {
     const taut_inputs *inputs;
     const int32_t *labels;                   /* their classes (n) */
     int local;                               /* constants around each example, too */
-    int (*progress)(double done, void *arg); /* after each example; not 0: stop, which is TAUT_BAD_CALL "stopped" */
+    int (*progress)(double done, void *arg); /* as examples get done; not 0: stop, which is TAUT_BAD_CALL "stopped" */
     void *arg;
     int64_t swaps; /* of a text: which swaps of up to so many tokens (at most 16) leave the answers; 0: not asked */
     int64_t tries; /* swaps tried per example, covered ones and others each; default 64 */

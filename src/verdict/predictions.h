@@ -3,7 +3,7 @@
 #define TAUT_VERDICT_PREDICTIONS_H
 #include "certify/example.h"
 #include "certify/local.h"
-#include "verdict/examples.h"
+#include "verdict/crew.h"
 
 typedef struct {
     taut_example *example;
@@ -14,10 +14,7 @@ typedef struct {
     const char *why; /* the reason of the first of them */
 } taut_predictions;
 
-/* After each example; not 0 ends the work with TAUT_BAD_CALL. */
-typedef int (*taut_told)(double done, void *arg);
-
-/* Certifies the examples and adds them to the certificate's JSON. */
+/* Certifies the examples, on all threads, and adds them to the certificate's JSON. */
 taut_status taut_predictions_make(taut_predictions *, taut_certificate *, const taut_examples *, bool local, taut_told,
                                   void *arg) TAUT_MUST_USE;
 void taut_predictions_free(taut_predictions *);

@@ -10,6 +10,7 @@
 #include "base/sha256.h"
 #include "bound/up.h"
 #include "certify/example.h"
+#include "verdict/crew.h"
 
 /* Inputs as reals (a text's embeddings, an image's pixels), their labels and their logits. */
 static taut_status read_examples(taut_siege *s, const taut_examples *from)
@@ -51,9 +52,18 @@ taut_status taut_siege_open(taut_siege *s, taut_model *m, const char *path, taut
     return status;
 }
 
+static taut_status certify_one(taut_hand *h, int64_t e, void *siege)
+{
+    taut_siege *s = siege;
+    const taut_input x = { NULL, s->x + e * s->target.dim }; /* a float32 embedding is exact in double */
+    const taut_example found = taut_example_certify(&s->cert, h->pass, x, s->label[e], h->logits);
+    s->radius[e] = found.radius.v;
+    s->predicted[e] = found.predicted;
+    return TAUT_OK;
+}
+
 taut_status taut_siege_certify(taut_siege *s, double room, int (*told)(double, void *), void *arg)
 {
-    taut_pass *pass = NULL;
     taut_status status = taut_certify(&s->cert, s->path, TAUT_NORM_FLAT, room);
     if (status) return status;
     if (!isfinite(s->cert.lip.v)) {
@@ -61,22 +71,11 @@ taut_status taut_siege_certify(taut_siege *s, double room, int (*told)(double, v
             "no finite Lipschitz constant is proved for this model, so nothing is certified (taut certify says where)";
         return TAUT_OK;
     }
-    double *logits = taut_malloc((size_t)s->target.classes * sizeof *logits);
     s->radius = taut_malloc((size_t)s->n * sizeof *s->radius);
     s->predicted = taut_malloc((size_t)s->n * sizeof *s->predicted);
-    status = logits && s->radius && s->predicted ? taut_pass_create(&pass, s->cert.model, 1, s->cert.tokens, false)
-                                                 : taut_no_memory("certificates of the examples");
-    for (int64_t e = 0; !status && e < s->n; e++) {
-        const taut_input x = { NULL, s->x + e * s->target.dim }; /* a float32 embedding is exact in double */
-        const taut_example found = taut_example_certify(&s->cert, pass, x, s->label[e], logits);
-        s->radius[e] = found.radius.v;
-        s->predicted[e] = found.predicted;
-        if (told && told((double)(e + 1) / (double)s->n, arg)) status = taut_fail(TAUT_BAD_CALL, "stopped");
-    }
-    if (!status) status = taut_network_open(&s->ref, s->cert.model);
-    taut_pass_free(pass);
-    free(logits);
-    return status;
+    const taut_crew crew = { &s->cert, NULL, s->n, certify_one, s, told, arg };
+    status = s->radius && s->predicted ? taut_crew_work(&crew) : taut_no_memory("certificates of the examples");
+    return status ? status : taut_network_open(&s->ref, s->cert.model);
 }
 
 void taut_siege_close(taut_siege *s)

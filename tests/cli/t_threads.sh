@@ -7,6 +7,10 @@ check "a run of width 512" "$TAUT" train $small --set model.width=512 --set mode
     --set train.warmup=1 --out "$run"
 for n in 1 2 3; do
     check "certify, $n threads" "$TAUT" certify "$run" --n-ex 1 --out "$tmp/c$n.json" --threads $n
+    check "certify 5 examples, $n threads" "$TAUT" certify "$run" --n-ex 5 --out "$tmp/e$n.json" --json --threads $n
+    "$TAUT" certify "$run" --n-ex 5 --json --threads $n >"$tmp/j$n" 2>&1
+    check "examples shared out over $n threads: the same bytes" cmp "$tmp/e1.json" "$tmp/e$n.json"
+    check "and the same report" cmp "$tmp/j1" "$tmp/j$n"
     "$TAUT" info "$run" --bound --json --threads $n >"$tmp/i$n" 2>&1
     "$TAUT" measure "$run" --layer 0 --json --threads $n >"$tmp/m$n" 2>&1
     check "certify, 1 and $n threads: the same bytes" cmp "$tmp/c1.json" "$tmp/c$n.json"

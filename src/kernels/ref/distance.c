@@ -7,20 +7,26 @@
 #include <string.h>
 
 #include "kernels/ref/ref.h"
+#include "kernels/tile.h"
 
 static int64_t keys_of(const taut_distance *a, int64_t i) { return a->causal ? i + 1 : a->t; }
 
 void taut_ref_distance_softmax(taut_real *p_, const taut_real *w_, const taut_distance *a)
 {
     memset(p_, 0, (size_t)(a->heads * a->t * a->t) * sizeof(double));
-    for (int64_t h = 0; h < a->heads; h++)
-        for (int64_t i = 0; i < a->t; i++) {
+    for (int64_t i = 0; i < a->t; i++) {
+        for (int64_t j = 0; j < keys_of(a, i); j++) {
+            const int64_t column = taut_distance_column(a, i, j);
+            for (int64_t h = 0; h < a->heads; h++)
+                ((double *)p_)[(h * a->t + i) * a->t + j] = ((const double *)w_)[h * a->span + column];
+        }
+        for (int64_t h = 0; h < a->heads; h++) {
             double *p = (double *)p_ + (h * a->t + i) * a->t, most = -INFINITY, sum = 0;
-            const double *w = (const double *)w_ + h * a->span;
-            for (int64_t j = 0; j < keys_of(a, i); j++) most = fmax(most, w[taut_distance_column(a, i, j)]);
-            for (int64_t j = 0; j < keys_of(a, i); j++) sum += p[j] = exp(w[taut_distance_column(a, i, j)] - most);
+            for (int64_t j = 0; j < keys_of(a, i); j++) most = fmax(most, p[j]);
+            for (int64_t j = 0; j < keys_of(a, i); j++) sum += p[j] = exp(p[j] - most);
             for (int64_t j = 0; j < keys_of(a, i); j++) p[j] = ((const double *)a->gain)[h] * (p[j] / sum);
         }
+    }
 }
 
 void taut_ref_distance_softmax_vjp(taut_real *gw_, const taut_real *gp_, const taut_real *p_, const taut_distance *a)
@@ -35,20 +41,31 @@ void taut_ref_distance_softmax_vjp(taut_real *gw_, const taut_real *gp_, const t
         }
 }
 
-void taut_ref_distance_mix(taut_real *o_, const taut_real *p_, const taut_real *v_, const taut_distance *a, bool back)
+/* One head of one example: o = P v, or P^T v. */
+static void mix(double *o, const double *p, const double *v, const taut_distance *a, bool back)
 {
     const int64_t d = a->heads * a->dh;
-    memset(o_, 0, (size_t)(a->n * a->t * d) * sizeof(double));
+    if (!a->causal && !back) {
+        taut_tiles(o, p, v, (taut_steps){ a->t, a->dh, a->t, d, a->t, d, 1 });
+        return;
+    }
+    for (int64_t i = 0; i < a->t; i++) memset(o + i * d, 0, (size_t)a->dh * sizeof *o);
+    for (int64_t i = 0; i < a->t; i++)
+        for (int64_t j = 0; j < keys_of(a, i); j++) {
+            const int64_t to = (back ? j : i) * d, from = (back ? i : j) * d;
+            for (int64_t c = 0; c < a->dh; c++) o[to + c] += p[i * a->t + j] * v[from + c];
+        }
+}
+
+void taut_ref_distance_mix(taut_real *o, const taut_real *p, const taut_real *v, const taut_distance *a, bool back)
+{
+    const int64_t d = a->heads * a->dh;
 #pragma omp parallel for collapse(2) schedule(static) if (a->n * a->heads > 1)
     for (int64_t e = 0; e < a->n; e++)
-        for (int64_t h = 0; h < a->heads; h++)
-            for (int64_t i = 0; i < a->t; i++)
-                for (int64_t j = 0; j < keys_of(a, i); j++) {
-                    const double p = ((const double *)p_)[(h * a->t + i) * a->t + j];
-                    const int64_t to = (e * a->t + (back ? j : i)) * d + h * a->dh;
-                    const int64_t from = (e * a->t + (back ? i : j)) * d + h * a->dh;
-                    for (int64_t c = 0; c < a->dh; c++) ((double *)o_)[to + c] += p * ((const double *)v_)[from + c];
-                }
+        for (int64_t h = 0; h < a->heads; h++) {
+            const int64_t at = e * a->t * d + h * a->dh;
+            mix((double *)o + at, (const double *)p + h * a->t * a->t, (const double *)v + at, a, back);
+        }
 }
 
 void taut_ref_distance_mix_vjp(taut_real *gp_, const taut_real *go_, const taut_real *v_, const taut_distance *a)

@@ -1,10 +1,9 @@
 /* C (m,n) = alpha op(A) op(B) + beta C, row-major; op(A) is (m,k), op(B) is (k,n).
  *
  * alpha = 0 means that A and B are not read, beta = 0 that C is not, so NaN in them does not survive.
- * A row of C is one thread's work; of C = A B^T, which forward passes are made of, a few columns are. */
-#include <string.h>
-
+ * A row of C is one thread's work; of C = A B and A B^T, which forward passes are made of, a few columns are (tile.h). */
 #include "kernels/ref/ref.h"
+#include "kernels/tile.h"
 
 /* With B as it is, the sum over l runs outside, so that B is read along its rows. */
 static void row_times_b(double *c, const double *a, int64_t a_step, const double *b, int64_t n, int64_t k, double alpha)
@@ -33,59 +32,12 @@ static void row_times_bt(double *c, const double *a, int64_t a_step, const doubl
     }
 }
 
-/* C = A B^T with ROWS x COLS results in registers, SLICE of k at a time; each is still its sum over l in order, to the bit. */
-enum { ROWS = 4, COLS = 8, SLICE = 512 };
-typedef double lane __attribute__((vector_size(16)));
-enum { LANES = COLS / 2 };
-
-static void tile(double *c, int64_t n, const double *a, int64_t k, const double *panel, int64_t depth)
-{
-    lane sum[ROWS][LANES], y[LANES];
-    for (int i = 0; i < ROWS; i++) memcpy(sum[i], c + i * n, sizeof sum[i]);
-    for (int64_t l = 0; l < depth; l++) {
-        memcpy(y, panel + l * COLS, sizeof y);
-        for (int i = 0; i < ROWS; i++)
-            for (int j = 0; j < LANES; j++) sum[i][j] += a[i * k + l] * y[j];
-    }
-    for (int i = 0; i < ROWS; i++) memcpy(c + i * n, sum[i], sizeof sum[i]);
-}
-
-/* What is left over at the lower and right edges. */
-static void edge(double *c, int64_t n, const double *a, int64_t k, const double *panel, int64_t depth, int64_t rows,
-                 int64_t cols)
-{
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < cols; j++)
-            // cppcheck-suppress uninitvar ; as many entries are filled as are read
-            for (int64_t l = 0; l < depth; l++) c[i * n + j] += a[i * k + l] * panel[l * COLS + j];
-}
-
-static void times_transposed(double *c, const double *a, const double *b, int64_t m, int64_t n, int64_t k)
-{
-    if (m <= 0 || n <= 0) return;
-    memset(c, 0, (size_t)(m * n) * sizeof *c);
-#pragma omp parallel for schedule(static) if (m * n * k > 100000)
-    for (int64_t j = 0; j < n; j += COLS)
-        for (int64_t from = 0; from < k; from += SLICE) {
-            double panel[SLICE * COLS];
-            const int64_t depth = k - from < SLICE ? k - from : SLICE, cols = n - j < COLS ? n - j : COLS;
-            for (int64_t x = 0; x < cols; x++)
-                for (int64_t l = 0; l < depth; l++) panel[l * COLS + x] = b[(j + x) * k + from + l];
-            for (int64_t i = 0; i < m; i += ROWS) {
-                const int64_t rows = m - i < ROWS ? m - i : ROWS;
-                if (rows == ROWS && cols == COLS)
-                    tile(c + i * n + j, n, a + i * k + from, k, panel, depth);
-                else
-                    edge(c + i * n + j, n, a + i * k + from, k, panel, depth, rows, cols);
-            }
-        }
-}
-
 void taut_ref_gemm(taut_real *c_, const taut_real *a_, const taut_real *b_, int64_t m, int64_t n, int64_t k, bool ta,
                    bool tb, double alpha, double beta)
 {
-    if (!ta && tb && alpha == 1 && beta == 0) {
-        times_transposed((double *)c_, (const double *)a_, (const double *)b_, m, n, k);
+    if (!ta && alpha == 1 && beta == 0) {
+        taut_tiles((double *)c_, (const double *)a_, (const double *)b_,
+                   (taut_steps){ m, n, k, n, k, tb ? 1 : n, tb ? k : 1 });
         return;
     }
 #pragma omp parallel for schedule(static) if (m * n * k > 100000)

@@ -1,0 +1,32 @@
+/* Examples shared out over threads.  Each thread has a pass of its own and goes through one example at a time as if it were
+ * alone, so what is found about an example does not depend on how many there are. */
+#ifndef TAUT_VERDICT_CREW_H
+#define TAUT_VERDICT_CREW_H
+#include "certify/certify.h"
+#include "verdict/examples.h"
+
+/* What one thread holds. */
+typedef struct {
+    taut_pass *pass;
+    double *logits;      /* (classes) */
+    taut_reader *reader; /* NULL: nobody asked for one */
+} taut_hand;
+
+/* From the caller's thread, from time to time and at the end; not 0 ends the work with TAUT_BAD_CALL. */
+typedef int (*taut_told)(double done, void *arg);
+
+typedef struct {
+    const taut_certificate *c;
+    const taut_examples *from; /* NULL: `each` reads them itself */
+    int64_t n;
+    taut_status (*each)(taut_hand *, int64_t index, void *arg); /* on any thread, in any order */
+    void *arg;
+    taut_told told; /* may be NULL */
+    void *told_arg;
+} taut_crew;
+
+/* As many threads as there are, fewer where their passes would take more than half of the memory that is left, one (which then
+ * shares out its products) where there are fewer examples.  What went wrong with the first of the examples that were begun is
+ * the answer; no other one is begun after that. */
+taut_status taut_crew_work(const taut_crew *) TAUT_MUST_USE;
+#endif
