@@ -23,22 +23,22 @@ static taut_plan linear_plan(const taut_module *m, taut_shape in)
     return (taut_plan){ .out = { in.n, in.t, s->w->rows } };
 }
 
-static void linear_apply(const linear *s, const taut_kernels *k, taut_tensor y, taut_tensor x)
+/* y = W x (+ b) */
+static void linear_apply(const linear *s, const taut_kernels *k, taut_tensor y, taut_tensor x, bool bias)
 {
-    k->gemm(y.data, x.data, s->w->value, taut_rows(x.shape), s->w->rows, s->w->cols, false, true, 1, 0);
+    k->affine(y.data, x.data, s->w->value, bias ? s->bias.value : NULL, taut_rows(x.shape), s->w->rows, s->w->cols, 1);
 }
 
 static void linear_forward(const taut_module *m, taut_run *run, taut_tensor y, taut_point at)
 {
     const linear *s = (const linear *)m;
-    linear_apply(s, run->k, y, at.x);
-    if (s->has_bias) run->k->add_rows(y.data, y.data, s->bias.value, taut_rows(y.shape), y.shape.d, 1);
+    linear_apply(s, run->k, y, at.x, s->has_bias);
 }
 
 static void linear_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut_tensor tx, taut_point at)
 {
     (void)at;
-    linear_apply((const linear *)m, run->k, ty, tx);
+    linear_apply((const linear *)m, run->k, ty, tx, false);
 }
 
 static void linear_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_tensor gy, taut_point at)

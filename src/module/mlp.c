@@ -33,8 +33,7 @@ static taut_plan mlp_plan(const taut_module *m, taut_shape in)
 static void affine(const mlp *s, const taut_kernels *k, taut_tensor y, const taut_param *w, const taut_param *b,
                    taut_tensor x)
 {
-    k->gemm(y.data, x.data, w->value, taut_rows(x.shape), w->rows, w->cols, false, true, 1, 0);
-    if (b && s->bias) k->add_rows(y.data, y.data, b->value, taut_rows(y.shape), y.shape.d, 1);
+    k->affine(y.data, x.data, w->value, b && s->bias ? b->value : NULL, taut_rows(x.shape), w->rows, w->cols, 1);
 }
 
 static void times_factor(const mlp *s, const taut_kernels *k, taut_tensor y)

@@ -152,6 +152,7 @@ typedef struct taut_tour {
 typedef struct {
     const char *kind;
     bool trains_only; /* the identity when the network is used */
+    bool hands_on;    /* vjp is the identity, and its gx may be gy */
     bool inlined;     /* where it is the f of a mix, the ledger has its parts as the mix's own, and no node for it */
     taut_plan (*plan)(const taut_module *, taut_shape in);
     void (*forward)(const taut_module *, taut_run *, taut_tensor y, taut_point at);

@@ -61,10 +61,10 @@ static taut_plan posattention_plan(const taut_module *m, taut_shape in)
     return (taut_plan){ in, both, both, 0 };
 }
 
-/* y = W x */
-static void apply(const taut_kernels *k, taut_tensor y, const taut_param *w, taut_tensor x)
+/* y = W x (+ b) */
+static void apply(const taut_kernels *k, taut_tensor y, const taut_param *w, const taut_param *b, taut_tensor x)
 {
-    k->gemm(y.data, x.data, w->value, taut_rows(x.shape), w->rows, w->cols, false, true, 1, 0);
+    k->affine(y.data, x.data, w->value, b ? b->value : NULL, taut_rows(x.shape), w->rows, w->cols, 1);
 }
 
 static void posattention_forward(const taut_module *m, taut_run *run, taut_tensor y, taut_point at)
@@ -73,10 +73,9 @@ static void posattention_forward(const taut_module *m, taut_run *run, taut_tenso
     const taut_kernels *k = run->k;
     const kept t = kept_at(s, at);
     k->distance_softmax(t.p, s->table.value, &t.a);
-    apply(k, t.v, &s->v, at.x);
+    apply(k, t.v, &s->v, NULL, at.x);
     k->distance_mix(t.o.data, t.p, t.v.data, &t.a, false);
-    apply(k, y, &s->o, t.o);
-    if (s->spec.bias) k->add_rows(y.data, y.data, s->bias.value, taut_rows(y.shape), y.shape.d, 1);
+    apply(k, y, &s->o, s->spec.bias ? &s->bias : NULL, t.o);
 }
 
 static void posattention_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut_tensor tx, taut_point at)
@@ -85,9 +84,9 @@ static void posattention_jvp(const taut_module *m, taut_run *run, taut_tensor ty
     const taut_span mark = run->scratch;
     const kept t = kept_at(s, at);
     const taut_tensor tv = taut_take_tensor(&run->scratch, tx.shape), to = taut_take_tensor(&run->scratch, tx.shape);
-    apply(run->k, tv, &s->v, tx);
+    apply(run->k, tv, &s->v, NULL, tx);
     run->k->distance_mix(to.data, t.p, tv.data, &t.a, false);
-    apply(run->k, ty, &s->o, to);
+    apply(run->k, ty, &s->o, NULL, to);
     run->scratch = mark;
 }
 

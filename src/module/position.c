@@ -34,7 +34,7 @@ static void position_jvp(const taut_module *m, taut_run *run, taut_tensor ty, ta
 static void position_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_tensor gy, taut_point at)
 {
     const position *s = (const position *)m;
-    position_jvp(m, run, gx, gy, at);
+    if (gx.data != gy.data) position_jvp(m, run, gx, gy, at);
     if (run->param_grads) run->k->sum_rows(s->table.grad, gy.data, taut_rows(gy.shape), gy.shape.d, gy.shape.t);
 }
 
@@ -54,6 +54,7 @@ static void position_params(taut_module *m, taut_visitor *v) { taut_visit_param(
 
 static const taut_module_ops position_ops = {
     .kind = "position",
+    .hands_on = true,
     .plan = position_plan,
     .forward = position_forward,
     .jvp = position_jvp,

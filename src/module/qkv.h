@@ -101,9 +101,8 @@ static inline taut_inside qkv_take(const taut_qkv *s, taut_span *from, taut_tens
 static inline void qkv_apply(const taut_qkv *s, const taut_kernels *k, taut_tensor y, const taut_affine *a,
                              taut_tensor x, double factor, bool bias)
 {
-    const int64_t rows = taut_rows(x.shape);
-    k->gemm(y.data, x.data, a->weight.value, rows, y.shape.d, x.shape.d, false, true, factor, 0);
-    if (bias && s->bias) k->add_rows(y.data, y.data, a->bias.value, rows, y.shape.d, 1);
+    k->affine(y.data, x.data, a->weight.value, bias && s->bias ? a->bias.value : NULL, taut_rows(x.shape), y.shape.d,
+              x.shape.d, factor);
 }
 
 /* y from o; a tangent goes the same way without the bias */

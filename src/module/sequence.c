@@ -83,23 +83,24 @@ static void sequence_jvp(const taut_module *m, taut_run *run, taut_tensor ty, ta
     run->scratch = mark;
 }
 
-/* gx = J^T gy of child i and all behind it, the last of them first. */
-static void vjp_from(const relay *r, int i, taut_tensor gx, taut_tensor gy, taut_point at)
+/* J^T gy of child i and all behind it, the last of them first: in gx if that is the whole, else in a buffer, or where it was
+ * already, if the child hands it on as it is. */
+static taut_tensor vjp_from(const relay *r, int i, taut_tensor gx, taut_tensor gy, taut_point at)
 {
+    const taut_module *m = r->c->module[i];
     const taut_point here = stand(r->c, i, &at);
-    if (i + 1 < r->c->count) {
-        const taut_tensor back = { r->buffer[i % 2], at.x.shape };
-        vjp_from(r, i + 1, back, gy, at);
-        gy = back;
-    }
-    taut_vjp(r->c->module[i], r->run, gx, gy, here);
+    if (i + 1 < r->c->count) gy = vjp_from(r, i + 1, gx, gy, at);
+    const taut_tensor free = { r->buffer[gy.data == r->buffer[0]], here.x.shape };
+    const taut_tensor out = i == 0 ? gx : m->ops->hands_on ? gy : free;
+    taut_vjp(m, r->run, out, gy, here);
+    return out;
 }
 
 static void sequence_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_tensor gy, taut_point at)
 {
     const taut_span mark = run->scratch;
     const relay r = relay_begin(&((const sequence *)m)->of, run, at);
-    vjp_from(&r, 0, gx, gy, at);
+    (void)vjp_from(&r, 0, gx, gy, at);
     run->scratch = mark;
 }
 

@@ -74,19 +74,49 @@ static taut_real *state_of(const taut_optimiser *o, const taut_real *slab, const
     return taut_at(o->m->k, slab, w->offset - o->owned.lo + first);
 }
 
-static void adam_step(taut_optimiser *o, const taut_weight *w, taut_owned part, int64_t step, double lr)
+static double adam_lr(const taut_train_spec *t, taut_role role)
+{
+    if (t->optimiser != TAUT_MUON) return t->lr;
+    return role == TAUT_VECTOR ? t->vector_lr : role == TAUT_LOGITS ? t->logits_lr : t->adam_lr;
+}
+
+static double adam_decay(const taut_train_spec *t, const taut_param *p) { return taut_is_matrix(p) ? t->decay : 0; }
+
+static bool by_adam(const taut_train_spec *t, const taut_param *p)
+{
+    return t->optimiser != TAUT_SGD && (t->optimiser != TAUT_MUON || !taut_is_matrix(p));
+}
+
+/* Whether the weight behind number i moves as it does: then both are one array. */
+static bool joined(const taut_optimiser *o, int i)
+{
+    const taut_train_spec *t = o->spec;
+    if (i + 1 == o->m->weights) return false;
+    const taut_param *p = o->m->weight[i].param, *q = o->m->weight[i + 1].param;
+    return by_adam(t, q) && !q->unit_rows && adam_lr(t, p->role) == adam_lr(t, q->role) &&
+           adam_decay(t, p) == adam_decay(t, q);
+}
+
+/* Weight number i and those joined to it, as far as they are ours.  Returns the last of them. */
+static int adam_steps(taut_optimiser *o, int i, int64_t step, double factor)
 {
     const taut_train_spec *t = o->spec;
     const taut_kernels *k = o->m->k;
+    const taut_weight *w = &o->m->weight[i];
+    const double lr = adam_lr(t, w->param->role) * factor;
     const taut_adam h = { .lr = lr,
                           .b1 = t->beta1,
                           .b2 = t->beta2,
                           .eps = t->eps,
-                          .decay = taut_is_matrix(w->param) ? lr * t->decay : 0,
+                          .decay = lr * adam_decay(t, w->param),
                           .c1 = 1 - pow(t->beta1, (double)(step + 1)),
                           .c2 = 1 - pow(t->beta2, (double)(step + 1)) };
-    k->adamw(taut_at(k, w->param->value, part.lo), state_of(o, o->first, w, part.lo),
-             state_of(o, o->second, w, part.lo), taut_at(k, w->param->grad, part.lo), part.hi - part.lo, &h);
+    while (joined(o, i)) i++;
+    const taut_weight *last = &o->m->weight[i];
+    const int64_t lo = taut_owned_of(o->owned, w).lo, hi = last->offset + taut_owned_of(o->owned, last).hi - w->offset;
+    k->adamw(taut_at(k, w->param->value, lo), state_of(o, o->first, w, lo), state_of(o, o->second, w, lo),
+             taut_at(k, w->param->grad, lo), hi - lo, &h);
+    return i;
 }
 
 /* u <- u - W sym(W^T u), or u - sym(u W^T) W where W is wide, for `count` of them: the part of u along which W stays
@@ -153,12 +183,6 @@ static void muon_steps(taut_optimiser *o, int i, double lr)
     }
 }
 
-static double adam_lr(const taut_train_spec *t, taut_role role)
-{
-    if (t->optimiser != TAUT_MUON) return t->lr;
-    return role == TAUT_VECTOR ? t->vector_lr : role == TAUT_LOGITS ? t->logits_lr : t->adam_lr;
-}
-
 static void step_all(taut_optimiser *o, int64_t step, double factor)
 {
     const taut_train_spec *t = o->spec;
@@ -172,8 +196,8 @@ static void step_all(taut_optimiser *o, int64_t step, double factor)
             k->sgd(taut_at(k, w->param->value, part.lo), state_of(o, o->first, w, part.lo),
                    taut_at(k, w->param->grad, part.lo), part.hi - part.lo, t->lr * factor, t->momentum,
                    matrix ? t->lr * factor * t->decay : 0);
-        else if (t->optimiser != TAUT_MUON || !matrix)
-            adam_step(o, w, part, step, adam_lr(t, w->param->role) * factor);
+        else if (by_adam(t, w->param))
+            i = adam_steps(o, i, step, factor);
         else if (taut_first_alike(o->m, i))
             muon_steps(o, i, t->lr * factor);
     }

@@ -143,6 +143,11 @@ static taut_status check_loss(const taut_recipe *r)
         return taut_fail(TAUT_BAD_CONFIG, "train.average and train.patience each say what is saved: use one of them");
     if (r->constrain.method == TAUT_POLAR && t->optimiser != TAUT_MUON)
         return taut_fail(TAUT_BAD_CONFIG, "constrain.method = polar mends the steps of train.optimiser = muon");
+    if (r->constrain.method == TAUT_POLAR && t->steps % r->constrain.every != 0)
+        return taut_fail(TAUT_BAD_CONFIG,
+                         "constrain.every = %lld does not divide train.steps = %lld: the last weights would not be "
+                         "orthogonal",
+                         (long long)r->constrain.every, (long long)t->steps);
     return TAUT_OK;
 }
 

@@ -73,6 +73,28 @@ static void each_case(shape s, int64_t count, bool apart)
     free(tol);
 }
 
+/* Ref's is gemm and then the bias, bit by bit; cpu's is near it, whether its bias begins at a round place or not. */
+static void affine_case(int64_t rows, int64_t out, int64_t in, double alpha, bool biased)
+{
+    const int64_t odd = rng_int(0, 1);
+    pair x = pair_new(rows * in, 1), w = pair_new(out * in, 1), b = pair_new(out + 1, 1), y = pair_new(rows * out, 1);
+    pair want = pair_copy(&y);
+    double *tol = doubles(y.len);
+    for (int64_t i = 0; i < y.len; i++) {
+        double size = 0;
+        for (int64_t l = 0; l < in; l++) size += fabs(x.d[i / out * in + l] * w.d[i % out * in + l]);
+        tol[i] = ((double)in + 8) * UNIT * (fabs(alpha) * size + (biased ? fabs(b.d[odd + i % out]) : 0));
+    }
+    ref->gemm(R(&want), R(&x), R(&w), rows, out, in, false, true, alpha, 0);
+    if (biased) ref->add_rows(R(&want), R(&want), (taut_real *)(b.d + odd), rows, out, 1);
+    ref->affine(R(&y), R(&x), R(&w), biased ? (taut_real *)(b.d + odd) : NULL, rows, out, in, alpha);
+    cpu->affine(y.f, x.f, w.f, biased ? taut_at(cpu, b.f, odd) : NULL, rows, out, in, alpha);
+    CHECK(memcmp(want.d, y.d, (size_t)y.len * sizeof *y.d) == 0, "affine is a product and a bias");
+    pair_near(&y, tol, 0, 0, "affine");
+    pair_free(&x), pair_free(&w), pair_free(&b), pair_free(&y), pair_free(&want);
+    free(tol);
+}
+
 static void poison(void)
 {
     pair a = pair_new(6, 1), b = pair_new(6, 1), c = pair_new(4, 1);
@@ -164,7 +186,9 @@ int main(void)
         if (case_no % 7 == 3) s.k = 1;
         gemm_case(s);
         each_case(s, rng_int(0, 4), rng_int(0, 1));
+        affine_case(s.m, s.n, s.k, case_no % 5 ? s.alpha : 0, rng_int(0, 1));
     }
+    for (int i = 0; i < 8; i++, case_no++) affine_case(128 << i % 3, 64 << i / 3, 96, 1, i % 4);
     const int64_t large[][3] = {
         { 300, 65, 64 }, { 129, 257, 100 }, { 64, 96, 500 }, { 1, 700, 300 }, { 900, 1, 200 }
     };

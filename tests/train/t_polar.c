@@ -70,6 +70,19 @@ static void stays(void)
     trainer_end(&t, cfg);
 }
 
+/* The same after two steps each: e = sqrt(1 + (2 * 1.2025 lr)^2) - 1 = 7.3e-3, and 2 * 0.0625 of the patches' matrix. */
+static void seldom(void)
+{
+    taut_trainer t;
+    taut_step step;
+    taut_config *cfg = trainer_of(&t, MODEL "every = 2\n" TRAIN "steps = 100\npolynomial = classic5\n", "ref");
+    for (int i = 0; i < 11; i++) must(taut_trainer_step(&t, &step));
+    CHECK_LE(1e-5, off(taut_model_find(t.model, "block.0.attn.v.weight")), "a step leaves the sphere");
+    must(taut_trainer_step(&t, &step));
+    all_within(&t, 3.2 * 7.3e-3 * 7.3e-3, 3.2 * pow(1.6 * 0.125 * 0.125, 2), "orthogonal after two steps");
+    trainer_end(&t, cfg);
+}
+
 /* One step of the optimiser alone, on random gradients: W^T (W' - W) is skew where W is square. */
 static void along_tangent(void)
 {
@@ -140,10 +153,11 @@ int main(void)
     test_begin();
     temp_begin();
     stays();
+    seldom();
     along_tangent();
     resumes();
     refused(MODEL "cap = 2\n" TRAIN, "has no caps");
-    refused(MODEL "every = 2\n" TRAIN, "what one step does");
+    refused(MODEL "every = 3\n" TRAIN "steps = 100\n", "does not divide");
     refused(MODEL "[train]\noptimiser = adamw\n", "muon");
     refused(MODEL TRAIN "average = 0.5\npatience = 2\neval_every = 1\n", "use one of them");
     refused("[data]\nsource = shapes\nlength = 100\n[model]\narch = vit\nmlp_block = fold\n", "fold is for");

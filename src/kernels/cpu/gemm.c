@@ -146,6 +146,13 @@ void CPU(gemm_each)(taut_real *c, const taut_real *p, const taut_real *a, const 
      (const taut_real *)((const float *)b + i * k * n), m, n, k, ta, tb, alpha, beta);
 }
 
+void CPU(affine)(taut_real *y, const taut_real *x, const taut_real *w, const taut_real *b, int64_t rows, int64_t out,
+                 int64_t in, double alpha)
+{
+    CPU(gemm)(y, x, w, rows, out, in, false, true, alpha, 0);
+    if (b) CPU(add_rows)(y, y, b, rows, out, 1);
+}
+
 taut_status CPU(products)(taut_products how)
 {
     if (how == TAUT_PRODUCTS_FP32) return TAUT_OK;

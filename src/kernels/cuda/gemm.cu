@@ -37,6 +37,16 @@ void CUDA(gemm)(taut_real *c, const taut_real *a, const taut_real *b, int64_t m,
     product(&p, c, c, a, b, alpha, beta);
 }
 
+void CUDA(affine)(taut_real *y, const taut_real *x, const taut_real *w, const taut_real *b, int64_t rows, int64_t out,
+                  int64_t in, double alpha)
+{
+    const cuda_product p = { rows, out, in, false, true, 1, {}, {}, {}, (int)sizeof(real), false, b };
+    const real f = (real)alpha, none = 0;
+    const bool some = rows > 0 && out > 0 && in > 0 && alpha != 0, added = some && cuda_multiply(&p, y, y, x, w, &f, &none);
+    if (!some) CUDA(gemm)(y, x, w, rows, out, in, false, true, alpha, 0);
+    if (b && !added) CUDA(add_rows)(y, y, b, rows, out, 1);
+}
+
 static __device__ real factors[2]; /* alpha and beta */
 
 static __global__ void set_factors(double alpha, const double *by, double beta)

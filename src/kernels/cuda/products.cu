@@ -64,7 +64,7 @@ struct shape {
     int64_t m, n, k, batch;
     cuda_steps c, a, b;
     int32_t ta, tb, bytes, bf16, tf32, there;
-    uint32_t a_align, b_align, c_align, zero;
+    uint32_t a_align, b_align, c_align, bias;
     bool operator==(const shape &o) const { return memcmp(this, &o, sizeof o) == 0; }
 };
 
@@ -147,9 +147,8 @@ static void choose(plan *p, const shape *s)
     if (!good(cublasLtMatmulPreferenceCreate(&wish), "cuBLASLt")) return;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         good(cublasLtMatmulPreferenceSetAttribute(wish, all[i].name, all[i].value, all[i].size), "cuBLASLt");
-    if (good(cublasLtMatmulAlgoGetHeuristic(blas.handle, p->desc, p->a, p->b, p->c, p->c, wish, 1, &found, &count),
-             "no algorithm for a product"))
-        p->algo = found.algo, p->made = count > 0;
+    if (!cublasLtMatmulAlgoGetHeuristic(blas.handle, p->desc, p->a, p->b, p->c, p->c, wish, 1, &found, &count) && count)
+        p->algo = found.algo, p->made = true;
     cublasLtMatmulPreferenceDestroy(wish);
 }
 
@@ -179,11 +178,11 @@ static void make(plan *p, const shape *s)
     set(p, CUBLASLT_MATMUL_DESC_TRANSA, s->tb ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(p, CUBLASLT_MATMUL_DESC_TRANSB, s->ta ? CUBLAS_OP_T : CUBLAS_OP_N);
     if (s->there) set(p, CUBLASLT_MATMUL_DESC_POINTER_MODE, CUBLASLT_POINTER_MODE_DEVICE);
+    if (s->bias) set(p, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
     lay_out(p, s, 1);
     choose(p, s);
     p->at_once = 1;
     if (s->batch > 1 && p->made) gather(p, s);
-    if (!p->made && !cuda_failed()) cuda_fault("cuBLASLt knows no algorithm for a product");
 }
 
 static plan *plan_of(const shape *s)
@@ -191,7 +190,22 @@ static plan *plan_of(const shape *s)
     static std::unordered_map<shape, plan, shape_hash> plans;
     plan *p = &plans[*s];
     if (!p->desc) make(p, s);
+    if (!p->made && !s->bias) cuda_fault("cuBLASLt knows no algorithm for a product");
     return p->made ? p : NULL;
+}
+
+/* Whether cuBLASLt may add a bias itself: nothing is said of how doubles and such that begin anywhere fare. */
+static bool adds(const cuda_product *p) { return p->bias && p->bytes == 4 && (uintptr_t)p->bias % 16 == 0; }
+
+/* The plan of *s, without its bias if there is none with it. */
+static const plan *plan_with(shape *s, const void *bias)
+{
+    plan *p = s->bias ? plan_of(s) : NULL;
+    if (p && good(cublasLtMatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias),
+                  "cuBLASLt"))
+        return p;
+    s->bias = 0;
+    return plan_of(s);
 }
 
 enum { THREADS = 256 };
@@ -284,10 +298,10 @@ static bool lower(const cuda_product *p, shape *s, const void **a, const void **
     return true;
 }
 
-void cuda_multiply(const cuda_product *p, void *c, const void *plus, const void *a, const void *b, const void *alpha,
+bool cuda_multiply(const cuda_product *p, void *c, const void *plus, const void *a, const void *b, const void *alpha,
                    const void *beta)
 {
-    if (!opened()) return;
+    if (!opened()) return false;
     shape s;
     memset(&s, 0, sizeof s);
     const int64_t a_cols = p->ta ? p->m : p->k, b_cols = p->tb ? p->k : p->n;
@@ -296,12 +310,13 @@ void cuda_multiply(const cuda_product *p, void *c, const void *plus, const void 
     s.c = steps_of(p->c, p->n, p->batch), s.a = steps_of(p->a, a_cols, p->batch);
     s.b = steps_of(p->b, b_cols, p->batch);
     s.bf16 = p->bytes == 4 && blas.how == TAUT_PRODUCTS_BF16, s.tf32 = p->bytes == 4 && blas.how == TAUT_PRODUCTS_TF32;
-    if (s.bf16 && !lower(p, &s, &a, &b)) return;
+    if (s.bf16 && !lower(p, &s, &a, &b)) return false;
     s.a_align = alignment(a, s.a, s.bf16 ? 2 : s.bytes), s.b_align = alignment(b, s.b, s.bf16 ? 2 : s.bytes);
     const uint32_t out_align = alignment(c, s.c, s.bytes), plus_align = alignment(plus, s.c, s.bytes);
     s.c_align = out_align < plus_align ? out_align : plus_align;
-    const plan *how = plan_of(&s);
-    if (!how) return;
+    s.bias = adds(p);
+    const plan *how = plan_with(&s, p->bias);
+    if (!how) return false;
     const int64_t size = s.bf16 ? 2 : s.bytes;
     for (int64_t i = 0; i < p->batch; i += how->at_once) {
         const char *left = (const char *)a + i * s.a.next * size, *right = (const char *)b + i * s.b.next * size;
@@ -312,4 +327,5 @@ void cuda_multiply(const cuda_product *p, void *c, const void *plus, const void 
              "a product");
     }
     if (s.bf16) keep(p, &s, c);
+    return s.bias;
 }

@@ -17,9 +17,11 @@ typedef struct {
     cuda_steps c, a, b;
     int bytes;
     bool there;
+    const void *bias; /* n elements, added to every row of C; NULL: none */
 } cuda_product;
 
-void cuda_multiply(const cuda_product *, void *c, const void *p, const void *a, const void *b, const void *alpha,
+/* false: `bias` is still to be added. */
+bool cuda_multiply(const cuda_product *, void *c, const void *p, const void *a, const void *b, const void *alpha,
                    const void *beta);
 
 taut_products cuda_products(void);

@@ -46,37 +46,29 @@ struct turns {
     __device__ void write(int64_t j, wave v) const { turn[j] = v; }
 };
 
-/* Where entry i of factor t belongs among all, by bucket and then by index. */
-struct ordered {
-    int *order;
-    const int32_t *hash;
-    int d;
-    __device__ static int bucket(int32_t h) { return h < 0 ? ~h : h; }
-    __device__ int read(int64_t k) const
-    {
-        const int32_t *h = hash + k / d * d;
-        const int i = (int)(k % d), own = bucket(h[i]);
-        int before = 0;
-        for (int j = 0; j < d; j++) before += bucket(h[j]) < own || (bucket(h[j]) == own && j < i);
-        return before;
-    }
-    __device__ void write(int64_t k, int v) const { order[k / d * d + v] = (int)(k % d); }
-};
+__device__ static inline int bucket_of(int32_t h) { return h < 0 ? ~h : h; }
 
-struct started {
-    int *start;
-    const int32_t *hash;
-    int d, size;
-    __device__ int read(int64_t k) const
-    {
-        const int32_t *h = hash + k / (size + 1) * d;
-        const int b = (int)(k % (size + 1));
-        int before = 0;
-        for (int j = 0; j < d; j++) before += ordered::bucket(h[j]) < b;
-        return before;
+/* Thread i < d of factor t finds the place of entry i among all, by bucket and then by index; thread d + b that of the first
+ * entry of bucket b, as if it were entry 0 of that bucket. */
+static __global__ void __launch_bounds__(THREADS)
+    list_entries(int *order, int *start, const int32_t *hash, int d, int size, int blocks)
+{
+    __shared__ int bucket[THREADS];
+    const int t = blockIdx.x / blocks, item = blockIdx.x % blocks * THREADS + threadIdx.x;
+    const int i = item < d ? item : 0, own = item < d ? bucket_of(hash[t * d + i]) : item - d;
+    int before = 0;
+    for (int from = 0; from < d; from += THREADS) {
+        const int there = min(THREADS, d - from);
+        __syncthreads();
+        if ((int)threadIdx.x < there) bucket[threadIdx.x] = bucket_of(hash[t * d + from + threadIdx.x]);
+        __syncthreads();
+        for (int j = 0; j < there; j++) before += bucket[j] < own || (bucket[j] == own && from + j < i);
     }
-    __device__ void write(int64_t k, int v) const { start[k] = v; }
-};
+    if (item < d)
+        order[t * d + before] = i;
+    else if (own <= size)
+        start[t * (size + 1) + own] = before;
+}
 
 /* A warp at work on its row. */
 struct worker {
@@ -233,7 +225,7 @@ static __global__ void sketch_vjp_rows(real *gx, const real *gz, const real *x, 
             w.back(rest);
         }
         for (int i = w.lane; i < p.d; i += WARP) {
-            const int32_t h = p.hash[t * p.d + i], b = ordered::bucket(h);
+            const int32_t h = p.hash[t * p.d + i], b = bucket_of(h);
             const real g = p.degree > 1 ? w.buffer[b].re / (real)p.size : gz[b];
             gx[i] += h < 0 ? -g : g;
         }
@@ -269,8 +261,8 @@ static launch prepare(const taut_sketch_shape *s)
     int *order = (int *)(turn + waves), *start = order + s->degree * s->d;
     l.p.order = order, l.p.start = start, l.p.turn = turn, l.p.room = fits ? NULL : turn + s->size;
     each(turns{ turn, l.p.size }, s->size);
-    each(ordered{ order, l.p.hash, l.p.d }, s->degree * s->d);
-    each(started{ start, l.p.hash, l.p.d, l.p.size }, s->degree * (s->size + 1));
+    const int blocks = (int)blocks_for(s->d + s->size + 1, THREADS);
+    CUDA_LAUNCH(list_entries, s->degree * blocks, THREADS, 0, order, start, l.p.hash, l.p.d, l.p.size, blocks);
     return l;
 }
 

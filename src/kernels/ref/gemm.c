@@ -64,6 +64,13 @@ void taut_ref_gemm_each(taut_real *c, const taut_real *p, const taut_real *a, co
                       (const taut_real *)((const double *)b + i * k * n), m, n, k, ta, tb, alpha, beta);
 }
 
+void taut_ref_affine(taut_real *y, const taut_real *x, const taut_real *w, const taut_real *b, int64_t rows,
+                     int64_t out, int64_t in, double alpha)
+{
+    taut_ref_gemm(y, x, w, rows, out, in, false, true, alpha, 0);
+    if (b) taut_ref_add_rows(y, y, b, rows, out, 1);
+}
+
 taut_status taut_ref_products(taut_products how)
 {
     if (how == TAUT_PRODUCTS_FP32) return TAUT_OK;

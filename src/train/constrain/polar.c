@@ -1,6 +1,6 @@
 /* Steps of Newton and Schulz towards the nearest matrices with orthonormal rows or columns, X <- 1.5 X - 0.5 X X^T X: of an
- * error e they leave 1.5 e^2.  A step of length lr along the tangent space of square matrices leads to e <= lr^2, so one
- * is enough; others may go further, and have two. */
+ * error e they leave 1.5 e^2.  k steps of length lr along the tangent space of square matrices lead to e <= (k lr)^2, so
+ * one is enough; others may go further, and have two. */
 #include "train/alike.h"
 #include "train/constrain/hold.h"
 

@@ -34,8 +34,6 @@ taut_status taut_constrain_spec_read(taut_constrain_spec *s, taut_config *cfg, b
     for (int i = 0; i < TAUT_CAP_ROLES; i++) capped |= s->role[i] != 0;
     if (s->method == TAUT_POLAR && capped)
         return taut_fail(TAUT_BAD_CONFIG, "constrain.method = polar keeps every singular value at 1: it has no caps");
-    if (s->method == TAUT_POLAR && s->every != 1)
-        return taut_fail(TAUT_BAD_CONFIG, "constrain.method = polar mends what one step does: constrain.every is 1");
     return TAUT_OK;
 }
 
