@@ -132,13 +132,23 @@ static void judge_rows(const attn_case *c, int64_t e, int64_t h, const double *p
     }
 }
 
-/* gq, gk, gv of one head: the errors of P and dS, carried through the three sums. */
+static double widest(const double *x, int64_t len)
+{
+    double most = 0;
+    for (int64_t i = 0; i < len; i++) most = fmax(most, fabs(x[i]));
+    return most;
+}
+
+/* gq, gk, gv of one head: the errors of P and dS, carried through the three sums.  A device keeps only so many digits of a weight
+ * below the largest that its row has: most. */
 static void judge_vjp(const attn_case *c, int64_t e, int64_t h, const double *s, const double *p, double off,
                       const double *gq, const double *gk, const double *gv)
 {
     const taut_attn *a = &c->a;
     const int64_t dh = a->dh;
+    const double cut = by_table(0, 0x1p-38);
     double *tq = doubles(a->tq * dh), *tk = doubles(a->tk * dh), *tv = doubles(a->tk * dh);
+    double *most_q = doubles(a->tq), *most_k = doubles(a->tk), *most_v = doubles(a->tk);
     for (int64_t i = 0; i < a->tq; i++)
         for (int64_t j = 0; j < a->tk; j++) {
             if (!sees(a, i, j)) continue;
@@ -148,6 +158,9 @@ static void judge_vjp(const attn_case *c, int64_t e, int64_t h, const double *s,
             const double lse = c->lse.d[(e * a->heads + h) * a->tq + i];
             const double p_off = off + UNIT * (8 + fabs(s[i * a->tk + j] - lse) + by_table(1, 3) * fabs(lse));
             const double ds_off = w * size * (((double)dh + by_table(4, 40)) * UNIT + p_off);
+            most_q[i] = fmax(most_q[i], w * size * widest(c->in[K].d + kj, dh));
+            most_k[j] = fmax(most_k[j], w * size * widest(c->in[Q].d + qi, dh));
+            most_v[j] = fmax(most_v[j], w * widest(go, dh));
             for (int64_t d = 0; d < dh; d++) {
                 const double q = fabs(c->in[Q].d[qi + d]), k = fabs(c->in[K].d[kj + d]);
                 tv[j * dh + d] += w * fabs(go[d]) * (p_off + UNIT * (300 + (double)a->tq / 64));
@@ -157,16 +170,15 @@ static void judge_vjp(const attn_case *c, int64_t e, int64_t h, const double *s,
         }
     for (int64_t i = 0; i < a->tq * dh; i++) {
         const int64_t at = row_at(a, a->tq, e, h, i / dh) + i % dh;
-        near(gq[at], c->gq.d[at], tq[i] + 1e-35, "gq");
+        near(gq[at], c->gq.d[at], tq[i] + cut * fabs(a->scale) * most_q[i / dh] * (double)a->tk + 1e-35, "gq");
     }
     for (int64_t j = 0; j < a->tk * dh; j++) {
         const int64_t at = row_at(a, a->tk, e, h, j / dh) + j % dh;
-        near(gk[at], c->gk.d[at], tk[j] + 1e-35, "gk");
-        near(gv[at], c->gv.d[at], tv[j] + 1e-35, "gv");
+        near(gk[at], c->gk.d[at], tk[j] + cut * fabs(a->scale) * most_k[j / dh] * (double)a->tq + 1e-35, "gk");
+        near(gv[at], c->gv.d[at], tv[j] + cut * most_v[j / dh] * (double)a->tq + 1e-35, "gv");
     }
-    free(tq);
-    free(tk);
-    free(tv);
+    free(tq), free(tk), free(tv);
+    free(most_q), free(most_k), free(most_v);
 }
 
 static double *floats_of(const pair *p)

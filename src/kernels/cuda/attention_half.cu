@@ -114,8 +114,10 @@ static __global__ void __launch_bounds__(CREW / 2, 2)
         tile_start();
         half_softmax(s, max, sum, shrink, e, down);
         half_weights<PARTS>(hi, lo, s);
-        if (partly) half_guard<PARTS, DEPTH>(o, values, a, p.first + first, j);
-        half_mix<PARTS, DEPTH>(o, hi, lo, values, shrink);
+        if (partly)
+            half_guard<PARTS, DEPTH>(o, values, p.first + first, [&](int i, int r) { return attn_sees(a, i, j + r); });
+        half_mix<PARTS, DEPTH>(o, hi, lo, values,
+                               [&](float so_far, float sum, int m, int r) { return shrink[m][r] * so_far + sum; });
     }
     half_finish(lse, max, sum, shrink, a, p, p.first + first);
     half_store<DEPTH>(o_ + head_at(a, p, a.tq) + p.first * a.stride, a.stride, o, first, a.tq - p.first, a.dh, shrink);
@@ -132,7 +134,7 @@ static void run(float *o, float *lse, const float *q, const float *k, const floa
     if (!work) return;
     const packed pq = packed_at(work, over, DEPTH), pk = packed_at(work, under, DEPTH),
                  pv = packed_at(work, under, DEPTH);
-    const trio all = { { { q, pq, over, a.tq }, { k, pk, under, a.tk }, { v, pv, under, a.tk } } };
+    const bundle all = { { { q, pq, over, a.tq }, { k, pk, under, a.tk }, { v, pv, under, a.tk } } };
     const dim3 blocks((unsigned)blocks_for(over > under ? over : under, each), 3);
     pack<DEPTH><<<blocks, THREADS, 0, cuda_stream()>>>(all, a.heads, a.dh, PARTS == 3);
     cuda_note(cudaGetLastError(), "attention");

@@ -2,7 +2,7 @@
  *
  * query_side has rows of queries and lets keys pass: D_i = go_i.o_i, kept for the other, and gq_i.  key_side has
  * rows of keys and lets queries pass: gk_j and gv_j.  Seven products instead of five, but every sum belongs to one
- * warp.
+ * warp.  Floats with heads of at most 128 are in attention_vjp_half.cu.
  * Masking   as in attention.cu; masked keys and blind queries get exact zeros.
  * Poison    NaN in a query's q, go, o or lse reaches gq there and gk, gv of the keys it sees.
  * Error     with u and E of attention.cu (plus the caller's error of lse) and C = (dh + 40) u |go|.(|v|+|o|): dS is
@@ -10,9 +10,8 @@
  *           u of its absolute terms. */
 #include "kernels/cuda/attention.h"
 
-struct arrays {
-    real *gq, *gk, *gv, *delta; /* delta: (n, heads, tq) */
-    const real *go, *o, *lse, *q, *k, *v;
+struct arrays : attn_back {
+    real *delta; /* (n, heads, tq) */
 };
 
 /* D of the lane's two rows: `go` is their tile, o the first row of the block. */
@@ -174,19 +173,27 @@ template <int PARTS, int DEPTH> static void run(const arrays &x, int64_t n, cons
     attn_launch(key_side<PARTS, DEPTH>, by_key, n, a, a.tk, blocks_for(a.dh, columns), x, a);
 }
 
-template <int PARTS> static void choose(const arrays &x, int64_t n, const attn &a)
+template <int PARTS> static void choose(const attn_back &of, int64_t n, const attn &a)
 {
-    (a.dh <= 32    ? run<PARTS, 32>
-     : a.dh <= 64  ? run<PARTS, 64>
-     : a.dh <= 128 ? run<PARTS, 128>
-                   : run<PARTS, 256>)(x, n, a);
+    if (sizeof(real) == 4 && a.dh <= 128) {
+        attention_vjp_by_halves(of, n, a);
+        return;
+    }
+    real *delta = (real *)cuda_work((size_t)(n * a.heads * a.tq) * sizeof(real));
+    const arrays x = { of, delta };
+    if constexpr (sizeof(real) == 4)
+        run<PARTS, 256>(x, n, a);
+    else
+        (a.dh <= 32    ? run<PARTS, 32>
+         : a.dh <= 64  ? run<PARTS, 64>
+         : a.dh <= 128 ? run<PARTS, 128>
+                       : run<PARTS, 256>)(x, n, a);
 }
 
 void CUDA(attention_vjp)(taut_real *gq, taut_real *gk, taut_real *gv, const taut_real *go, const taut_real *o,
                          const taut_real *lse, const taut_real *q, const taut_real *k, const taut_real *v,
                          const taut_attn *a)
 {
-    real *delta = (real *)cuda_work((size_t)(a->n * a->heads * a->tq) * sizeof(real));
-    const arrays x = { at(gq), at(gk), at(gv), delta, at(go), at(o), at(lse), at(q), at(k), at(v) };
+    const attn_back x = { at(gq), at(gk), at(gv), at(go), at(o), at(lse), at(q), at(k), at(v) };
     TILE_PRODUCTS(choose)(x, a->n, attn_of(a));
 }

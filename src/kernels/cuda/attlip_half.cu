@@ -99,7 +99,7 @@ static __global__ void __launch_bounds__(CREW / 2) half_grad(float *g_, float *c
     const int rows = blockDim.x / 2, first = threadIdx.x / 32 * 16;
     const place p = lip_place(a, rows, near);
     const int64_t at = head_at(a, p, a.tq) + p.first * a.stride;
-    const float top = most[p.of] - LIFT, one[1][2] = { { 1, 1 } }, scale[1][2] = { { a.scale, a.scale } };
+    const float top = most[p.of] - LIFT, scale[1][2] = { { a.scale, a.scale } };
     __half *own = (__half *)room, *tiles = own + rows * DEPTH * HALVES;
     cell s[1][CELLS], g[1][DEPTH / 8];
     float up[2], square[2], level[2], col[2] = { 0, 0 };
@@ -123,7 +123,7 @@ static __global__ void __launch_bounds__(CREW / 2) half_grad(float *g_, float *c
             x = (attn_exp2(x + squares[c] - level[r]) + back) * attn_exp2(e[c] - top);
         }
         half_weights<PARTS>(hi, lo, s);
-        half_mix<PARTS, DEPTH>(g, hi, lo, tile, one);
+        half_mix<PARTS, DEPTH>(g, hi, lo, tile, [](float so_far, float sum, int, int) { return so_far + sum; });
     }
     const float down = attn_exp2(top);
 #pragma unroll
@@ -156,7 +156,7 @@ static packed tokens_pack(float *&most, const float *v, const float *max, const 
     work += before / 256 * 256;
     const packed p = packed_at(work, rows, DEPTH);
     most = (float *)work;
-    const trio all = { { { v, p, rows, (int)t->tq } } };
+    const bundle all = { { { v, p, rows, (int)t->tq } } };
     CUDA_LAUNCH(pack<DEPTH>, blocks_for(rows, THREADS / (DEPTH / 4)), THREADS, 0, all, (int)t->heads, (int)t->dh,
                 PARTS == 3);
     return p;

@@ -39,8 +39,8 @@ struct unpacked {
     int64_t rows; /* n heads t */
     int t;
 };
-struct trio {
-    unpacked of[3];
+struct bundle {
+    unpacked of[4];
 };
 
 /* Four numbers, those from `there` on 0. */
@@ -52,7 +52,7 @@ static __device__ inline float4 four(const float *x, int there)
 
 /* Rows of (n, t, heads*dh) become rows of (n, heads, t, DEPTH); DEPTH / 4 lanes have a row, blockIdx.y says of which
  * array. */
-template <int DEPTH> static __global__ void __launch_bounds__(THREADS) pack(const trio all, int heads, int dh, bool two)
+template <int DEPTH> static __global__ void __launch_bounds__(THREADS) pack(const bundle all, int heads, int dh, bool two)
 {
     const unpacked &u = all.of[blockIdx.y];
     const int lanes = DEPTH / 4, c = threadIdx.x % lanes * 4;
@@ -169,12 +169,11 @@ static __device__ inline void half_weights(unsigned (&hi)[M][CELLS / 2][4], unsi
         }
 }
 
-/* o = shrink o + weights times the rows of v, lo KEYS rows after hi; every sum over a tile begins with zero
+/* o = join(o, weights times the rows of v, m, row of the cell), lo KEYS rows after hi; every sum over a tile begins with zero
  * (tile.h). */
-template <int PARTS, int DEPTH, int M>
+template <int PARTS, int DEPTH, int M, class JOIN>
 static __device__ inline void half_mix(cell (&o)[M][DEPTH / 8], const unsigned (&hi)[M][CELLS / 2][4],
-                                       const unsigned (&lo)[M][CELLS / 2][4], const __half *v,
-                                       const float (&shrink)[M][2])
+                                       const unsigned (&lo)[M][CELLS / 2][4], const __half *v, const JOIN &join)
 {
     const int lane = threadIdx.x % 32, row = lane % 16;
     const __half *at = v + row * DEPTH;
@@ -204,14 +203,14 @@ static __device__ inline void half_mix(cell (&o)[M][DEPTH / 8], const unsigned (
 #pragma unroll
             for (int i = 0; i < 8; i++) {
                 float &to = o[m][n + i / 4].x[i % 4];
-                to = shrink[m][i % 4 / 2] * to + sum[m][i / 4].x[i % 4];
+                to = join(to, sum[m][i / 4].x[i % 4], m, i % 4 / 2);
             }
     }
 }
 
-/* As mix_guard: halves that are not finite become 0, and what sees them NaN. */
-template <int PARTS, int DEPTH, int M>
-static __device__ inline void half_guard(cell (&o)[M][DEPTH / 8], __half *v, const attn &a, int first, int j)
+/* As mix_guard: halves that are not finite become 0, and what sees them NaN; sees(row, row of the tile). */
+template <int PARTS, int DEPTH, int M, class SEES>
+static __device__ inline void half_guard(cell (&o)[M][DEPTH / 8], __half *v, int first, const SEES &sees)
 {
     const auto wild = [](__half x) { return (__half_as_ushort(x) & 0x7c00) == 0x7c00; };
     bool bad = false;
@@ -224,7 +223,7 @@ static __device__ inline void half_guard(cell (&o)[M][DEPTH / 8], __half *v, con
             if (!wild(v[r * DEPTH + ((n / 2) ^ r % 8) * 8 + 2 * lane_t() + n % 2])) continue;
 #pragma unroll
             for (int m = 0; m < M * 2; m++)
-                if (attn_sees(a, first + 8 * m + lane_g(), j + r)) o[m / 2][n / 2].x[m % 2 * 2 + n % 2] = NAN;
+                if (sees(first + 8 * m + lane_g(), r)) o[m / 2][n / 2].x[m % 2 * 2 + n % 2] = NAN;
         }
     __syncthreads();
     for (int i = threadIdx.x; i < KEYS * DEPTH; i += blockDim.x)
