@@ -16,6 +16,13 @@ struct arrays {
     packed q, k, v, go;
 };
 
+/* KEYS numbers that belong to the rows of a tile. */
+static __device__ inline void fact_load(float *to, const float *from, int there)
+{
+    const bool some = (int)threadIdx.x < there;
+    if (threadIdx.x < KEYS) copy_async<4>(to + threadIdx.x, from + (some ? threadIdx.x : 0), some);
+}
+
 /* Two arrays side by side, in as many parts as there are. */
 template <int PARTS, int DEPTH> struct both {
     enum { PART = PARTS == 3 ? 2 : 1, STAGES = DEPTH * PART <= 128 ? 2 : 1 };
@@ -26,19 +33,21 @@ template <int PARTS, int DEPTH> struct both {
         const packed *all[2] = { &x, &y };
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            half_load<DEPTH>(tile + i * one(rows), rows, all[i]->hi + row * DEPTH, there);
-            if (PARTS == 3)
-                half_load<DEPTH>(tile + i * one(rows) + rows * DEPTH, rows, all[i]->lo + row * DEPTH, there);
+            __half *to = tile + i * one(rows);
+            half_load<DEPTH>(to, rows, all[i]->hi + row * DEPTH, there);
+            if (PARTS == 3) half_load<DEPTH>(to + rows * DEPTH, rows, all[i]->lo + row * DEPTH, there);
         }
     }
-};
 
-/* KEYS numbers that belong to the rows of a tile. */
-static __device__ inline void fact_load(float *to, const float *from, int there)
-{
-    const bool some = (int)threadIdx.x < there;
-    if (threadIdx.x < KEYS) copy_async<4>(to + threadIdx.x, from + (some ? threadIdx.x : 0), some);
-}
+    /* The same of a tile that passes by, and behind it every row's 2^e.  Returns where more that belongs to rows may stand. */
+    static __device__ float *pass(__half *tile, const packed &x, const packed &y, int64_t row, int there)
+    {
+        float *up = (float *)(tile + 2 * one(KEYS));
+        load(tile, KEYS, x, y, row, there);
+        fact_load(up, x.by.up + row, there), fact_load(up + KEYS, y.by.up + row, there);
+        return up + 2 * KEYS;
+    }
+};
 
 /* The lane's two rows of what belongs to rows; 0 from `there` on. */
 static __device__ inline void own(float (&x)[2], const float *from, float factor, int first, int there)
@@ -81,6 +90,19 @@ static __device__ inline void add_weighted(cell (&o)[1][DEPTH / 8], cell (&w)[1]
                            [&](float so_far, float sum, int, int r) { return fmaf(back[r], sum, so_far); });
 }
 
+/* Logits s become P, and products go.v in ds become dS = P (go.v - D); entry n of a lane has its own lse and D. */
+template <class LSE, class D>
+static __device__ inline void slopes(cell (&s)[1][CELLS], cell (&ds)[1][CELLS], const LSE &lse, const D &delta)
+{
+#pragma unroll
+    for (int n = 0; n < 4 * CELLS; n++) {
+        float &w = s[0][n / 4].x[n % 4], &out = ds[0][n / 4].x[n % 4];
+        const bool seen = w != -INFINITY;
+        w = seen ? attn_exp2(w - lse(n)) : 0;
+        out = seen ? w * (out - delta(n)) : 0;
+    }
+}
+
 /* D of the lane's two rows, from the first row of the block on. */
 static __device__ inline void deltas(float (&delta)[2], const float *go, const float *o, const attn &a, int first,
                                      int there)
@@ -107,13 +129,8 @@ static __global__ void __launch_bounds__(CREW / 2) query_side(const arrays x, co
     __half *q = (__half *)room, *go = q + pair::one(rows), *tiles = go + pair::one(rows);
     cell gq[1][DEPTH / 8], s[1][CELLS], ds[1][CELLS];
     float q_up[2], go_up[2], lse[2], delta[2];
-    const float scale[1][2] = { { a.scale, a.scale } };
     const auto load = [&](int j, int turn) {
-        __half *tile = tiles + turn * size;
-        float *up = (float *)(tile + 2 * pair::one(KEYS));
-        pair::load(tile, KEYS, x.k, x.v, k_row + j, end - j);
-        fact_load(up, x.k.by.up + k_row + j, end - j);
-        fact_load(up + KEYS, x.v.by.up + k_row + j, end - j);
+        pair::pass(tiles + turn * size, x.k, x.v, k_row + j, end - j);
         tile_start();
     };
     cells_zero(gq);
@@ -138,12 +155,8 @@ static __global__ void __launch_bounds__(CREW / 2) query_side(const arrays x, co
         half_dots<PARTS, DEPTH>(ds, go, rows, first, k + pair::one(KEYS));
         scale_cells(s, q_up, k_up), scale_cells(ds, go_up, k_up + KEYS);
         attn_mask<false>(s, a, p, p.first + first, j, partly || j + KEYS > a.tk);
-#pragma unroll
-        for (int n = 0; n < 4 * CELLS; n++) {
-            const float logit = s[0][n / 4].x[n % 4];
-            float &out = ds[0][n / 4].x[n % 4];
-            out = logit == -INFINITY ? 0 : attn_exp2(logit - lse[n % 4 / 2]) * (out - delta[n % 4 / 2]);
-        }
+        slopes(
+            s, ds, [&](int n) { return lse[n % 4 / 2]; }, [&](int n) { return delta[n % 4 / 2]; });
         if (partly)
             half_guard<PARTS, DEPTH>(gq, k, p.first + first, [&](int i, int r) { return attn_sees(a, i, j + r); });
         add_weighted<PARTS, DEPTH>(gq, ds, k, k_up);
@@ -152,7 +165,7 @@ static __global__ void __launch_bounds__(CREW / 2) query_side(const arrays x, co
     }
     tile_start();
     tile_wait();
-    half_store<DEPTH>(x.of.gq + q_at, a.stride, gq, first, there, a.dh, scale);
+    half_store<DEPTH>(x.of.gq + q_at, a.stride, gq, first, there, a.dh, { { a.scale, a.scale } });
 }
 
 template <int PARTS, int DEPTH>
@@ -168,15 +181,9 @@ static __global__ void __launch_bounds__(CREW / 2) key_side(const arrays x, cons
     __half *k = (__half *)room, *v = k + pair::one(rows), *tiles = v + pair::one(rows);
     cell gk[1][DEPTH / 8], gv[1][DEPTH / 8], s[1][CELLS], ds[1][CELLS];
     float k_up[2], v_up[2];
-    const float one[1][2] = { { 1, 1 } }, scale[1][2] = { { a.scale, a.scale } };
     const auto load = [&](int i, int turn) {
-        __half *tile = tiles + turn * size;
-        float *up = (float *)(tile + 2 * pair::one(KEYS));
-        pair::load(tile, KEYS, x.q, x.go, q_row + i, a.tq - i);
-        fact_load(up, x.q.by.up + q_row + i, a.tq - i);
-        fact_load(up + KEYS, x.go.by.up + q_row + i, a.tq - i);
-        fact_load(up + 2 * KEYS, x.of.lse + q_row + i, a.tq - i);
-        fact_load(up + 3 * KEYS, x.delta + q_row + i, a.tq - i);
+        float *more = pair::pass(tiles + turn * size, x.q, x.go, q_row + i, a.tq - i);
+        fact_load(more, x.of.lse + q_row + i, a.tq - i), fact_load(more + KEYS, x.delta + q_row + i, a.tq - i);
         tile_start();
     };
     cells_zero(gk), cells_zero(gv);
@@ -196,14 +203,9 @@ static __global__ void __launch_bounds__(CREW / 2) key_side(const arrays x, cons
         half_dots<PARTS, DEPTH>(ds, v, rows, first, go);
         scale_cells(s, k_up, q_up), scale_cells(ds, v_up, go_up);
         attn_mask<true>(s, a, p, p.first + first, i, partly || i + KEYS > a.tq);
-#pragma unroll
-        for (int n = 0; n < 4 * CELLS; n++) {
-            const int c = cell_column(n / 4, n % 4);
-            float &w = s[0][n / 4].x[n % 4], &out = ds[0][n / 4].x[n % 4];
-            const bool seen = w != -INFINITY;
-            w = seen ? attn_exp2(w - lse[c] * LOG2E) : 0;
-            out = seen ? w * (out - delta[c]) : 0;
-        }
+        slopes(
+            s, ds, [&](int n) { return lse[cell_column(n / 4, n % 4)] * LOG2E; },
+            [&](int n) { return delta[cell_column(n / 4, n % 4)]; });
         if (partly) {
             const auto sees = [&](int j, int r) { return attn_sees(a, i + r, j); };
             half_guard<PARTS, DEPTH>(gv, go, p.first + first, sees);
@@ -216,8 +218,8 @@ static __global__ void __launch_bounds__(CREW / 2) key_side(const arrays x, cons
     }
     tile_start();
     tile_wait();
-    half_store<DEPTH>(x.of.gk + k_at, a.stride, gk, first, there, a.dh, scale);
-    half_store<DEPTH>(x.of.gv + k_at, a.stride, gv, first, there, a.dh, one);
+    half_store<DEPTH>(x.of.gk + k_at, a.stride, gk, first, there, a.dh, { { a.scale, a.scale } });
+    half_store<DEPTH>(x.of.gv + k_at, a.stride, gv, first, there, a.dh, { { 1, 1 } });
 }
 
 template <int PARTS, int DEPTH> static void run(const attn_back &of, int64_t n, const attn &a)

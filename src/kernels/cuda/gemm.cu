@@ -42,7 +42,8 @@ void CUDA(affine)(taut_real *y, const taut_real *x, const taut_real *w, const ta
 {
     const cuda_product p = { rows, out, in, false, true, 1, {}, {}, {}, (int)sizeof(real), false, b };
     const real f = (real)alpha, none = 0;
-    const bool some = rows > 0 && out > 0 && in > 0 && alpha != 0, added = some && cuda_multiply(&p, y, y, x, w, &f, &none);
+    const bool some = rows > 0 && out > 0 && in > 0 && alpha != 0,
+               added = some && cuda_multiply(&p, y, y, x, w, &f, &none);
     if (!some) CUDA(gemm)(y, x, w, rows, out, in, false, true, alpha, 0);
     if (b && !added) CUDA(add_rows)(y, y, b, rows, out, 1);
 }

@@ -52,7 +52,8 @@ static __device__ inline float4 four(const float *x, int there)
 
 /* Rows of (n, t, heads*dh) become rows of (n, heads, t, DEPTH); DEPTH / 4 lanes have a row, blockIdx.y says of which
  * array. */
-template <int DEPTH> static __global__ void __launch_bounds__(THREADS) pack(const bundle all, int heads, int dh, bool two)
+template <int DEPTH>
+static __global__ void __launch_bounds__(THREADS) pack(const bundle all, int heads, int dh, bool two)
 {
     const unpacked &u = all.of[blockIdx.y];
     const int lanes = DEPTH / 4, c = threadIdx.x % lanes * 4;
