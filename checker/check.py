@@ -17,7 +17,7 @@ from reader import UNKNOWN, UNREADABLE, Verdict, Weights, need, need_keys, parse
 from rules import confirm
 from tree import read_tree
 
-FIELDS = ("format", "version", "tool", "model", "norm", "tokens", "region", "lip", "defect", "proof", "examples")
+FIELDS = ("format", "version", "tool", "model", "norm", "tokens", "region", "lip", "defect", "tolerance", "proof", "examples")
 REGIONS = {"text": ("room", "reach"), "image": ("box", "room"), "series": ("rows", "room", "reach")}
 
 def read_region(table, kind, root, weights):
@@ -60,7 +60,7 @@ def check_example(node, title, where):
     slack = 1e-8 * (abs(b[p]) + abs(b) + (abs(w[p]) + abs(w)) @ abs(z))[others] + apart * where.defect / 2.0
     limits = {"margin": (margin, scale * (ahead + slack))} if where.finite else {}
     if radius > 0:
-        gain, moves = ahead - apart * where.defect / 2.0, apart * where.lip
+        gain, moves = ahead - apart * where.defect / 2.0 - 2.0 * where.tolerance / interval(scale), apart * where.lip
         reach, still = gain / moves, moves.hi == 0
         reach = Interval(np.where(still, np.where(gain.lo > 0, np.inf, -np.inf), reach.lo),
                          np.where(still, np.where(gain.hi > 0, np.inf, -np.inf), reach.hi))
@@ -95,6 +95,7 @@ def check(cert_path, model_path):
     lip = claim.at_least("lip", lip if where.finite else np.inf)
     if lip.hi < np.inf:
         claim.at_least("defect", defect)
+    where.tolerance = Interval(claim.number("tolerance"))
     proved = [check_example(node, f"example {i}", where) for i, node in enumerate(cert.get("examples", []))]
     need(all(proved), f"{proved.count(False)} of {len(proved)} examples are left open", UNKNOWN)
     return f"confirmed: lip {float(lip.hi)!r} in norm {cert['norm']}, and {len(proved)} examples"

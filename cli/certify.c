@@ -65,6 +65,9 @@ static void print_examples(const cJSON *o, double room)
     if (!(silent >= count)) print_vacuity(o);
     if (silent > 0)
         printf("no answer to %.0f of %.0f examples, which count as wrong: %s\n", silent, count, cli_word(o, "why"));
+    if (cJSON_GetObjectItem(o, "tolerance"))
+        printf("radii hold for any runtime whose logits are within %s of those in real arithmetic\n",
+               cli_down(text, o, "tolerance"));
     if (cJSON_GetObjectItem(o, "local")) print_local(o);
     if (cJSON_GetObjectItem(o, "local_accuracy")) printf("by the constant of everywhere:\n");
     cJSON_ArrayForEach(row, cJSON_GetObjectItem(o, "certified_accuracy"))
@@ -150,12 +153,14 @@ static int run(const cli_args *a)
                                      .progress = cli_show,
                                      .arg = "certifying examples",
                                      .swaps = cli_int(a, "--swaps", 0, 1, 16),
-                                     .tries = cli_int(a, "--tries", 0, 1, 1000000) };
+                                     .tries = cli_int(a, "--tries", 0, 1, 1000000),
+                                     .tolerance = cli_real(a, "--tolerance", 0, 0, 1e300) };
     (void)cli_table(a);
     if (norm && strcmp(norm, "tokens") != 0 && strcmp(norm, "flat") != 0)
         return cli_refuse(a, "--norm is tokens (the largest token) or flat (l2 over everything), not %s", norm);
     if (o.local && !wanted) return cli_refuse(a, "--local is about examples: say how many with --n-ex");
     if (o.swaps && !wanted) return cli_refuse(a, "--swaps is about examples: say how many with --n-ex");
+    if (o.tolerance > 0 && !wanted) return cli_refuse(a, "--tolerance is about examples: say how many with --n-ex");
     if (o.tries && !o.swaps) return cli_refuse(a, "--tries is for --swaps");
     if (out && cli_same_file(a->operand[0], out)) return cli_refuse(a, "--out %s is the model itself", out);
     taut_cert *c = NULL;
@@ -188,6 +193,8 @@ static const cli_option options[] = {
       "also around each example: its constant on the ball of radius R, and a radius by such constants" },
     { "--swaps", "K", "of a text: which swaps of up to K tokens provably leave the answers; others are tried" },
     { "--tries", "N", "swaps tried per example, covered ones and others each (default 64)" },
+    { "--tolerance", "E",
+      "radii that hold for a runtime of your own, whose every logit is within E of that in real arithmetic" },
     { "--out", "FILE", "write the certificate, for taut check" },
     { NULL, NULL, NULL },
 };

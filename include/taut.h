@@ -308,6 +308,9 @@ typedef struct {
     void *arg;
     int64_t swaps; /* of a text: which swaps of up to so many tokens (at most 16) leave the answers; 0: not asked */
     int64_t tries; /* swaps tried per example, covered ones and others each; default 64 */
+    /* radii are to hold for a runtime whose every logit, at the example moved by less than its radius, is at most so far from
+     * that of the stored weights in real arithmetic; 0: for those themselves */
+    double tolerance;
 } taut_certify_options;
 /* Proves a Lipschitz constant of a stored model (a file or a run's folder), from inputs to logits, and the options' examples. */
 TAUT_API TAUT_MUST_USE taut_status taut_certify_file(taut_cert **out, const char *model, const taut_certify_options *);

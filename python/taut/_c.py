@@ -85,7 +85,7 @@ class Score(Structure):
 class CertifyOptions(Options):
     _fields_ = [("size", c_size_t), ("metric", c_int), ("room", c_double), ("rows", c_double), ("data", c_char_p),
                 ("examples", c_int64), ("inputs", POINTER(Inputs)), ("labels", Ids), ("local", c_int),
-                ("progress", Progress), ("arg", c_void_p), ("swaps", c_int64), ("tries", c_int64)]
+                ("progress", Progress), ("arg", c_void_p), ("swaps", c_int64), ("tries", c_int64), ("tolerance", c_double)]
 
 
 class CertFacts(Structure):

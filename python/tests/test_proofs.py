@@ -40,6 +40,14 @@ def test_local(image_model):
     assert len(cert.radii) == 2 and np.all(cert.local_lipschitz <= cert.lipschitz * (1 + 1e-9))
 
 
+def test_tolerance(image_model):
+    """Radii for a runtime that is off are smaller, and none is left of one that is off by half a margin."""
+    exact, off, worse = (image_model.certify(norm="flat", examples=8, radius=9, tolerance=e) for e in (0, 1e-3, 1e9))
+    assert np.all(off.radii <= exact.radii) and (off.radii < exact.radii).any() and not worse.radii.any()
+    with pytest.raises(taut.InputError):
+        image_model.certify(norm="flat", tolerance=1)
+
+
 def test_swaps(recipes, tmp_path):
     """A classifier of texts: one answer each, and which of its tokens can be swapped."""
     run = taut.train(recipes / "classifier-animals.ini", tmp_path / "words",

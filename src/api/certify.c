@@ -84,6 +84,10 @@ static taut_status check_options(const taut_certify_options *o)
         return taut_fail(TAUT_BAD_CALL, "metric %d is neither TAUT_OWN, TAUT_TOKENS nor TAUT_FLAT", (int)o->metric);
     if (!(o->room >= 0 && o->room <= 1e300) || !(o->rows >= 0))
         return taut_fail(TAUT_BAD_CALL, "room %g, rows %g", o->room, o->rows);
+    if (!(o->tolerance >= 0 && o->tolerance <= 1e300))
+        return taut_fail(TAUT_BAD_CALL, "tolerance %g is not a number from 0 to 1e300", o->tolerance);
+    if (o->tolerance > 0 && !o->examples && !o->inputs)
+        return taut_fail(TAUT_BAD_CALL, "tolerance is about examples, and there are none");
     if (o->examples < 0) return taut_fail(TAUT_BAD_CALL, "%lld examples", (long long)o->examples);
     if (o->local && !o->examples && !o->inputs)
         return taut_fail(TAUT_BAD_CALL, "local is about examples, and there are none");
@@ -114,6 +118,7 @@ taut_status taut_certify_file(taut_cert **out, const char *model, const taut_cer
     if (!s)
         s = o.metric == TAUT_OWN ? taut_certificate_prove_own(&c->proof, path, rows)
                                  : taut_certificate_prove(&c->proof, rows);
+    if (!s) s = taut_certificate_tolerate(&c->proof, o.tolerance);
     if (!s && (o.examples || o.inputs)) s = predict(c, data, &o);
     if (!s) s = read_falls(c);
     taut_data_free(data);

@@ -82,6 +82,15 @@ taut_status taut_certificate_prove(taut_certificate *c, double rows)
     return s;
 }
 
+taut_status taut_certificate_tolerate(taut_certificate *c, double tolerance)
+{
+    if (!(tolerance >= 0 && tolerance <= 1e300))
+        return taut_fail(TAUT_BAD_CONFIG, "tolerance must be a number from 0 to 1e300");
+    if (tolerance > 0 && !cJSON_AddNumberToObject(c->json, "tolerance", tolerance)) return taut_no_memory("the proof");
+    c->tolerance = tolerance;
+    return TAUT_OK;
+}
+
 taut_status taut_certify(taut_certificate *c, const char *path, taut_norm norm, double room)
 {
     return taut_certify_rows(c, path, norm, room, INFINITY);

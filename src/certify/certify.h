@@ -15,6 +15,7 @@ typedef struct {
     taut_up rows;        /* of a forecaster: no row of an input is longer before it is moved; +inf: any may come */
     taut_up lip, body;   /* input to logits; input to the last features */
     taut_up round;       /* how far a logit computed on the ref kernels is from the real one */
+    double tolerance;    /* radii are to hold for logits that are off by up to this, at an input moved too; 0: for f itself */
     taut_up defect;      /* what stopping at a tolerance adds to |f(x) - f(x')|; 0 without proximal layers */
     cJSON *json;         /* the certificate, without examples */
     char sha[65];        /* of the file, and how long it is */
@@ -33,6 +34,8 @@ taut_status taut_certificate_prove(taut_certificate *, double rows) TAUT_MUST_US
 /* own.c: the proof in the norm of the target that the model was trained under; without one, flat for images and tokens for all
  * others.  Of one token in and one out both norms say the same, so the smaller of the two proofs stands for both. */
 taut_status taut_certificate_prove_own(taut_certificate *, const char *path, double rows) TAUT_MUST_USE;
+/* Before examples are certified: their radii are to hold for a runtime whose logits are within `tolerance` of f's. */
+taut_status taut_certificate_tolerate(taut_certificate *, double tolerance) TAUT_MUST_USE;
 taut_about taut_certificate_about(const taut_certificate *); /* which inputs the constant holds for, in words */
 void taut_certificate_free(taut_certificate *);
 #endif

@@ -4,6 +4,7 @@
  * how far the input moves.  Then f_p - f_j changes by at most |scale| |w_p - w_j| B r, and as computed it is within
  * 2 round of the real one.  So the prediction p stands for every r <= room (where the proof holds) with
  *     r < min_{j != p} (f_p - f_j - 2 round) / (|scale| |w_p - w_j| B);
+ * so it does for logits that are within `tolerance` of f's, wherever the input was moved to, with 2 tolerance less margin;
  * the radius is lowered below this quotient, so that no tie is reached.  A tie, a NaN, or an infinite logit, round or
  * constant leaves the radius 0: unknown. */
 #include "certify/example.h"
@@ -32,7 +33,8 @@ taut_up up_row_distance(const taut_param *w, int64_t p, int64_t j)
 taut_lo taut_margin_region(const taut_certificate *c, const double *logits, int64_t classes, int64_t p)
 {
     const taut_param *w = taut_linear_weight(c->model->head);
-    const taut_up scale = up_exact(taut_float32(c->model->spec.logit_scale)), twice = up_mul((taut_up){ 2 }, c->round);
+    const taut_up scale = up_exact(taut_float32(c->model->spec.logit_scale)),
+                  twice = up_mul((taut_up){ 2 }, up_add(c->round, (taut_up){ c->tolerance }));
     taut_lo least = { INFINITY };
     if (!isfinite(c->body.v) || classes < 2) return (taut_lo){ 0 };
     for (int64_t j = 0; j < classes; j++) {

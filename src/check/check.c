@@ -216,6 +216,7 @@ static void confirm(ck *c)
     if (tokens != (double)out->tokens) ck_fail(c, "the certificate must be for %lld tokens", (long long)out->tokens);
     ck_confirm(c, c->nodes, proof, region(c, &f));
     out->lip = ck_claim(&f, "lip", c->nodes->lip);
+    c->tolerance = ck_stated(&f, "tolerance"); /* any choice: radii are about such a runtime */
     out->defect = ck_claim(&f, "defect", isfinite(out->lip) ? c->nodes->defect : 0);
     if (*c->bad && isfinite(out->lip)) ck_fail(c, "%s is not finite: no finite lip is true", c->bad);
     ck_close(&f);

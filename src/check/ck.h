@@ -47,6 +47,7 @@ typedef struct {
     int count, used;       /* nodes, tensors */
     int64_t tokens, width; /* of an input; while the tree is built, of what comes next */
     double version;        /* of the certificate */
+    double tolerance;      /* logits may be off by so much, as stated */
     bool unit, old;        /* inputs are numbers in [0, 1], not embeddings; the tree's version is 2 */
     ck_mat embed;
     char bad[64]; /* a weight of f that is not finite */

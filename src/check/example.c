@@ -5,7 +5,8 @@
  * sqrt(T) times that).  Along a sequence rho_{i+1} <= lip_i rho_i + own: the confirmed lip holds, as real and computed
  * tokens are in the node's region (computed ones are looked at; else inf).
  * Then with B = lip of the body, E = its rho, w_j the rows of the head and z the last token:  (f_p - f_j)(x') /
- * logit_scale >= (w_p - w_j).z + b_p - b_j - |w_p - w_j| (E + B |x' - x|).  Ties, NaN, infinity: never certified. */
+ * logit_scale >= (w_p - w_j).z + b_p - b_j - |w_p - w_j| (E + B |x' - x|).  Of logits that are off by a tolerance, twice that is
+ * left.  Ties, NaN, infinity: never certified. */
 #include <string.h>
 
 #include "check/ck.h"
@@ -52,14 +53,15 @@ static void margins(ck *c, const double *z, double rho, int64_t p, double radius
         }
         apart = sqrt(apart) * (1 + gamma);
         const double off = gamma * size + apart * rho, least = -(off - gap), defect = apart * body->defect / 2;
-        const double needs = apart * radius * body->lip + defect, ahead = gap + 1e-8 * added + defect;
-        const bool holds = radius > 0 ? least > 0 && needs <= least : ahead >= 0;
+        const double off_by = c->tolerance > 0 ? 2 * ck_over(c->tolerance, scale) : 0;
+        const double needs = apart * radius * body->lip + defect + off_by, ahead = gap + 1e-8 * added + defect;
+        const bool holds = radius > 0 ? least > off_by && needs <= least : ahead >= 0;
         if (j != p && !holds && radius > 0 && needs <= gap + off && gap + off < INFINITY)
             c->unsure = true; /* within the rounding of this forward pass */
         else if (j != p && (!holds || margin * (1 - 1e-9) > scale * ahead))
             ck_fail(c, "example %lld: radius %.17g, but token %lld is ahead of %lld by %.9g only, which allows %.9g",
                     (long long)c->out->examples, radius, (long long)p, (long long)j, least,
-                    least / (apart * body->lip));
+                    (least - off_by) / (apart * body->lip));
     }
 }
 

@@ -325,6 +325,10 @@ static void options(const char *run)
     refused(taut_certify_file(&cert, run, OPTIONS(taut_certify_options, .room = -1)), "room below 0");
     refused(taut_certify_file(&cert, run, OPTIONS(taut_certify_options, .local = 1)), "local of nothing");
     refused(taut_certify_file(&cert, run, OPTIONS(taut_certify_options, .rows = 2)), "rows of a text");
+    refused(taut_certify_file(&cert, run, OPTIONS(taut_certify_options, .tolerance = 1)), "tolerance of nothing");
+    refused(taut_certify_file(&cert, run, OPTIONS(taut_certify_options, .tolerance = NAN, .examples = 1)),
+            "tolerance NaN");
+    refused(taut_certify_file(&cert, run, OPTIONS(taut_certify_options, .tolerance = -1, .examples = 1)), "below 0");
     refused(taut_certify_file(&cert, run, OPTIONS(taut_certify_options, .swaps = 1)), "swaps of nothing");
     refused(taut_certify_file(&cert, run, OPTIONS(taut_certify_options, .swaps = -1, .examples = 1)), "swaps below 0");
     refused(taut_certify_file(&cert, run, OPTIONS(taut_certify_options, .swaps = 17, .examples = 1)), "17 swaps");

@@ -1,6 +1,7 @@
 /* Certified radii.  On small trained models projected gradient ascent inside each radius, in both norms, against every
- * other class, changes no prediction; on linear models the radius is the exact distance to the flip, so that any factor
- * too large is seen at once; and ties, NaN, infinity, one class and equal rows are never certified. */
+ * other class, changes no prediction; on linear models the radius is the exact distance to the flip, with a tolerance for
+ * the runtime too, so that any factor too large is seen at once; and ties, NaN, infinity, one class and equal rows are never
+ * certified. */
 #include "base/float32.h"
 #include "build.h"
 #include "certify/example.h"
@@ -237,6 +238,15 @@ static void linear(taut_norm n, bool convex)
     CHECK_LE(e.radius.v, exact, "not beyond the flip");
     CHECK_LE(exact * (1 - 1e-6), e.radius.v, "and just before it");
     sharpest = fmin(sharpest, e.radius.v / exact);
+    /* a runtime that is off by E: the answer is as if its logit were 2 E lower */
+    double off[64];
+    memcpy(off, logits, sizeof off);
+    const double tolerance = e.margin * rng_unit() * 0.49;
+    off[e.predicted] -= 2 * tolerance;
+    must(taut_certificate_tolerate(&c, tolerance));
+    const double nearer = examine(&c, pass, ids).radius.v, there = flip_distance(&c, off, e.predicted, body);
+    CHECK_LE(nearer, there, "not beyond the flip of a runtime that is off");
+    CHECK_LE(there * (1 - 1e-5), nearer, "and just before that");
     double least = INFINITY;
     for (int64_t j = 0; j < classes; j++)
         if (j != e.predicted) least = fmin(least, pgd(pass, x, n, exact * (1 + 1e-6), e.predicted, j, 2));

@@ -37,7 +37,7 @@ static void must_refuse(const cJSON *cert, const char *what)
 /* Choices, not bounds: any of them is as true.  A radius with another input may be. */
 static bool is_choice(const char *key)
 {
-    static const char *const free_keys[] = { "weights", "units", "room", "rows", "ids", "pixels" };
+    static const char *const free_keys[] = { "weights", "units", "room", "rows", "ids", "pixels", "tolerance" };
     bool found = false;
     for (size_t i = 0; i < sizeof free_keys / sizeof *free_keys; i++) found = found || strcmp(key, free_keys[i]) == 0;
     return found;
@@ -88,6 +88,26 @@ static void bend(const cJSON *cert, cJSON *j, const char *key)
     }
 }
 
+/* Of a runtime that may be off by half of what an answer is ahead, no radius is proved. */
+static void worse_runtime(cJSON *cert)
+{
+    const cJSON *one;
+    cJSON *had = cJSON_DetachItemFromObject(cert, "tolerance");
+    CHECK(confirmed(cert), "for f itself the same radii hold");
+    cJSON_ArrayForEach(one, cJSON_GetObjectItem(cert, "examples"))
+    {
+        if (!(cJSON_GetObjectItem(one, "radius")->valuedouble > 0)) continue;
+        cJSON *off = cJSON_AddNumberToObject(cert, "tolerance", 0.51 * cJSON_GetObjectItem(one, "margin")->valuedouble);
+        must_refuse(cert, "a larger tolerance");
+        off->valuedouble = INFINITY;
+        must_refuse(cert, "an infinite one");
+        cJSON_SetNumberValue(off, -1);
+        must_refuse(cert, "one below 0");
+        cJSON_DeleteItemFromObject(cert, "tolerance");
+    }
+    if (had) cJSON_AddItemToObject(cert, "tolerance", had);
+}
+
 static void flip(const cJSON *cert)
 {
     static char bytes[1 << 17];
@@ -116,9 +136,11 @@ int main(void)
         save_kind(case_no % KINDS, model_path);
         must(taut_certify_rows(&c, model_path, case_no / KINDS ? TAUT_NORM_FLAT : TAUT_NORM_TOKENS, 0.25,
                                series ? 2 : INFINITY));
+        if (case_no % 2) must(taut_certificate_tolerate(&c, 1e-3));
         if (!series && (images || !strstr(text, "encoder"))) add_examples(&c);
         CHECK(isfinite(c.lip.v) && confirmed(c.json), text);
         bend(c.json, c.json, "");
+        worse_runtime(c.json);
         flip(c.json);
         taut_certificate_free(&c);
     }

@@ -24,7 +24,7 @@ from norm import norm_is_at_most  # noqa: E402
 FOLDER, TAUT, EFFORT = sys.argv[1], sys.argv[2], float(sys.argv[3])
 CHOICES = {"weights", "units", "room", "rows", "ids", "pixels", "tool", "sha256", "verdict", "box"}  # any of them may be as true
 RAISED = {"radius", "margin"}
-fails, counts = [], dict.fromkeys(("confirmed", "certified", "bent", "flipped", "fuzzed"), 0)
+fails, counts = [], dict.fromkeys(("confirmed", "certified", "bent", "flipped", "fuzzed", "tolerant"), 0)
 
 
 def second(cert, model):
@@ -134,6 +134,31 @@ def fuzz(text, header, model, file, path):
     counts["fuzzed"] += 2
 
 
+def tolerate(model, cert_path, norm):
+    """Radii for a runtime that is off: confirmed by both; refused by both once it is off by half a margin, or the radii are f's own."""
+    with open(cert_path, encoding="utf-8") as text:
+        exact = json.load(text)
+    best = max((example["margin"] for example in exact["examples"] if example["radius"] > 0), default=0)
+    path = os.path.join(model, "tolerant.json")
+    if not best:
+        return
+    subprocess.run([TAUT, "certify", model, "--norm", norm, "--radius", "0.25", "--n-ex", "2", "--tolerance", repr(best / 64),
+                    "--out", path], check=True, stdout=subprocess.DEVNULL)
+    with open(path, encoding="utf-8") as text:
+        cert = json.load(text)
+    assert cert["tolerance"] == best / 64
+    expect(f"{model}, {norm}: tolerant", (0,), path, model)
+    for off in (0.51 * best, "inf"):
+        cert["tolerance"] = off
+        put(path, cert)
+        expect(f"{model}, {norm}: tolerance bent to {off}", (2,), path, model)
+    cert["tolerance"], cert["examples"] = best / 64, exact["examples"]
+    put(path, cert)
+    bound = any(0 < example["radius"] < 0.24 for example in exact["examples"])
+    expect(f"{model}, {norm}: the radii of no tolerance", (2,) if bound else (0, 2), path, model)
+    counts["tolerant"] += 1
+
+
 def judge(name):
     model = os.path.join(FOLDER, name)
     file, path = os.path.join(model, "model.safetensors"), os.path.join(model, "bent.json")
@@ -151,6 +176,8 @@ def judge(name):
         counts["confirmed"] += 1
         counts["certified"] += sum(example["radius"] > 0 for example in cert.get("examples", []))
         bend(copy.deepcopy(cert), path, model, max(1, round(3 * EFFORT)))
+        if examples:
+            tolerate(model, cert_path, norm)
         for _ in range(max(1, round(EFFORT))):
             flip(cert_path, model, file)
             fuzz(json.dumps(cert), header, model, file, path)

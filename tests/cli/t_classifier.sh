@@ -25,6 +25,20 @@ rc=$?
 check "swaps: no contradiction" [ $rc = 0 ]
 check "all swaps are counted" grep -q '"all":[[:space:]]*1312' "$tmp/swaps.json"
 check "and printed" sh -c "\"$TAUT\" certify \"$run\" --n-ex 5 --swaps 2 | grep -q '2 at once: proved to leave the answer'"
+"$TAUT" certify "$run" --norm flat --n-ex 10 --radius 4 >"$tmp/out"
+"$TAUT" certify "$run" --norm flat --n-ex 10 --radius 4 --json >"$tmp/near.json"
+"$TAUT" certify "$run" --norm flat --n-ex 10 --radius 4 --json --tolerance 0.01 >"$tmp/nearer.json"
+"$TAUT" certify "$run" --norm flat --n-ex 10 --radius 4 --tolerance 0.01 --out "$tmp/off.json" >"$tmp/off"
+check "a runtime that is off is spoken of" grep -q "any runtime whose logits are within 0.01 " "$tmp/off"
+check "and not without" sh -c "! grep -q 'any runtime' '$tmp/out'"
+check "its certificate is confirmed" "$TAUT" check "$tmp/off.json" "$run"
+check "its radii are smaller" less "$(json_get "$tmp/nearer.json" median_radius)" "$(json_get "$tmp/near.json" median_radius)"
+sed 's/"tolerance":[[:space:]]*0\.01/"tolerance": 100/' "$tmp/off.json" >"$tmp/far.json"
+"$TAUT" check "$tmp/far.json" "$run" >"$tmp/out" 2>&1
+rc=$?
+check "a larger tolerance is refused" [ $rc = 2 ]
+refuse "a tolerance of no example" "say how many with --n-ex" "$TAUT" certify "$run" --tolerance 1
+refuse "a tolerance below 0" "tolerance" "$TAUT" certify "$run" --n-ex 1 --tolerance -1
 refuse "swaps of no example" "say how many with --n-ex" "$TAUT" certify "$run" --swaps 1
 refuse "too many swaps" "from 1 to 16" "$TAUT" certify "$run" --n-ex 1 --swaps 17
 refuse "tries of nothing" "is for --swaps" "$TAUT" certify "$run" --n-ex 1 --tries 5
