@@ -15,10 +15,10 @@ typedef struct {
     taut_up rows;        /* of a forecaster: no row of an input is longer before it is moved; +inf: any may come */
     taut_up lip, body;   /* input to logits; input to the last features */
     taut_up round;       /* how far a logit computed on the ref kernels is from the real one */
-    double tolerance;    /* radii are to hold for logits that are off by up to this, at an input moved too; 0: for f itself */
-    taut_up defect;      /* what stopping at a tolerance adds to |f(x) - f(x')|; 0 without proximal layers */
-    cJSON *json;         /* the certificate, without examples */
-    char sha[65];        /* of the file, and how long it is */
+    double tolerance; /* radii hold for logits that are off by up to this, wherever the input moves; 0: for f itself */
+    taut_up defect;   /* what stopping at a tolerance adds to |f(x) - f(x')|; 0 without proximal layers */
+    cJSON *json;      /* the certificate, without examples */
+    char sha[65];     /* of the file, and how long it is */
     uint64_t bytes;
 } taut_certificate;
 

@@ -44,6 +44,7 @@ void *ck_room(ck *c, int64_t count, size_t size)
     if (!b) longjmp(c->end, 1);
     b->before = c->blocks;
     c->blocks = b;
+    c->taken += (double)count * (double)size;
     return b->data;
 }
 
@@ -220,7 +221,7 @@ static void confirm(ck *c)
     out->defect = ck_claim(&f, "defect", isfinite(out->lip) ? c->nodes->defect : 0);
     if (*c->bad && isfinite(out->lip)) ck_fail(c, "%s is not finite: no finite lip is true", c->bad);
     ck_close(&f);
-    for (; example; example = example->next) ck_example(c, example);
+    ck_examples(c, example, count);
     out->holds = true;
 }
 

@@ -40,6 +40,7 @@ typedef struct {
     jmp_buf end; /* the first problem ends the check */
     taut_status status;
     struct ck_block *blocks; /* all memory, the latest first */
+    double taken;            /* bytes that were asked for, ever */
     char *file;
     size_t size; /* of the file; once read, of the weights at its start */
     cJSON *cert, *header, *tree;
@@ -141,5 +142,6 @@ void ck_rotate(ck_mat *x, int64_t dh, double base, double sign);
 bool ck_attlip_fits(const ck_node *n); /* attlip.c */
 ck_bound ck_attlip(ck_fields *f, ck_node *n, double x);
 void ck_solve(ck *c, const ck_node *n, ck_mat *x);
-void ck_example(ck *c, const cJSON *json); /* example.c */
+void ck_examples(ck *c, const cJSON *first, int64_t count);
+    /* on all threads; the first that fails ends the check */ /* example.c */
 #endif

@@ -7,8 +7,12 @@
  * Then with B = lip of the body, E = its rho, w_j the rows of the head and z the last token:  (f_p - f_j)(x') /
  * logit_scale >= (w_p - w_j).z + b_p - b_j - |w_p - w_j| (E + B |x' - x|).  Of logits that are off by a tolerance, twice that is
  * left.  Ties, NaN, infinity: never certified. */
+#include <fenv.h>
+#include <omp.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "check/ck.h"
 
 /* See the top; x becomes the output. */
@@ -85,7 +89,7 @@ static ck_mat read_input(ck_fields *f)
     return x;
 }
 
-void ck_example(ck *c, const cJSON *json)
+static void check_one(ck *c, const cJSON *json)
 {
     const struct ck_block *mark = c->blocks;
     if (c->nodes[1].end == c->nodes->end) ck_fail(c, "an example of a model without a head, which predicts nothing");
@@ -108,4 +112,86 @@ void ck_example(ck *c, const cJSON *json)
     c->out->certified += radius > 0 && !c->unsure;
     c->out->unknown += radius > 0 && c->unsure;
     ck_give_back(c, mark);
+}
+
+/* One example by a check of its own, so that a failure ends that alone; true: it did not fail. */
+static bool alone(ck *c, const cJSON *json)
+{
+    if (setjmp(c->end)) return false;
+    check_one(c, json);
+    return true;
+}
+
+/* How many threads beside each other leave half of the memory: the first example has shown what one takes. */
+static int hands_for(double taken, int64_t count)
+{
+    const double room = taut_memory_available() / 2 / fmax(taken, 1);
+    const int64_t most = omp_get_max_threads() < count ? omp_get_max_threads() : count;
+    return room < (double)most ? (int)fmax(room, 1) : (int)most;
+}
+
+/* What ended the check of the earliest example that failed; the line of a status belongs to its thread. */
+typedef struct {
+    int64_t index;
+    taut_checked out;
+    taut_status status;
+    char line[512];
+} failure;
+
+static void note(failure *first, const ck *c, int64_t index)
+{
+#pragma omp critical(ck_failure)
+    if (index < first->index) {
+#pragma omp atomic write
+        first->index = index;
+        first->out = *c->out;
+        first->status = c->status;
+        snprintf(first->line, sizeof first->line, "%s", taut_last_error());
+    }
+}
+
+static void share_out(ck *c, const cJSON *const *example, int64_t count, int hands, failure *first)
+{
+    int64_t certified = 0, unknown = 0;
+#pragma omp parallel num_threads(hands) reduction(+ : certified, unknown)
+    {
+        taut_checked out = *c->out;
+        ck mine = *c;
+        mine.out = &out;
+        mine.blocks = NULL;
+        out.certified = out.unknown = 0;
+        fesetround(FE_UPWARD);
+#pragma omp for schedule(dynamic)
+        for (int64_t i = 1; i < count; i++) {
+            int64_t last; /* none behind a failure is looked at any more */
+#pragma omp atomic read
+            last = first->index;
+            out.examples = i;
+            if (i > last || alone(&mine, example[i])) continue;
+            note(first, &mine, i);
+            ck_give_back(&mine, NULL);
+        }
+        fesetround(FE_TONEAREST); /* a thread may go on to other work */
+        certified += out.certified;
+        unknown += out.unknown;
+    }
+    fesetround(FE_UPWARD);
+    c->out->certified += certified;
+    c->out->unknown += unknown;
+}
+
+void ck_examples(ck *c, const cJSON *first, int64_t count)
+{
+    failure worst = { .index = INT64_MAX };
+    if (count < 1) return;
+    const cJSON **example = ck_room(c, count, sizeof *example);
+    for (int64_t i = 0; i < count; i++, first = first->next) example[i] = first;
+    const double before = c->taken;
+    check_one(c, example[0]);
+    if (count > 1) share_out(c, example, count, hands_for(c->taken - before, count - 1), &worst);
+    c->out->examples = count;
+    if (worst.index == INT64_MAX) return;
+    *c->out = worst.out;
+    if (worst.status) c->status = taut_fail(worst.status, "%s", worst.line);
+    longjmp(c->end, 1);
 }

@@ -1,5 +1,6 @@
 #include "verdict/crew.h"
 
+#include <limits.h>
 #include <omp.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -10,8 +11,8 @@
 
 /* What ended the work: the failure of the earliest example that failed.  An error's line belongs to its thread. */
 typedef struct {
+    atomic_llong index; /* LLONG_MAX: none failed */
     taut_status status;
-    int64_t index;
     char line[1024];
 } failure;
 
@@ -51,33 +52,33 @@ static taut_status tell(const taut_crew *w, int64_t done)
 static void note(failure *first, taut_status s, int64_t index)
 {
 #pragma omp critical(taut_crew_failure)
-    if (!first->status || index < first->index) {
-        *first = (failure){ .status = s, .index = index };
+    if (index < first->index) {
+        first->index = index;
+        first->status = s;
         snprintf(first->line, sizeof first->line, "%s", taut_last_error());
     }
 }
 
 static void work(const taut_crew *w, taut_hand *hand, int64_t hands, failure *first)
 {
-    atomic_bool over = false;
     atomic_llong done = 0;
 #pragma omp parallel num_threads((int)hands)
     {
         const int me = omp_get_thread_num();
 #pragma omp for schedule(dynamic)
         for (int64_t i = 0; i < w->n; i++) {
-            if (over) continue;
+            if (i > first->index) continue;
             taut_status s = w->each(&hand[me], i, w->arg);
             const int64_t so_far = ++done;
             if (!s && me == 0 && so_far < w->n) s = tell(w, so_far);
-            if (s) note(first, s, i), over = true;
+            if (s) note(first, s, i);
         }
     }
 }
 
 taut_status taut_crew_work(const taut_crew *w)
 {
-    failure first = { 0 };
+    failure first = { .index = LLONG_MAX };
     const int64_t hands = hands_for(w);
     taut_hand *hand = taut_calloc((size_t)hands, sizeof *hand);
     taut_status s = hand ? TAUT_OK : taut_no_memory("examples");

@@ -26,7 +26,7 @@ typedef struct {
 } taut_crew;
 
 /* As many threads as there are, fewer where their passes would take more than half of the memory that is left, one (which then
- * shares out its products) where there are fewer examples.  What went wrong with the first of the examples that were begun is
- * the answer; no other one is begun after that. */
+ * shares out its products) where there are fewer examples.  What went wrong with the earliest of the examples is the answer;
+ * none behind it is begun any more. */
 taut_status taut_crew_work(const taut_crew *) TAUT_MUST_USE;
 #endif
