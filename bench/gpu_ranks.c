@@ -1,5 +1,5 @@
-/* What messages between devices cost: steps of GPT-2's shape by a process alone, and by one rank that sends its gradients to itself
- * by NCCL, in turn.  The bits must be the same. */
+/* What messages between devices cost: steps of GPT-2's shape by a process alone, and by one rank that sends its gradients to
+ * itself by NCCL, in turn.  The bits must be the same. */
 #include <math.h>
 
 #include "bench/bench.h"

@@ -82,10 +82,11 @@ static int run(const cli_args *a)
                                     .no_certify = cli_flag(a, "--no-certify"),
                                     .folder = cli_text(a, "--out", "."),
                                     .state = cli_text(a, "--state", NULL),
-                                    .batch = cli_int(a, "--batch-size", 256, 1, 100000),
+                                    .batch = cli_int(a, "--batch-size", 0, 1, 100000),
                                     .gallery = cli_int(a, "--gallery", 0, 0, 64),
                                     .progress = cli_show,
-                                    .arg = "attacking" };
+                                    .arg = "attacking",
+                                    .join = cli_text(a, "--join", NULL) };
     if (cli_text(a, "--replay", NULL)) return replay(a, cli_text(a, "--replay", NULL));
     taut_attacked *found = NULL;
     taut_attack_facts facts;
@@ -118,7 +119,9 @@ static const cli_option options[] = {
     { "--queries", "N", "other than Square's 5000 queries" },
     { "--step-size", "X", "PGD's step over eps (default 2.5 / steps)" },
     { "--no-random-start", NULL, "PGD's first run starts at the clean input" },
-    { "--batch-size", "N", "examples attacked and saved together (default 256); changes no result" },
+    { "--batch-size", "N", "examples attacked and saved together (default 256, with --join 16); changes no result" },
+    { "--join", "DIR",
+      "share the examples with every process that is given the same words and DIR; each ends with all results" },
     { "--gallery", "N", "keep up to N of the images that were turned in the JSON, for taut report" },
     { "--state", "FILE", "results so far; an interrupted attack goes on from it" },
     { "--no-certify", NULL, "do not hold the results against certificates" },

@@ -154,13 +154,16 @@ static int run(const cli_args *a)
                                      .arg = "certifying examples",
                                      .swaps = cli_int(a, "--swaps", 0, 1, 16),
                                      .tries = cli_int(a, "--tries", 0, 1, 1000000),
-                                     .tolerance = cli_real(a, "--tolerance", 0, 0, 1e300) };
+                                     .tolerance = cli_real(a, "--tolerance", 0, 0, 1e300),
+                                     .join = cli_text(a, "--join", NULL) };
     (void)cli_table(a);
     if (norm && strcmp(norm, "tokens") != 0 && strcmp(norm, "flat") != 0)
         return cli_refuse(a, "--norm is tokens (the largest token) or flat (l2 over everything), not %s", norm);
     if (o.local && !wanted) return cli_refuse(a, "--local is about examples: say how many with --n-ex");
     if (o.swaps && !wanted) return cli_refuse(a, "--swaps is about examples: say how many with --n-ex");
     if (o.tolerance > 0 && !wanted) return cli_refuse(a, "--tolerance is about examples: say how many with --n-ex");
+    if (o.join && !wanted) return cli_refuse(a, "--join shares examples: say how many with --n-ex");
+    if (o.join && o.swaps) return cli_refuse(a, "--join shares examples, and no --swaps");
     if (o.tries && !o.swaps) return cli_refuse(a, "--tries is for --swaps");
     if (out && cli_same_file(a->operand[0], out)) return cli_refuse(a, "--out %s is the model itself", out);
     taut_cert *c = NULL;
@@ -195,6 +198,8 @@ static const cli_option options[] = {
     { "--tries", "N", "swaps tried per example, covered ones and others each (default 64)" },
     { "--tolerance", "E",
       "radii that hold for a runtime of your own, whose every logit is within E of that in real arithmetic" },
+    { "--join", "DIR",
+      "share the examples with every process that is given the same words and DIR; each ends with all of them" },
     { "--out", "FILE", "write the certificate, for taut check" },
     { NULL, NULL, NULL },
 };

@@ -311,6 +311,7 @@ typedef struct {
     /* radii are to hold for a runtime whose every logit, at the example moved by less than its radius, is at most so far from
      * that of the stored weights in real arithmetic; 0: for those themselves */
     double tolerance;
+    const char *join; /* a folder through which any number of processes that make this same call share the examples */
 } taut_certify_options;
 /* Proves a Lipschitz constant of a stored model (a file or a run's folder), from inputs to logits, and the options' examples. */
 TAUT_API TAUT_MUST_USE taut_status taut_certify_file(taut_cert **out, const char *model, const taut_certify_options *);
@@ -417,6 +418,9 @@ typedef struct {
     int64_t gallery;    /* the JSON keeps up to so many of the images whose class was changed, for a report */
     int (*progress)(double done, void *arg); /* 0 to 1 for certificates, then for attacks; not 0: stop, as above */
     void *arg;
+    /* a folder through which any number of processes that make this same call share the examples, `batch` (default 16) at a
+     * time; each of them ends with all results.  Not with a state or a gallery */
+    const char *join;
 } taut_attack_options;
 /* Attacks a stored model (a file or a run's folder) and holds what is found against what is certified. */
 TAUT_API TAUT_MUST_USE taut_status taut_attack_file(taut_attacked **out, const char *model,

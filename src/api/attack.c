@@ -100,6 +100,7 @@ taut_status taut_attack_file(taut_attacked **out, const char *model, const taut_
     const taut_siege_way way = { .no_certify = o.no_certify != 0,
                                  .folder = o.folder,
                                  .state = o.state,
+                                 .join = o.join,
                                  .batch = o.batch,
                                  .gallery = o.gallery,
                                  .told = o.progress,
@@ -165,7 +166,7 @@ taut_status taut_attacked_one(const taut_attacked *a, int radius, int64_t index,
     for (int p = 0; p < s->c.profiles; p++) {
         if (taut_campaign_by(&s->c, radius, p)[index] < 0) continue;
         out->broken = 1;
-        out->distance = fmin(out->distance, s->c.distance[((int64_t)radius * s->c.profiles + p) * s->c.n + index]);
+        out->distance = fmin(out->distance, taut_campaign_distance(&s->c, radius, p)[index]);
     }
     return TAUT_OK;
 }

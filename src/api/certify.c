@@ -63,7 +63,7 @@ static taut_status predict(taut_cert *c, const taut_data *data, const taut_certi
         from = (taut_examples){ .ids = x->ids, .reals = x->reals, .labels = o->labels, .n = x->n, .t = x->t };
     }
     taut_status s = taut_examples_settle(&from, c->proof.model);
-    if (!s) s = taut_predictions_make(&c->predictions, &c->proof, &from, o->local != 0, o->progress, o->arg);
+    if (!s) s = taut_predictions_make(&c->predictions, &c->proof, &from, o->local != 0, o->join, o->progress, o->arg);
     const taut_swaps_way way = { o->swaps, o->tries ? o->tries : 64, o->progress, o->arg };
     return s || !o->swaps ? s : taut_swaps_make(&c->swaps, &c->proof, &from, &way);
 }
@@ -96,6 +96,8 @@ static taut_status check_options(const taut_certify_options *o)
                          (long long)o->tries);
     if (o->swaps && !o->examples && !o->inputs)
         return taut_fail(TAUT_BAD_CALL, "swaps are about examples, and there are none");
+    if (o->join && (o->swaps || (!o->examples && !o->inputs)))
+        return taut_fail(TAUT_BAD_CALL, "join shares examples%s", o->swaps ? ", and no swaps" : ": there are none");
     return TAUT_OK;
 }
 

@@ -10,6 +10,11 @@ int8_t *taut_campaign_by(const taut_campaign *c, int eps, int profile)
     return c->by + ((int64_t)eps * c->profiles + profile) * c->n;
 }
 
+double *taut_campaign_distance(const taut_campaign *c, int eps, int profile)
+{
+    return c->distance + ((int64_t)eps * c->profiles + profile) * c->n;
+}
+
 static taut_status parse_profiles(taut_campaign *c, const char *attacks, taut_profile_options o)
 {
     for (const char *at = attacks;;) {
@@ -57,7 +62,7 @@ static taut_status run_part(taut_campaign *c, taut_hunt *h, int eps, int profile
 {
     const taut_profile *p = &c->profile[profile];
     int8_t *by = taut_campaign_by(c, eps, profile) + first;
-    double *distance = c->distance + ((int64_t)eps * c->profiles + profile) * c->n + first;
+    double *distance = taut_campaign_distance(c, eps, profile) + first;
     for (int64_t e = 0; e < h->n; e++) {
         const bool right = taut_argmax(h->z + e * h->target->classes, h->target->classes) == h->label[e];
         h->broken[e] = !right;
@@ -90,46 +95,76 @@ typedef struct {
     uint64_t *id;
 } buffers;
 
-static taut_status run_all(taut_campaign *c, taut_target *t, const double *x, const double *z, const int32_t *label,
-                           int64_t batch, taut_campaign_seen seen, void *arg, const buffers *b)
+static taut_status run_one(taut_campaign *c, taut_target *t, const double *x, const double *z, const int32_t *label,
+                           taut_campaign_part p, taut_campaign_seen seen, void *arg, const buffers *b)
 {
-    for (int eps = 0; eps < c->eps.count; eps++)
-        for (int profile = 0; profile < c->profiles; profile++)
-            for (int64_t first = 0, count; first < c->n; first += count) {
-                count = c->n - first < batch ? c->n - first : batch;
-                if (part_done(c, eps, profile, first, count)) continue;
-                for (int64_t e = 0; e < count; e++) b->id[e] = (uint64_t)(first + e);
-                taut_hunt h = { .target = t,
-                                .ball = { c->kind, c->eps.value[eps], t->lo, t->hi },
-                                .seed = c->seed,
-                                .n = count,
-                                .x = x + first * t->dim,
-                                .z = z + first * t->classes,
-                                .label = label + first,
-                                .id = b->id,
-                                .adv = b->adv,
-                                .distance = b->distance,
-                                .broken = b->broken };
-                taut_status s = run_part(c, &h, eps, profile, first);
-                const taut_campaign_part part = { eps, profile, first, count, h.x, h.adv, h.broken };
-                if (!s && seen) s = seen(arg, &part);
-                if (s) return s;
-            }
-    return TAUT_OK;
+    for (int64_t e = 0; e < p.count; e++) b->id[e] = (uint64_t)(p.first + e);
+    taut_hunt h = { .target = t,
+                    .ball = { c->kind, c->eps.value[p.eps], t->lo, t->hi },
+                    .seed = c->seed,
+                    .n = p.count,
+                    .x = x + p.first * t->dim,
+                    .z = z + p.first * t->classes,
+                    .label = label + p.first,
+                    .id = b->id,
+                    .adv = b->adv,
+                    .distance = b->distance,
+                    .broken = b->broken };
+    const taut_status s = run_part(c, &h, p.eps, p.profile, p.first);
+    p.x = h.x, p.adv = h.adv, p.broken = h.broken;
+    return !s && seen ? seen(arg, &p) : s;
+}
+
+static taut_status get_buffers(buffers *b, const taut_target *t, int64_t batch)
+{
+    *b = (buffers){ .adv = taut_malloc((size_t)(batch * t->dim + 1) * sizeof *b->adv),
+                    .distance = taut_malloc((size_t)(batch + 1) * sizeof *b->distance),
+                    .broken = taut_malloc((size_t)batch + 1),
+                    .id = taut_malloc((size_t)(batch + 1) * sizeof *b->id) };
+    return b->adv && b->distance && b->broken && b->id ? TAUT_OK : taut_no_memory("an attack");
+}
+
+static void free_buffers(const buffers *b) { free(b->adv), free(b->distance), free(b->broken), free(b->id); }
+
+static int64_t in_a_row(const taut_campaign *c, int64_t batch) { return (c->n + batch - 1) / batch; }
+
+int64_t taut_campaign_parts(const taut_campaign *c, int64_t batch)
+{
+    return (int64_t)c->eps.count * c->profiles * in_a_row(c, batch);
+}
+
+taut_campaign_part taut_campaign_part_at(const taut_campaign *c, int64_t part, int64_t batch)
+{
+    const int64_t row = part / in_a_row(c, batch), first = part % in_a_row(c, batch) * batch;
+    return (taut_campaign_part){ .eps = (int)(row / c->profiles),
+                                 .profile = (int)(row % c->profiles),
+                                 .first = first,
+                                 .count = c->n - first < batch ? c->n - first : batch };
+}
+
+taut_status taut_campaign_run_part(taut_campaign *c, taut_target *t, const double *x, const double *z,
+                                   const int32_t *label, taut_campaign_part p, taut_campaign_seen seen, void *arg)
+{
+    buffers b;
+    taut_status s = get_buffers(&b, t, p.count);
+    if (!s) s = run_one(c, t, x, z, label, p, seen, arg, &b);
+    if (!s) s = taut_target_status(t); /* also where nobody was left to attack */
+    free_buffers(&b);
+    return s;
 }
 
 taut_status taut_campaign_run(taut_campaign *c, taut_target *t, const double *x, const double *z, const int32_t *label,
                               int64_t batch, taut_campaign_seen seen, void *arg)
 {
+    buffers b;
     if (batch > c->n) batch = c->n;
-    buffers b = { .adv = taut_malloc((size_t)(batch * t->dim + 1) * sizeof *b.adv),
-                  .distance = taut_malloc((size_t)(batch + 1) * sizeof *b.distance),
-                  .broken = taut_malloc((size_t)batch + 1),
-                  .id = taut_malloc((size_t)(batch + 1) * sizeof *b.id) };
-    const bool enough = b.adv && b.distance && b.broken && b.id;
-    taut_status s = enough ? run_all(c, t, x, z, label, batch, seen, arg, &b) : taut_no_memory("an attack");
-    if (!s) s = taut_target_status(t); /* also where nobody was left to attack */
-    free(b.adv), free(b.distance), free(b.broken), free(b.id);
+    taut_status s = get_buffers(&b, t, batch);
+    for (int64_t i = 0; !s && batch && i < taut_campaign_parts(c, batch); i++) {
+        const taut_campaign_part p = taut_campaign_part_at(c, i, batch);
+        if (!part_done(c, p.eps, p.profile, p.first, p.count)) s = run_one(c, t, x, z, label, p, seen, arg, &b);
+    }
+    if (!s) s = taut_target_status(t);
+    free_buffers(&b);
     return s;
 }
 

@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 
-static cJSON *describe(const taut_campaign *c, const char *about)
+cJSON *taut_campaign_describe(const taut_campaign *c, const char *about)
 {
     cJSON *o = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(o, "attacks");
     cJSON_AddStringToObject(o, "about", about);
@@ -41,7 +41,7 @@ taut_status taut_campaign_save(const taut_campaign *c, const char *about, int64_
 {
     cJSON *o = cJSON_CreateObject(), *by = cJSON_AddArrayToObject(o, "by");
     cJSON_AddStringToObject(o, "format", "taut-attack-state");
-    cJSON_AddItemToObject(o, "key", describe(c, about));
+    cJSON_AddItemToObject(o, "key", taut_campaign_describe(c, about));
     cJSON_AddNumberToObject(o, "alarms", (double)alarms);
     for (int64_t i = 0; i < cells(c); i++) cJSON_AddItemToArray(by, cJSON_CreateNumber(c->by[i]));
     cJSON_AddItemToObject(o, "distance", cJSON_CreateDoubleArray(c->distance, (int)cells(c)));
@@ -72,7 +72,7 @@ taut_status taut_campaign_load(taut_campaign *c, const char *about, int64_t *ala
     size_t len;
     taut_status s = taut_file_read(&text, &len, path);
     if (s) return s;
-    cJSON *o = cJSON_Parse(text), *want = describe(c, about);
+    cJSON *o = cJSON_Parse(text), *want = taut_campaign_describe(c, about);
     const cJSON *format = cJSON_GetObjectItem(o, "format"), *key = cJSON_GetObjectItem(o, "key"),
                 *count = cJSON_GetObjectItem(o, "alarms");
     char *is = key ? taut_json_text(key, false) : NULL, *should = taut_json_text(want, false);

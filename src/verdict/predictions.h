@@ -9,14 +9,15 @@ typedef struct {
     taut_example *example;
     taut_local *local; /* NULL: not asked for */
     int64_t count;
-    double pair;     /* the largest ratio seen over pairs of inputs: a scale to hold the constant against */
-    int64_t silent;  /* examples without an answer */
-    const char *why; /* the reason of the first of them */
+    double pair;    /* the largest ratio seen over pairs of inputs: a scale to hold the constant against */
+    int64_t silent; /* examples without an answer */
+    char why[160];  /* the reason of the first of them */
 } taut_predictions;
 
 /* Certifies the examples, on all threads, and adds them to the certificate's JSON. */
-taut_status taut_predictions_make(taut_predictions *, taut_certificate *, const taut_examples *, bool local, taut_told,
-                                  void *arg) TAUT_MUST_USE;
+/* `join`: a folder through which other processes that certify the same share them; NULL: none do. */
+taut_status taut_predictions_make(taut_predictions *, taut_certificate *, const taut_examples *, bool local,
+                                  const char *join, taut_told, void *arg) TAUT_MUST_USE;
 void taut_predictions_free(taut_predictions *);
 
 /* The share of all examples, silent ones included, that are right and stand against every change smaller than r. */

@@ -51,7 +51,7 @@ taut_status taut_siege_replay(taut_siege *s, const char *file, cJSON **json)
     if (!status) { /* one example in the place of the data */
         s->n = 1;
         memcpy(s->x, r.x, (size_t)r.dim * sizeof *s->x);
-        status = taut_siege_certify(s, r.distance * (1 + 1e-6), NULL, NULL);
+        status = taut_siege_certify(s, r.distance * (1 + 1e-6), &(taut_siege_way){ .join = NULL });
     }
     if (!status) status = look(s, &r, json);
     taut_reproducer_free(&r);

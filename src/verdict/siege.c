@@ -62,7 +62,7 @@ static taut_status certify_one(taut_hand *h, int64_t e, void *siege)
     return TAUT_OK;
 }
 
-taut_status taut_siege_certify(taut_siege *s, double room, int (*told)(double, void *), void *arg)
+taut_status taut_siege_certify(taut_siege *s, double room, const taut_siege_way *way)
 {
     taut_status status = taut_certify(&s->cert, s->path, TAUT_NORM_FLAT, room);
     if (status) return status;
@@ -73,8 +73,18 @@ taut_status taut_siege_certify(taut_siege *s, double room, int (*told)(double, v
     }
     s->radius = taut_malloc((size_t)s->n * sizeof *s->radius);
     s->predicted = taut_malloc((size_t)s->n * sizeof *s->predicted);
-    const taut_crew crew = { &s->cert, NULL, s->n, certify_one, s, told, arg };
-    status = s->radius && s->predicted ? taut_crew_work(&crew) : taut_no_memory("certificates of the examples");
+    taut_crew_shared shared;
+    const taut_crew crew = { .c = &s->cert,
+                             .n = s->n,
+                             .each = certify_one,
+                             .arg = s,
+                             .told = way->told,
+                             .told_arg = way->arg,
+                             .shared = way->join ? &shared : NULL };
+    status = s->radius && s->predicted ? TAUT_OK : taut_no_memory("certificates of the examples");
+    if (!status && way->join) status = taut_siege_share(&shared, s, way);
+    if (!status) status = taut_crew_work(&crew);
+    if (way->join) taut_crew_shared_free(&shared);
     return status ? status : taut_network_open(&s->ref, s->cert.model);
 }
 
@@ -155,11 +165,25 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static taut_status attack_alone(taut_siege *s, const taut_siege_way *way)
+{
+    const double start = now();
+    leading l = { s, way };
+    s->target.forwards = s->target.backwards = 0;
+    const taut_status status = taut_campaign_run(&s->c, &s->target, s->x, s->z, s->label, way->batch ? way->batch : 256,
+                                                 part_done, &l);
+    s->seconds = now() - start;
+    return status;
+}
+
 taut_status taut_siege_lead(taut_siege *s, const taut_siege_way *way)
 {
     double room = 0;
     taut_status status = TAUT_OK;
     if (way->gallery && s->text) return taut_fail(TAUT_BAD_CONFIG, "a gallery is for images: %s reads texts", s->path);
+    if (way->join && (way->gallery || way->state))
+        return taut_fail(TAUT_BAD_CONFIG, "a shared attack keeps no %s: its folder is the state",
+                         way->gallery ? "gallery" : "state of its own");
     s->shown = way->gallery;
     s->gallery = cJSON_CreateArray();
     /* no certified radius is above the room, and it must be above the move to count: hence a millionth more */
@@ -168,20 +192,14 @@ taut_status taut_siege_lead(taut_siege *s, const taut_siege_way *way)
     if (way->state && taut_file_exists(way->state))
         status = taut_campaign_load(&s->c, s->about, &s->watch.alarms, way->state);
     if (!status && way->no_certify) s->why = "it was not asked for";
-    if (!status && !s->why) status = taut_siege_certify(s, room, way->told, way->arg);
+    if (!status && !s->why) status = taut_siege_certify(s, room, way);
     if (status) return status;
     if (s->radius) {
         s->watch.ref = &s->ref, s->watch.radius = s->radius, s->watch.predicted = s->predicted;
         s->watch.slack = taut_siege_slack(s);
     }
     status = warn_before(s);
-    const double start = now();
-    leading l = { s, way };
-    s->target.forwards = s->target.backwards = 0;
-    if (!status)
-        status = taut_campaign_run(&s->c, &s->target, s->x, s->z, s->label, way->batch ? way->batch : 256, part_done,
-                                   &l);
-    s->seconds = now() - start;
+    if (!status) status = way->join ? taut_siege_join_attack(s, way) : attack_alone(s, way);
     if (!status) warn_after(s);
     return status;
 }

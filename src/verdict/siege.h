@@ -11,7 +11,7 @@
 #include "attack/network.h"
 #include "attack/warn.h"
 #include "certify/certify.h"
-#include "verdict/examples.h"
+#include "verdict/crew.h"
 
 typedef struct {
     char *path, sha[65]; /* of the model's file */
@@ -42,7 +42,8 @@ typedef struct {
     bool no_certify;
     const char *folder;                  /* where inputs that contradict a certificate are saved; NULL: nowhere */
     const char *state;                   /* the file of the results so far, read and written; NULL: none */
-    int64_t batch;                       /* examples attacked and saved together; 0: 256 */
+    const char *join;                    /* a folder through which processes share the examples; NULL: none do */
+    int64_t batch;                       /* examples attacked and saved together; 0: 256, of a join 16 */
     int64_t gallery;                     /* keep at most so many of the images whose class an attack changed */
     int (*told)(double done, void *arg); /* 0 to 1 for the certificates, then again for the attacks; not 0: stop */
     void *arg;
@@ -53,7 +54,10 @@ typedef struct {
 taut_status taut_siege_open(taut_siege *, taut_model *, const char *path, taut_examples *) TAUT_MUST_USE;
 void taut_siege_close(taut_siege *); /* fine after a failed open */
 /* Proves the model in norm flat and fills `radius` and `predicted`.  No radius is above `room`. */
-taut_status taut_siege_certify(taut_siege *, double room, int (*told)(double, void *), void *arg) TAUT_MUST_USE;
+taut_status taut_siege_certify(taut_siege *, double room, const taut_siege_way *) TAUT_MUST_USE;
+/* siege_join.c: how certificates of the examples are shared; attacks them together with other processes. */
+taut_status taut_siege_share(taut_crew_shared *, taut_siege *, const taut_siege_way *) TAUT_MUST_USE;
+taut_status taut_siege_join_attack(taut_siege *, const taut_siege_way *) TAUT_MUST_USE;
 /* Certifies, then attacks everything that the state has not tried yet. */
 taut_status taut_siege_lead(taut_siege *, const taut_siege_way *) TAUT_MUST_USE;
 

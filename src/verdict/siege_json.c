@@ -18,7 +18,7 @@ static double furthest(const taut_campaign *c, int eps)
     double most = 0;
     for (int p = 0; p < c->profiles; p++)
         for (int64_t e = 0; e < c->n; e++) {
-            const double d = c->distance[((int64_t)eps * c->profiles + p) * c->n + e];
+            const double d = taut_campaign_distance(c, eps, p)[e];
             if (taut_campaign_by(c, eps, p)[e] >= 0 && d > most) most = d;
         }
     return most;

@@ -32,7 +32,7 @@ static char *made(bool local, int stop_at, taut_status *status)
     const taut_examples from = { .ids = ids, .labels = labels, .n = N, .t = T, .d = cert.model->in.d };
     taut_predictions p;
     calls = 0, last = 0;
-    *status = taut_predictions_make(&p, &cert, &from, local, count_calls, &stop_at);
+    *status = taut_predictions_make(&p, &cert, &from, local, NULL, count_calls, &stop_at);
     char *text = *status ? NULL : cJSON_PrintUnformatted(cert.json);
     if (!*status && local)
         for (int i = 0; i < N; i++) CHECK(p.local[i].lip.v <= cert.lip.v, "a constant around each");
@@ -78,7 +78,7 @@ static taut_status odd_ones_fail(taut_hand *h, int64_t i, void *arg)
 
 static void failures(void)
 {
-    const taut_crew crew = { &cert, NULL, N, odd_ones_fail, NULL, NULL, NULL };
+    const taut_crew crew = { &cert, NULL, N, odd_ones_fail, NULL, NULL, NULL, NULL };
     for (int threads = 1; threads <= 3; threads++, case_no++) {
         taut_threads_set(threads);
         CHECK(taut_crew_work(&crew) == TAUT_BAD_DATA, "a failure is the answer");
@@ -95,7 +95,7 @@ static taut_status idle(taut_hand *h, int64_t i, void *arg)
 static void no_memory(void)
 {
     const taut_examples from = { .ids = ids, .labels = labels, .n = N, .t = T, .d = cert.model->in.d };
-    const taut_crew crew = { &cert, &from, N, idle, NULL, NULL, NULL };
+    const taut_crew crew = { &cert, &from, N, idle, NULL, NULL, NULL, NULL };
     taut_status s = TAUT_NO_MEMORY;
     int n = 0;
     taut_threads_set(3);
