@@ -139,6 +139,7 @@ static double rows_of(const cli_args *a)
 
 static int run(const cli_args *a)
 {
+    const bool hushed = !cli_text(a, "--join", NULL) && cli_hush();
     const char *norm = cli_text(a, "--norm", NULL), *out = cli_text(a, "--out", NULL);
     const int64_t wanted = cli_int(a, "--n-ex", 0, 0, 1000000);
     const taut_certify_options o = { .size = sizeof o,
@@ -170,7 +171,7 @@ static int run(const cli_args *a)
     char *json = NULL;
     taut_status s = taut_certify_file(&c, a->operand[0], &o);
     cli_bar_end();
-    if (!s && out) s = taut_cert_save(c, out);
+    if (!s && out && !hushed) s = taut_cert_save(c, out);
     if (!s) s = taut_cert_report(c, &json);
     taut_cert_free(c);
     if (s) return cli_fail(a);

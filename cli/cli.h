@@ -59,6 +59,9 @@ int cli_refuse(const cli_args *, const char *format, ...) __attribute__((format(
 int cli_json(cJSON *object);                 /* one object on stdout, every digit of its numbers; takes it over */
 void cli_print_load(const cJSON *report);    /* what became of every tensor of a checkpoint */
 void cli_bar(double done, const char *text); /* a progress bar on stderr, only on a terminal */
+/* Of several ranks that were started together only the first speaks; what another has to say, it says for him.  True: this is one
+ * of the others, and silent from here on. */
+bool cli_hush(void);
 void cli_bar_end(void);
 int cli_show(double done, void *text); /* the same, as the library calls it */
 

@@ -120,3 +120,19 @@ int cli_show(double done, void *text)
     cli_bar(done, text);
     return 0;
 }
+
+bool cli_hush(void)
+{
+    char *json = NULL, voice[16];
+    if (taut_build_json(&json, NULL)) return false;
+    cJSON *o = cJSON_Parse(json);
+    const bool other = cli_number(o, "rank") > 0;
+    taut_string_free(json);
+    cJSON_Delete(o);
+    if (!other) return false;
+    snprintf(voice, sizeof voice, "%d",
+             dup(2)); /* for the one thing that nobody else could say: that the first is gone */
+    setenv("TAUT_VOICE", voice, 1);
+    if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr)) exit(EXIT_BAD);
+    return true;
+}

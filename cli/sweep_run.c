@@ -80,7 +80,7 @@ static void train_words(const sweep *s, int run, const char *folder, const char 
  * Workers that mpirun or srun started together are no ranks of one training. */
 static void become(const char *const *word, const char *log, int claim, pid_t parent, const sigset_t *mask)
 {
-    static const char *const together[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS" };
+    static const char *const together[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS", "WORLD_SIZE" };
     const int file = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0644);
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
@@ -88,7 +88,7 @@ static void become(const char *const *word, const char *log, int claim, pid_t pa
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent || file < 0 || dup2(file, 1) < 0 || dup2(file, 2) < 0) _exit(EXIT_BAD);
     if (fcntl(claim, F_SETFD, 0) != 0) _exit(EXIT_BAD);
-    for (int i = 0; i < 3; i++) unsetenv(together[i]);
+    for (int i = 0; i < 4; i++) unsetenv(together[i]);
     execv("/proc/self/exe", (char *const *)word);
     _exit(EXIT_BAD);
 }

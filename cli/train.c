@@ -95,22 +95,9 @@ static int tell(const cli_args *a, const char *run)
     return EXIT_DONE;
 }
 
-/* Of several ranks of one training, only the first speaks; what another has to say, it says for him. */
-static bool is_hushed(void)
-{
-    char *json = NULL;
-    if (taut_build_json(&json, NULL)) return false;
-    cJSON *o = cJSON_Parse(json);
-    const bool other = cli_number(o, "rank") > 0;
-    taut_string_free(json);
-    cJSON_Delete(o);
-    if (other && (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr))) exit(EXIT_BAD);
-    return other;
-}
-
 static int run(const cli_args *a)
 {
-    const bool hushed = is_hushed();
+    const bool hushed = cli_hush();
     const char *run = cli_text(a, "--out", NULL), *list[64];
     char room[64][SHORT];
     taut_result result;

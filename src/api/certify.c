@@ -1,5 +1,6 @@
 /* Certificates of stored models. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,9 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/ranks.h"
 #include "bound/ledger.h"
+#include "bound/shared.h"
 #include "report/waterfall.h"
 #include "verdict/account.h"
 #include "verdict/noise.h"
@@ -101,11 +104,36 @@ static taut_status check_options(const taut_certify_options *o)
     return TAUT_OK;
 }
 
+/* Of several ranks each proves some of the norms, of the same file; the rest of the proof every one of them does. */
+static taut_status share_norms(taut_status s, const char *path, taut_norm norm, double rows,
+                               const taut_certify_options *o)
+{
+    taut_ranks r;
+    taut_certificate scout = { 0 };
+    char asked[65] = "";
+    const taut_status opened = taut_ranks_open(&r);
+    if (opened || r.count == 1) return s ? s : opened;
+    snprintf(asked, sizeof asked, "%s %d %d %a %a", TAUT_VERSION, (int)o->metric, (int)norm, o->room, rows);
+    s = taut_ranks_agree(&r, s ? s : taut_certificate_open(&scout, path, norm, o->room));
+    if (!s) s = taut_ranks_same(&r, "version or options", asked);
+    if (!s) s = taut_ranks_same(&r, "model", scout.sha);
+    if (!s) {
+        taut_norms_scout(&r);
+        s = o->metric == TAUT_OWN ? taut_certificate_prove_own(&scout, path, rows)
+                                  : taut_certificate_prove(&scout, rows);
+        s = taut_ranks_agree(&r, s);
+    }
+    if (!s) s = taut_norms_tell(&r);
+    taut_certificate_free(&scout);
+    taut_ranks_close(&r);
+    return s;
+}
+
 taut_status taut_certify_file(taut_cert **out, const char *model, const taut_certify_options *options)
 {
     taut_certify_options o;
     taut_data *data = NULL;
-    double rows;
+    double rows = 0;
     NEED(out);
     *out = NULL;
     NEED(model);
@@ -117,10 +145,12 @@ taut_status taut_certify_file(taut_cert **out, const char *model, const taut_cer
     const taut_norm norm = o.metric == TAUT_FLAT ? TAUT_NORM_FLAT : TAUT_NORM_TOKENS;
     s = c && path ? taut_certificate_open(&c->proof, path, norm, o.room) : taut_no_memory("a certificate");
     if (!s) s = prepare(&data, &rows, model, &c->proof.model->spec, &o);
+    if (!o.join) s = share_norms(s, path, norm, rows, &o);
     if (!s)
         s = o.metric == TAUT_OWN ? taut_certificate_prove_own(&c->proof, path, rows)
                                  : taut_certificate_prove(&c->proof, rows);
     if (!s) s = taut_certificate_tolerate(&c->proof, o.tolerance);
+    taut_norms_forget();
     if (!s && (o.examples || o.inputs)) s = predict(c, data, &o);
     if (!s) s = read_falls(c);
     taut_data_free(data);

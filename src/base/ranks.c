@@ -7,13 +7,14 @@
 #include "base/alloc.h"
 #include "base/library.h"
 
-/* Open MPI, MPICH and its kin, Slurm: how many processes there are, and which this is. */
+/* Open MPI, MPICH and its kin, Slurm, torchrun: how many processes there are, and which this is. */
 int taut_ranks_here(int *count)
 {
     static const char *const names[][2] = { { "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK" },
                                             { "PMI_SIZE", "PMI_RANK" },
-                                            { "SLURM_STEP_NUM_TASKS", "SLURM_PROCID" } };
-    for (int i = 0; i < 3; i++) {
+                                            { "SLURM_STEP_NUM_TASKS", "SLURM_PROCID" },
+                                            { "WORLD_SIZE", "RANK" } };
+    for (int i = 0; i < 4; i++) {
         const char *all = getenv(names[i][0]), *which = getenv(names[i][1]);
         const int n = all && which ? atoi(all) : 0;
         if (n <= 1) continue;
@@ -29,8 +30,7 @@ static taut_status open_library(const taut_messages **out, int count)
     taut_messages_open *open;
     const char *why; /* shared: Open MPI's own parts look for it in turn */
     if (!taut_library_function(&open, "libtaut_mpi.so", "taut_mpi_open", true, &why))
-        return taut_fail(TAUT_BAD_CONFIG, "%d processes were started for one training: %s (make MPI=1 builds it)",
-                         count, why);
+        return taut_fail(TAUT_BAD_CONFIG, "%d processes were started together: %s (make MPI=1 builds it)", count, why);
     *out = open(TAUT_MESSAGES);
     return *out ? TAUT_OK : taut_fail(TAUT_BAD_CONFIG, "libtaut_mpi.so is of another build: make MPI=1 again");
 }
@@ -45,8 +45,8 @@ taut_status taut_ranks_open(taut_ranks *r)
     r->rank = r->m->rank, r->count = r->m->count;
     if (r->count == count) return TAUT_OK;
     return taut_fail(TAUT_BAD_CONFIG,
-                     "%d processes were started for one training, and MPI sees %d: was the launcher made for "
-                     "the MPI of libtaut_mpi.so?",
+                     "%d processes were started together, and MPI sees %d of them: start them by mpirun, or by "
+                     "srun --mpi=pmix (torchrun and plain srun bring no MPI), with the MPI of libtaut_mpi.so",
                      count, r->count);
 }
 
@@ -108,8 +108,7 @@ taut_status taut_ranks_same(const taut_ranks *r, const char *what, const char ha
     r->m->gather(all, sizeof *all);
     for (int i = 1; i < r->count && !s; i++)
         if (memcmp(all[0], all[i], sizeof *all) != 0)
-            s = taut_fail(TAUT_BAD_CONFIG,
-                          "rank %d has not the %s of rank 0: the ranks of a training must have the same", i, what);
+            s = taut_fail(TAUT_BAD_CONFIG, "rank %d has not the %s of rank 0: all ranks must have the same", i, what);
     free(all);
     return s;
 }

@@ -14,6 +14,7 @@
 #include "bound/blas.h"
 #include "bound/lanczos.h"
 #include "bound/range.h"
+#include "bound/shared.h"
 #include "bound/square.h"
 
 typedef struct {
@@ -86,7 +87,9 @@ taut_up up_top_symmetric(double *g, int64_t n)
     return r;
 }
 
-taut_up up_norm(const double *w, int64_t rows, int64_t cols)
+static taut_up prove(const double *w, int64_t rows, int64_t cols)
 {
     return up_norm_from_gram(w, rows, cols, up_top_symmetric);
 }
+
+taut_up up_norm(const double *w, int64_t rows, int64_t cols) { return up_norm_shared(w, rows, cols, prove); }

@@ -3,8 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/sha256.h"
 
 enum { EXAMPLES = 256 };
@@ -71,6 +74,28 @@ taut_status taut_together_check(const taut_ranks *r, const taut_trainer *t)
     if (!s) s = taut_ranks_same(r, "recipe", hex);
     hash_data(t, hex);
     return s ? s : taut_ranks_same(r, "data", hex);
+}
+
+/* Rank 0 leaves a word there that nobody can know. */
+taut_status taut_together_folder(const taut_ranks *r, const char *folder)
+{
+    char path[4200], word[65] = "", *text = NULL;
+    size_t len;
+    taut_status s = TAUT_OK;
+    if (r->count == 1) return TAUT_OK;
+    snprintf(path, sizeof path, "%s/ranks.word", folder);
+    if (r->rank == 0) {
+        struct timespec t;
+        clock_gettime(CLOCK_REALTIME, &t);
+        snprintf(word, sizeof word, "%ld %lld %ld", (long)getpid(), (long long)t.tv_sec, t.tv_nsec);
+        s = taut_file_write(path, word, strlen(word));
+    }
+    s = taut_ranks_agree(r, s);
+    if (!s && r->rank > 0 && !taut_file_read(&text, &len, path)) snprintf(word, sizeof word, "%.64s", text);
+    free(text);
+    if (!s) s = taut_ranks_same(r, "folder (--out must be one that all ranks share)", word);
+    if (r->rank == 0) (void)unlink(path);
+    return s;
 }
 
 taut_status taut_together_weights(const taut_ranks *r, const taut_model *m)

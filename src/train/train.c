@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/pulse.h"
 #include "base/sha256.h"
 #include "train/average.h"
 #include "train/best.h"
@@ -30,7 +31,9 @@ typedef struct {
     double started; /* monotonic seconds, minus what earlier sittings took */
     int lock;       /* on the folder; -1: none */
     taut_ranks ranks;
-    taut_up proved; /* the constant of model.safetensors, in the recipe's norm and units; under a target only */
+    taut_pulse *pulse; /* of several ranks */
+    bool made;         /* this run made the folder */
+    taut_up proved;    /* the constant of model.safetensors, in the recipe's norm and units; under a target only */
 } run;
 
 static double now(void)
@@ -111,6 +114,7 @@ static taut_status take_folder(run *r)
 {
     const char *folder = r->options->run;
     if (!writes(r)) return TAUT_OK;
+    r->made = !taut_file_exists(folder);
     taut_status s = taut_dir_make(folder);
     if (!s) s = taut_dir_lock(&r->lock, folder);
     if (!s) s = check_folder(r);
@@ -125,6 +129,9 @@ static taut_status begin(run *r)
     taut_trainer *t = &r->trainer;
     const taut_training *o = r->options;
     taut_status s = taut_ranks_agree(&r->ranks, take_folder(r));
+    if (!s) s = taut_together_folder(&r->ranks, o->run);
+    if (s && r->made) (void)remove(o->run); /* it is empty */
+    if (!s) s = taut_ranks_agree(&r->ranks, taut_pulse_start(&r->pulse, &r->ranks, o->run));
     if (s) return s;
     if (o->resume) {
         s = taut_resume_check(r->cfg, in_run(r, path, "recipe.ini"));
@@ -171,16 +178,6 @@ static taut_status log_bound(run *r)
     return log_line(r, line);
 }
 
-/* Finite weights can be so large that what they answer is not: a batch is asked before they are saved. */
-static taut_status check_answers(taut_trainer *t)
-{
-    const int64_t batch = t->recipe.train.batch;
-    taut_evaluation e;
-    const taut_status s = taut_evaluate(&e, t->pass, &t->batch, TAUT_VALID, batch, batch);
-    if (s || e.targets == 0 || isfinite(e.loss)) return s;
-    return taut_fail(TAUT_NOT_FINITE, "step %lld: the validation loss is not finite", (long long)t->clock.step);
-}
-
 /* Never replaces good weights by ones that are not finite, or that have no answers. */
 static taut_status prepare(run *r, bool due)
 {
@@ -188,7 +185,7 @@ static taut_status prepare(run *r, bool due)
     const taut_model *m = t->model;
     if (!isfinite(taut_dot(m->k, t->pass->sums, m->values, m->values, m->slab)))
         return taut_fail(TAUT_NOT_FINITE, "step %lld: a weight is not finite", (long long)t->clock.step);
-    taut_status s = check_answers(t);
+    taut_status s = taut_trainer_answers(t);
     if (s) return s;
     t->clock.seconds = now() - r->started;
     s = due ? taut_trainer_enforce(t) : TAUT_OK;
@@ -391,6 +388,7 @@ taut_status taut_train(taut_train_summary *out, taut_config *cfg, const taut_ker
     if (!s) s = open_run(&r, k);
     if (!s) s = begin(&r);
     if (!s) s = loop(&r, out);
+    taut_pulse_stop(r.pulse);
     taut_log_close(r.log);
     taut_dir_release(r.lock);
     taut_trainer_close(&r.trainer);

@@ -292,3 +292,12 @@ taut_status taut_trainer_save(taut_trainer *t, const char *path)
     const taut_status s = taut_enforcer_run(t->enforcer, t->model, &shrunk);
     return s || !path ? s : taut_model_save(t->enforcer->twin, path);
 }
+
+taut_status taut_trainer_answers(taut_trainer *t)
+{
+    const int64_t batch = t->recipe.train.batch;
+    taut_evaluation e;
+    const taut_status s = taut_evaluate(&e, t->pass, &t->batch, TAUT_VALID, batch, batch);
+    if (s || e.targets == 0 || isfinite(e.loss)) return s;
+    return taut_fail(TAUT_NOT_FINITE, "step %lld: the validation loss is not finite", (long long)t->clock.step);
+}

@@ -49,6 +49,9 @@ taut_status taut_trainer_settle(taut_trainer *) TAUT_MUST_USE;
  * constrain.fill, the last layer may have been scaled before). */
 taut_status taut_trainer_step(taut_trainer *, taut_step *) TAUT_MUST_USE;
 
+/* Finite weights can be so large that what they answer is not: a batch is asked before they are saved. */
+taut_status taut_trainer_answers(taut_trainer *) TAUT_MUST_USE;
+
 /* Shrinks the weights until the proved constant of what taut_trainer_save will write is at most the recipe's
  * target, if it has one; training goes on from there. */
 taut_status taut_trainer_enforce(taut_trainer *) TAUT_MUST_USE;

@@ -136,8 +136,60 @@ told "other data" "rank 1 has not the data of rank 0" \
 mkdir "$tmp/bare"
 cp "$TAUT" "$tmp/bare/taut"
 # shellcheck disable=SC2086
-told "a build without MPI" "2 processes were started for one training: libtaut_mpi.so: .*make MPI=1 builds it" \
+told "a build without MPI" "2 processes were started together: libtaut_mpi.so: .*make MPI=1 builds it" \
     env -u LD_LIBRARY_PATH mpirun -n 2 "$tmp/bare/taut" train $small --set train.accumulate=2 --out "$tmp/none"
+
+# shellcheck disable=SC2086
+{
+    told "other kernels" "rank 1 has not the program or processor of rank 0" \
+        mpirun -n 1 "$program" train $small --set train.accumulate=2 --out "$tmp/none" : \
+        -n 1 "$program" train $small --set train.accumulate=2 --kernels ref --out "$tmp/none"
+    told "torchrun's variables, and no MPI" "4 processes were started together, and MPI sees 1 of them: start them by mpirun" \
+        env WORLD_SIZE=4 RANK=0 LOCAL_RANK=0 MASTER_ADDR=localhost "$program" train $small --set train.accumulate=4 --out "$tmp/none"
+    told "Slurm's, and no MPI" "4 processes were started together, and MPI sees 1 of them: start them by mpirun" \
+        env SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=0 "$program" train $small --set train.accumulate=4 --out "$tmp/none"
+    check "one process of torchrun's is a process" env WORLD_SIZE=1 RANK=0 "$program" train $small --out "$tmp/one"
+}
+# a folder of one name that is two: below each working folder
+# shellcheck disable=SC2086
+set -- train "$root"/$small --set train.accumulate=2 --out own/none
+told "a folder that is not shared" "rank 1 has not the folder (--out must be one that all ranks share) of rank 0" \
+    mpirun -n 1 -wdir "$tmp/d0" "$program" "$@" : -n 1 -wdir "$tmp/d1" "$program" "$@"
+check "nothing is left of it" [ ! -e "$tmp/d0/own/none" ] && check "nowhere" [ ! -e "$tmp/d1/own/none" ]
+
+# a proof by several ranks: the same certificate, by rank 0 alone; another model is refused
+"$TAUT" certify "$tmp/whole" --n-ex 3 --out "$tmp/cert.json" >"$tmp/o"
+for n in 2 3; do
+    mpirun -n $n "$program" certify "$tmp/whole" --n-ex 3 --out "$tmp/cert$n.json" >"$tmp/o$n" 2>"$tmp/e"
+    rc=$?
+    check "certify by $n ranks: $(head -n 3 "$tmp/e")" [ $rc = 0 ]
+    check "$n ranks: the same certificate" cmp "$tmp/cert.json" "$tmp/cert$n.json"
+    check "$n ranks: said once" cmp "$tmp/o" "$tmp/o$n"
+done
+told "another model" "rank 1 has not the model of rank 0" mpirun -n 1 "$program" certify "$tmp/whole" --out "$tmp/none" : \
+    -n 1 "$program" certify "$tmp/one" --out "$tmp/none"
+
+# a rank hangs: the others find out, say which, and end
+# shellcheck disable=SC2086
+mpirun -n 3 "$program" train $long_run --set train.steps=100000 --out "$tmp/hangs" >"$tmp/o" 2>"$tmp/e" &
+child=$!
+for _ in $(seq 600); do [ -s "$tmp/hangs/state.safetensors" ] && break; sleep 0.05; done
+stopped=$(pgrep -P "$child" | tail -n 1)
+begin=$(date +%s)
+kill -STOP "$stopped"
+for _ in $(seq 70); do grep -q 'no sign of life' "$tmp/e" && break; sleep 1; done
+took=$(($(date +%s) - begin))
+check "a rank that hangs is named within a minute ($took s): $(cat "$tmp/e")" grep -q 'rank 2 (.*, process .*) has given no sign of life' "$tmp/e"
+check "not $took s" [ $took -lt 60 ]
+kill -CONT "$stopped" 2>/dev/null
+wait "$child"
+rc=$?
+child=
+check "the others end: not $rc" [ $rc != 0 ]
+# shellcheck disable=SC2086
+timeout --preserve-status -s TERM 3 "$TAUT" train $long_run --set train.steps=100000 --out "$tmp/hangs" --resume >"$tmp/o" 2>"$tmp/e"
+rc=$?
+check "the checkpoint is whole: one process goes on until it is told to stop, not $rc: $(cat "$tmp/e")" [ $rc = 143 ]
 
 # workers of a sweep that were started together are no ranks
 # shellcheck disable=SC2086

@@ -48,7 +48,14 @@ static void close_all(void)
 {
     free(begun);
     begun = NULL, room = 0;
-    MPI_Finalize();
+}
+
+/* At the end of the process, since MPI cannot be begun twice in one. */
+static void finish(void)
+{
+    int is_over = 0;
+    MPI_Finalized(&is_over);
+    if (!is_over) MPI_Finalize();
 }
 
 __attribute__((visibility("default"))) const taut_messages *taut_mpi_open(int layout)
@@ -57,7 +64,10 @@ __attribute__((visibility("default"))) const taut_messages *taut_mpi_open(int la
     int provided, is_on = 0;
     if (layout != TAUT_MESSAGES) return NULL;
     MPI_Initialized(&is_on);
-    if (!is_on) MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
+    if (!is_on) {
+        MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
+        atexit(finish);
+    }
     MPI_Comm_rank(MPI_COMM_WORLD, &m.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &m.count);
     return &m;

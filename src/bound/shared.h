@@ -1,0 +1,15 @@
+/* Norms that the ranks of one proof share out.  A norm is a function of its matrix, so it does not matter who computes it: the
+ * proof is gone through once to see which matrices there are, each rank proving its own and taking a coarse bound for the
+ * others'; all tell each other; and the proof itself, gone through again, finds every norm there. */
+#ifndef TAUT_BOUND_SHARED_H
+#define TAUT_BOUND_SHARED_H
+#include "base/ranks.h"
+#include "bound/up.h"
+
+void taut_norms_scout(const taut_ranks *); /* from here on until told: coarse for others' matrices */
+taut_status taut_norms_tell(const taut_ranks *) TAUT_MUST_USE; /* all ranks together */
+void taut_norms_forget(void);
+
+/* The norm of w by `prove`, or as it was found before. */
+taut_up up_norm_shared(const double *w, int64_t rows, int64_t cols, taut_up (*prove)(const double *, int64_t, int64_t));
+#endif
