@@ -100,6 +100,13 @@ static void *beat(void *arg)
     return NULL;
 }
 
+void taut_pulse_sweep(const char *folder)
+{
+    const taut_pulse p = { .folder = (char *)folder };
+    char path[PATH];
+    for (int rank = 0; rank < 4096; rank++) (void)unlink(path_of(&p, path, rank));
+}
+
 taut_status taut_pulse_start(taut_pulse **out, const taut_ranks *r, const char *folder)
 {
     *out = NULL;

@@ -10,5 +10,6 @@ typedef struct taut_pulse taut_pulse;
 
 /* After all ranks have the folder.  One rank has none, and NULL is fine. */
 taut_status taut_pulse_start(taut_pulse **out, const taut_ranks *, const char *folder) TAUT_MUST_USE;
-void taut_pulse_stop(taut_pulse *); /* when all ranks are at the end: its files are gone then */
+void taut_pulse_sweep(const char *folder); /* removes the files of ranks that were killed; before any is alive */
+void taut_pulse_stop(taut_pulse *);        /* when all ranks are at the end: its files are gone then */
 #endif

@@ -119,6 +119,7 @@ static taut_status take_folder(run *r)
     if (!s) s = taut_dir_lock(&r->lock, folder);
     if (!s) s = check_folder(r);
     if (!s) taut_writer_sweep(folder);
+    if (!s) taut_pulse_sweep(folder);
     return s;
 }
 
@@ -364,7 +365,7 @@ static taut_status loop(run *r, taut_train_summary *out)
                          r->options->run);
     if (s == TAUT_NOT_FINITE)
         return taut_fail(s, "%s, and there was no checkpoint yet (try a smaller train.lr)", taut_last_error());
-    return s ? s : finish(r, out);
+    return s ? s : taut_ranks_agree(&r->ranks, finish(r, out)); /* the others live until the first is done */
 }
 
 /* All that can be refused before anything is written. */

@@ -73,7 +73,7 @@ taut_status taut_siege_certify(taut_siege *s, double room, const taut_siege_way 
     }
     s->radius = taut_malloc((size_t)s->n * sizeof *s->radius);
     s->predicted = taut_malloc((size_t)s->n * sizeof *s->predicted);
-    taut_crew_shared shared;
+    taut_crew_shared shared = { .folder = NULL };
     const taut_crew crew = { .c = &s->cert,
                              .n = s->n,
                              .each = certify_one,

@@ -100,6 +100,7 @@ child=
 if ! grep -q '"stopped":[^a-z]*false' "$tmp/parts/summary.json" 2>/dev/null; then
     "$TAUT" train $long_run --out "$tmp/parts" --resume >"$tmp/o" 2>"$tmp/e"
 fi
+check "no signs of life are left" [ "$(find "$tmp/parts" -name '*.alive' | wc -l)" = 0 ]
 check "resumed with other ranks: $(cat "$tmp/e")" cmp "$tmp/whole/model.safetensors" "$tmp/parts/model.safetensors"
 
 # what is refused: one line of ours, from rank 0, and nothing written

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/float32.h"
 #include "harness.h"
 #include "train/tree.h"
 
@@ -89,7 +90,7 @@ int main(void)
     double x[4096], exact = 0;
     m.grads = taut_reals(k, m.slab);
     for (int64_t i = 0; i < m.slab; i++) {
-        x[i] = (double)(float)(sin((double)(3 * i + 1)) * pow(10, (double)(i % 5)));
+        x[i] = taut_float32(sin((double)(3 * i + 1)) * pow(10, (double)(i % 5)));
         exact += x[i] * x[i];
     }
     k->put(m.grads, x, m.slab);
