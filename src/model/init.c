@@ -61,15 +61,17 @@ static void peaks(double *w, const taut_param *p)
     }
 }
 
-/* Minus five a step from where the head looks: at its own token, then at the eight around it, again and again. */
+/* Minus five a step from where the head looks: half of them at their own token, the others at its four neighbours, then at those
+ * two steps away, and so on. */
 static void torus_peaks(double *w, const taut_param *p)
 {
-    static const int64_t look[9][2] = { { 0, 0 }, { 0, 1 },  { 1, 0 },   { 0, -1 }, { -1, 0 },
-                                        { 1, 1 }, { 1, -1 }, { -1, -1 }, { -1, 1 } };
-    const int64_t row = (int64_t)p->gain, rows = p->cols / row;
+    static const int64_t look[4][2] = { { 1, 0 }, { -1, 0 }, { 0, 1 }, { 0, -1 } };
+    const int64_t row = (int64_t)p->gain, rows = p->cols / row, rest = p->rows / 2;
     for (int64_t i = 0; i < p->rows * p->cols; i++) {
-        const int64_t *at = look[i / p->cols % 9], c = i % p->cols;
-        const int64_t down = (c / row - at[0] + rows) % rows, right = (c % row - at[1] + row) % row;
+        const int64_t away = i / p->cols - rest, far = away < 0 ? 0 : 1 + away / 4, c = i % p->cols;
+        const int64_t *at = look[(away + 4 * rest) % 4];
+        const int64_t down = ((c / row - far * at[0]) % rows + rows) % rows;
+        const int64_t right = ((c % row - far * at[1]) % row + row) % row;
         const int64_t steps = (2 * down > rows ? rows - down : down) + (2 * right > row ? row - right : right);
         w[i] = fmax(-12, -5 * (double)steps);
     }
