@@ -43,6 +43,9 @@ typedef struct {
     bool cosine, rope, values;
 } attention;
 
+/* Of stated norms and reaches, of which 0 is exact: nothing is 0 times something, however far that reaches. */
+static double times(double a, double b) { return a == 0 || b == 0 ? 0 : a * b; }
+
 /* A head's matrices, their norms and how far their vectors reach. */
 static void read_head(attention *a, head *h, const cJSON *json)
 {
@@ -72,18 +75,31 @@ static void read_head(attention *a, head *h, const cJSON *json)
         h->reach[s] = a->cosine && z > 0 ? fmin(1, p) : z;
         if (s == Q) h->shift = shift;
     }
-    h->most = 2 * a->scale * h->reach[K] * h->reach[Q];
+    h->most = times(times(2 * a->scale, h->reach[K]), h->reach[Q]);
     ck_close(&f);
 }
 
-/* ||[by_h W^h]||, one below the other. */
+/* ||[by_h W^h]||, one below the other.  Factors far from 1 are brought there by a power of two, which the norm follows; one
+ * that is smaller by far than the largest is raised, and so is the norm.  W^h = 0 adds nothing, whatever its factor is. */
 static double stacked(ck_fields *f, const attention *a, const char *key, int side)
 {
     const struct ck_block *mark = a->c->blocks;
-    for (int64_t i = 0; i < a->count; i++) a->list[i] = a->head[i].w[side];
-    const double norm = ck_claim_norm(f, key, ck_stack(a->c, a->list, a->by, a->count));
+    double most = 0;
+    int power = 0;
+    for (int64_t i = 0; i < a->count; i++) {
+        a->list[i] = a->head[i].w[side];
+        if (isnan(a->by[i])) a->by[i] = INFINITY;
+        if (ck_length(a->list[i]) == 0) a->by[i] = 0;
+        most = fmax(most, fabs(a->by[i]));
+    }
+    if (most < INFINITY) frexp(most, &power);
+    for (int64_t i = 0; i < a->count; i++)
+        if (a->by[i] != 0) a->by[i] = fmax(ldexp(fabs(a->by[i]), -power), 0x1p-190);
+    const double stated = ck_stated(f, key), near = ldexp(stated, -power);
+    const double proved = ck_norm(a->c, ck_stack(a->c, a->list, a->by, a->count), near);
     ck_give_back(a->c, mark);
-    return norm;
+    if (near > 0 && near < 1e-290) return ck_accept(f, key, stated, INFINITY); /* no longer exact */
+    return ck_accept(f, key, stated, proved <= near ? stated : ldexp(proved, power));
 }
 
 static void softmax(attention *a, ck_fields *f, double to)
@@ -95,13 +111,13 @@ static void softmax(attention *a, ck_fields *f, double to)
         sigma += h->r * h->r;
         shift = ck_hypot(shift, a->by[i] * h->shift);
     }
-    const double sx = a->scale * a->x, in = sx * (a->x * stacked(f, a, "logit_norm", Q) + shift);
+    const double sx = times(a->scale, a->x), in = times(sx, times(a->x, stacked(f, a, "logit_norm", Q)) + shift);
     for (int64_t i = 0; i < a->count; i++) a->by[i] = a->head[i].r * a->head[i].reach[K];
     a->mean = fmin(a->mean, to * sqrt(sigma));
-    a->keys = fmin(a->keys, to * in);
-    if (!a->rope) a->both = fmin(a->both, to * sqrt(sigma + in * in));
-    a->logits = fmin(a->logits, to * sx * stacked(f, a, "query_norm", Q));
-    a->grown = fmin(a->grown, to * sqrt(sigma) * a->x);
+    a->keys = fmin(a->keys, times(to, in));
+    if (!a->rope) a->both = fmin(a->both, to * ck_hypot(sqrt(sigma), in));
+    a->logits = fmin(a->logits, times(to, times(sx, stacked(f, a, "query_norm", Q))));
+    a->grown = fmin(a->grown, times(to, sqrt(sigma) * a->x));
 }
 
 static void cosine(attention *a, ck_fields *f, double to, double root)
@@ -128,8 +144,8 @@ static void cosine(attention *a, ck_fields *f, double to, double root)
     if (a->c->out->flat) both = INFINITY, key = root * all_keys, near = root * all_near, value = all_values;
     const double logits = fmin(both, fmin(ck_hypot(key, query), near + query));
     a->mean = fmin(a->mean, to * (a->values ? slope * value : sigma));
-    a->logits = fmin(a->logits, to * logits * (a->scale * slope * far));
-    a->grown = fmin(a->grown, to * grown * far);
+    a->logits = fmin(a->logits, times(to, times(logits, times(a->scale * slope, far))));
+    a->grown = fmin(a->grown, times(to, grown * far));
 }
 
 /* The largest possible sum over queries of one key's share; terms of the denominators are rounded down, libm is trusted

@@ -142,6 +142,5 @@ void ck_rotate(ck_mat *x, int64_t dh, double base, double sign);
 bool ck_attlip_fits(const ck_node *n); /* attlip.c */
 ck_bound ck_attlip(ck_fields *f, ck_node *n, double x);
 void ck_solve(ck *c, const ck_node *n, ck_mat *x);
-void ck_examples(ck *c, const cJSON *first, int64_t count);
-    /* on all threads; the first that fails ends the check */ /* example.c */
+void ck_examples(ck *c, const cJSON *first, int64_t count); /* example.c; on all threads */
 #endif

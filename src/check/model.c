@@ -135,6 +135,7 @@ static int64_t build(ck *c, const cJSON *json, ck_node *up, int64_t d)
     const char *before = up ? up->path : "", *dot = *before && *name ? "." : "";
     if (snprintf(n->path, sizeof n->path, "%s%s%s", before, dot, name) >= (int)sizeof n->path)
         ck_fail(c, "%s: a path of more than %zu letters", n->path, sizeof n->path - 1);
+    if (!*rule || strcmp(rule, "?") == 0) ck_fail(c, "%s: a module of the tree has no rule", n->path);
     c->out->foreign = c->old || !n->rule->name;
     if (!n->rule->name) ck_fail(c, "%s: the checker does not know the rule %.30s", n->path, rule);
     int64_t size['z'] = { ['1' - '0'] = 1, ['d' - '0'] = d, ['t' - '0'] = c->tokens };

@@ -164,6 +164,8 @@ static ck_mat dominant(ck *c, const ck_node *n, double *off)
         double lost = 0;
         t.v[i] = g.v ? 0x1p-40 : fabs(log_q[0]);
         for (int64_t j = 0; j < g.rows; j++) {
+            if (ck_length(ck_rows(n->w[0], i, 1)) == 0 || ck_length(ck_rows(n->w[0], j, 1)) == 0)
+                continue; /* G_ij = 0 */
             const double apart = log_q[j] - log_q[i], ratio = exp(apart);
             t.v[i] += fabs(g.v[i * g.ld + j]) * ratio;
             lost += (1 + fabs(apart)) * ck_length(ck_rows(n->w[0], j, 1)) * ratio;

@@ -16,7 +16,11 @@
 
 static inline double ck_below(double x) { return nextafter(x, -INFINITY); } /* under what x was rounded up from */
 static inline double ck_over(double a, double b) { return b > 0 ? a / b : INFINITY; }
-static inline double ck_hypot(double a, double b) { return sqrt(a * a + b * b); }
+static inline double ck_hypot(double a, double b)
+{
+    const double m = fmax(a, b); /* whose square may be too large, where the root is not */
+    return m > 1e150 && m < INFINITY ? m * sqrt(a / m * (a / m) + b / m * (b / m)) : sqrt(a * a + b * b);
+}
 
 /* Relative error of a term that went through at most k roundings, k u / (1 - k u), and its second-order company. */
 static inline double ck_gamma(double k) { return 1.01 * (k * CK_U / ck_below(1 - k * CK_U)); }

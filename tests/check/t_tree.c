@@ -96,9 +96,9 @@ static const struct {
     { NULL, SEQ(SEQ("{'name':'z','rule':'neighbours','cols':3}") "," LIN("ten")) },
     { "do not fit the rule neighbours", SEQ(SEQ("{'name':'z','rule':'neighbours','cols':5}") "," LIN("ten")) },
     { NULL, SEQ(SEQ("{'name':'z','rule':'halve'},{'name':'y','rule':'sinusoid'}") "," HEAD) },
-    { "does not know the rule", "null" },
-    { "does not know the rule", "[]" },
-    { "does not know the rule", SEQ("1,2,3,4") },
+    { "has no rule", "null" },
+    { "has no rule", "[]" },
+    { "has no rule", SEQ("1,2,3,4") },
     { "curve is missing", CURVE("1e9") },
     { "curve is missing", CURVE("99") },
     { "curve is missing", CURVE("-3") },
@@ -179,7 +179,7 @@ static void expect(const char *root, const char *tokens, const char *why)
         /* an example that was run is refused for its margin at most, or left alone; a body alone predicts nothing */
         const bool left = example && (strstr(r.why, "is ahead of") || strstr(r.why, "without a head") ||
                                       (r.foreign && strstr(r.why, "runs no example")));
-        const bool fine = why ? !r.holds && strstr(r.why, why) : r.holds || left;
+        const bool fine = why ? !r.holds && !r.foreign && strstr(r.why, why) : r.holds || left;
         if (!fine) fprintf(stderr, "%s\n  %s\n", tree, r.holds ? "it holds" : r.why);
         CHECK(fine, why ? why : "accepted");
     }
