@@ -12,7 +12,7 @@ A step's tokens are either fixed (524288, one example of 1024 a micro-batch) or 
 Nothing is overlapped, as in src/train/tree.c.  A micro-batch of one example is taken to be as fast per token as one of 16,
 and nothing hangs on who talks to whom: both flatter large n.
 
-    python3 bench/ranks/scale.py [--tokens-per-s 258000] [--inside 450e9] [--between 50e9] [--latency 10e-6]
+    python3 bench/ranks/scale.py [--tokens-per-s 322000] [--inside 450e9] [--between 50e9] [--latency 10e-6]
 """
 import argparse
 
@@ -37,7 +37,7 @@ def muon(depth, width, steps=6):  # FLOPs of Newton-Schulz: each step 2 products
 
 def main():
     p = argparse.ArgumentParser()
-    p.add_argument("--tokens-per-s", type=float, default=258e3, help="measured: 12 blocks of width 768, 40 words, bf16, one H200")
+    p.add_argument("--tokens-per-s", type=float, default=322e3, help="measured: 12 blocks of width 768, 40 words, bf16, one H200")
     p.add_argument("--memory", type=float, default=4.0e12, help="bytes a second of the device's memory")
     p.add_argument("--inside", type=float, default=450e9, help="bytes a second that a device sends inside a machine (NVLink 4)")
     p.add_argument("--between", type=float, default=50e9, help="and to other machines (400 Gbit/s a device)")
