@@ -212,6 +212,8 @@ static void confirm(ck *c)
     out->flat = strcmp(norm, "flat") == 0;
     c->version = ck_stated(&f, "version");
     out->foreign = c->version > 3 && c->version == floor(c->version); /* a later one may say what is not known here */
+    if (ck_get(c->cert, "about"))
+        ck_fail(c, "this is what taut certify --json says; the certificate is what taut certify --out FILE writes");
     if (c->version != 2 && c->version != 3) ck_fail(c, "the certificate's version is neither 3 nor 2");
     if (!out->flat && strcmp(norm, "tokens") != 0) ck_fail(c, "the certificate's norm is neither tokens nor flat");
     if (tokens != (double)out->tokens) ck_fail(c, "the certificate must be for %lld tokens", (long long)out->tokens);

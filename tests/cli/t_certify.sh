@@ -12,6 +12,8 @@ train() { rm -rf "$run"; "$TAUT" train $small "$@" --out "$run" >"$tmp/log" 2>&1
 check "train" train
 # ---- units: RMS is sqrt(16 / 27) or so times l2; flat is sqrt(16) times tokens
 "$TAUT" certify "$run" --json >"$tmp/json"
+not_the_file() { "$TAUT" check "$tmp/json" "$run" 2>&1 | grep -q -e '--out FILE writes'; }
+check "what --json says is no certificate" not_the_file
 check "four units" [ "$(grep -o '"factor"' "$tmp/json" | wc -l)" = 4 ]
 pattern="norm flat   RMS"
 check "units in words" says "$run" --units
