@@ -78,6 +78,9 @@ static void print_examples(const cJSON *o, double room)
                100 * cli_number(row, "accuracy"), count);
         if (!(room > 0)) break;
     }
+    cJSON_ArrayForEach(row, cJSON_GetObjectItem(o, "linf_accuracy"))
+        printf("certified, each number moved by at most %2.0f/255 %6.2f %%  (within %s in l2)\n",
+               cli_number(row, "levels"), 100 * cli_number(row, "accuracy"), cli_up(text, row, "l2"));
 }
 
 static const char *token(char into[16], const cJSON *swap, const char *text, const char *id)

@@ -80,6 +80,25 @@ static void add_accuracy(cJSON *o, const taut_certificate *c, const taut_predict
     }
 }
 
+/* Of images: where every number of d moves by at most e, all of them together move by at most sqrt(d) e, and a radius above that
+ * covers it.  For e = 1/255, 2/255, ... as far as the room goes. */
+static void add_linf(cJSON *o, const taut_certificate *c, const taut_predictions *s)
+{
+    const taut_pixels_spec *image = &c->model->spec.image;
+    const taut_up root = up_sqrt(up_int(image->height * image->width * image->channels));
+    cJSON *list = cJSON_AddArrayToObject(o, "linf_accuracy");
+    for (int levels = 1; s->count && !c->model->spec.headless && levels <= 16; levels *= 2) {
+        const taut_up e = up_div(up_int(levels), (taut_lo){ 255 });
+        const double above = nextafter(up_mul(root, e).v, INFINITY);
+        if (above > c->room.v) break;
+        cJSON *row = cJSON_CreateObject();
+        cJSON_AddNumberToObject(row, "levels", levels);
+        cJSON_AddNumberToObject(row, "l2", above);
+        cJSON_AddNumberToObject(row, "accuracy", taut_predictions_accuracy(s, above));
+        cJSON_AddItemToArray(list, row);
+    }
+}
+
 /* What the data say of each example that the certificate has: those with a finite margin. */
 static void add_targets(cJSON *o, const taut_predictions *s)
 {
@@ -181,7 +200,10 @@ cJSON *taut_account(const taut_certificate *c, const taut_predictions *s)
     if (c->model->spec.ahead) cJSON_AddItemToObject(o, "lip_series", up_json(up_series(c)));
     add_targets(o, s);
     add_units(o, c);
-    if (c->model->spec.image.height) add_image(o, &c->model->spec.image);
+    if (c->model->spec.image.height) {
+        add_image(o, &c->model->spec.image);
+        add_linf(o, c, s);
+    }
     cJSON_AddStringToObject(o, "maps",
                             c->model->spec.headless ? "embeddings to features"
                             : c->model->embed.rows  ? "embeddings to logits"

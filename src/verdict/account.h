@@ -4,8 +4,9 @@
 #include "verdict/predictions.h"
 
 /* The certificate's JSON, and added to it: the constant in other units and of the series itself; the inputs that it holds for, in
- * words; where it is not finite, why; certified accuracy at some radii up to the room; of each example its class, and what is
- * known near it; medians; a scale to hold the constant against.  The caller's; incomplete when memory is out. */
+ * words; where it is not finite, why; certified accuracy at some radii up to the room, of images in Linf too; of each example
+ * its class, and what is known near it; medians; a scale to hold the constant against.  The caller's; incomplete when memory is
+ * out. */
 cJSON *taut_account(const taut_certificate *, const taut_predictions *);
 
 enum { TAUT_WHY_ROOM = 512 };

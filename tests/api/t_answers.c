@@ -161,6 +161,38 @@ static void reports(const char *run)
     taut_cert_free(cert);
 }
 
+/* Of images, how many stay where each of d numbers moves by so many levels of 255: those whose radius is above sqrt(d) times
+ * that. */
+static void levels(const char *run)
+{
+    enum { COUNT = 40 };
+    taut_cert *cert = NULL;
+    char *json = NULL;
+    must(taut_certify_file(&cert, run, OPTIONS(taut_certify_options, .room = 1, .examples = COUNT)), "certify");
+    must(taut_cert_report(cert, &json), "report");
+    cJSON *o = parsed(json);
+    const cJSON *row, *image = cJSON_GetObjectItem(o, "image");
+    const double root = sqrt(number(image, "height") * number(image, "width") * number(image, "channels"));
+    int rows = 0, some = 0;
+    cJSON_ArrayForEach(row, cJSON_GetObjectItem(o, "linf_accuracy"))
+    {
+        const double least = root * number(row, "levels") / 255;
+        int good = 0;
+        for (int i = 0; i < COUNT; i++) {
+            taut_prediction p;
+            must(taut_cert_example(cert, i, &p), "an example");
+            good += p.predicted == p.label && p.radius > least;
+        }
+        rows++, some += good;
+        CHECK(number(row, "levels") == 1 << (rows - 1) && least <= 1, "1, 2, 4, ... as far as the room goes");
+        CHECK(number(row, "l2") > least && number(row, "l2") < least * (1 + 1e-12), "its l2 norm");
+        CHECK(number(row, "accuracy") == good / (double)COUNT, "counted");
+    }
+    CHECK(rows > 1 && some > 0, "some stay");
+    cJSON_Delete(o);
+    taut_cert_free(cert);
+}
+
 static int stop(double done, void *arg)
 {
     ++*(int *)arg;
@@ -294,15 +326,16 @@ int main(void)
                                              "data.length=1500", "model.norm=none",
                                              "model.depth=1",    "constrain.method=normalise",
                                              "constrain.cap=0.5" };
-    char run[1100], waves[1100];
+    char run[1100], waves[1100], images[1100];
     taut_result r;
     test_begin();
     temp_begin();
     taut_threads_set(1);
-    (void)image_set;
     snprintf(run, sizeof run, "%s", temp_path("a"));
     snprintf(waves, sizeof waves, "%s", temp_path("waves"));
+    snprintf(images, sizeof images, "%s", temp_path("images"));
     train_text(run);
+    train_images(images);
     must(taut_train_recipe(&r, "recipes/forecast-waves.ini", waves,
                            OPTIONS(taut_train_options, .overrides = waves_set, .count = 9)),
          "train a forecaster");
@@ -310,6 +343,7 @@ int main(void)
     continues(run);
     evaluates(run, waves);
     reports(run);
+    levels(images);
     measures(run);
     plans();
     folders(run);
