@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/program.h"
 #include "base/ranks.h"
 #include "bound/ledger.h"
 #include "bound/shared.h"
@@ -110,12 +111,14 @@ static taut_status share_norms(taut_status s, const char *path, taut_norm norm, 
 {
     taut_ranks r;
     taut_certificate scout = { 0 };
-    char asked[65] = "";
+    char asked[65] = "", program[65] = "";
     const taut_status opened = taut_ranks_open(&r);
     if (opened || r.count == 1) return s ? s : opened;
-    snprintf(asked, sizeof asked, "%s %d %d %a %a", TAUT_VERSION, (int)o->metric, (int)norm, o->room, rows);
+    snprintf(asked, sizeof asked, "%d %d %a %a", (int)o->metric, (int)norm, o->room, rows);
     s = taut_ranks_agree(&r, s ? s : taut_certificate_open(&scout, path, norm, o->room));
-    if (!s) s = taut_ranks_same(&r, "version or options", asked);
+    if (!s) s = taut_ranks_agree(&r, taut_program_hash(program));
+    if (!s) s = taut_ranks_same(&r, "program", program);
+    if (!s) s = taut_ranks_same(&r, "options", asked);
     if (!s) s = taut_ranks_same(&r, "model", scout.sha);
     if (!s) {
         taut_norms_scout(&r);

@@ -11,6 +11,8 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/program.h"
+#include "base/sha256.h"
 
 enum { PATH = 4096 };
 
@@ -30,7 +32,7 @@ static char *path_of(const taut_join *j, char path[PATH], int64_t piece, const c
 static bool has_result(const taut_join *j, int64_t piece)
 {
     char path[PATH];
-    return taut_file_exists(path_of(j, path, piece, "json"));
+    return taut_file_exists(path_of(j, path, piece, "result"));
 }
 
 /* The first process writes what the work is, whole and only if nobody has; the others read it. */
@@ -39,7 +41,7 @@ static taut_status check_key(const taut_join *j, const char *key)
     char path[PATH], mine[PATH + 64], host[64] = "";
     char *text = NULL;
     size_t len;
-    snprintf(path, sizeof path, "%s/key.json", j->folder);
+    snprintf(path, sizeof path, "%s/key", j->folder);
     (void)gethostname(host, sizeof host - 1);
     snprintf(mine, sizeof mine, "%s.%s.%ld", path, host, (long)getpid());
     taut_status s = taut_file_exists(path) ? TAUT_OK : taut_file_write(mine, key, strlen(key));
@@ -48,7 +50,9 @@ static taut_status check_key(const taut_join *j, const char *key)
     (void)unlink(mine);
     if (!s) s = taut_file_read(&text, &len, path);
     if (!s && strcmp(text, key) != 0)
-        s = taut_fail(TAUT_BAD_FILE, "%s is shared by other work (key.json there says which): another folder",
+        s = taut_fail(TAUT_BAD_FILE,
+                      "%s is shared by other work: another model, other data or options, another build of taut; name "
+                      "another folder",
                       j->folder);
     free(text);
     return s;
@@ -58,15 +62,34 @@ taut_status taut_join_open(taut_join *j, const char *folder, const char *key, in
 {
     *j = (taut_join){ .pieces = pieces, .piece = -1, .longest = 0.5 };
     if (strlen(folder) > PATH - 96) return taut_fail(TAUT_BAD_FILE, "the name of the shared folder is too long");
+    char program[65];
+    taut_sha256 h;
+    taut_status s = taut_program_hash(program);
+    if (s) return s;
+    taut_sha256_begin(&h);
+    taut_sha256_add(&h, program, strlen(program));
+    taut_sha256_add(&h, key, strlen(key));
+    taut_sha256_end(&h, j->key);
     j->folder = taut_strdup(folder);
-    taut_status s = j->folder ? taut_dir_make(folder) : taut_no_memory("a shared folder");
-    return s ? s : check_key(j, key);
+    s = j->folder ? taut_dir_make(folder) : taut_no_memory("a shared folder");
+    return s ? s : check_key(j, j->key);
 }
 
 void taut_join_close(taut_join *j)
 {
     free(j->folder);
     j->folder = NULL;
+}
+
+/* What stands above a result: it is whole, of this work, and of this piece. */
+static void seal(const taut_join *j, char hex[65], int64_t piece, const char *text)
+{
+    taut_sha256 h;
+    taut_sha256_begin(&h);
+    taut_sha256_add(&h, j->key, strlen(j->key));
+    taut_sha256_add(&h, &piece, sizeof piece);
+    taut_sha256_add(&h, text, strlen(text));
+    taut_sha256_end(&h, hex);
 }
 
 /* One that nobody has taken; -1: there is none. */
@@ -122,29 +145,38 @@ taut_status taut_join_take(taut_join *j, int64_t *piece, int (*tell)(double, voi
 taut_status taut_join_put(taut_join *j, cJSON *o)
 {
     char path[PATH];
-    char *text = taut_json_text(o, false);
+    char *text = taut_json_text(o, false), *sealed = text ? taut_malloc(strlen(text) + 67) : NULL;
     cJSON_Delete(o);
-    const taut_status s = text ? taut_file_write(path_of(j, path, j->piece, "json"), text, strlen(text))
-                               : taut_no_memory("a result");
+    if (sealed) {
+        seal(j, sealed, j->piece, text);
+        sealed[64] = '\n';
+        memcpy(sealed + 65, text, strlen(text) + 1);
+    }
+    const taut_status s = sealed ? taut_file_write(path_of(j, path, j->piece, "result"), sealed, strlen(sealed))
+                                 : taut_no_memory("a result");
     if (now() - j->began > j->longest) j->longest = now() - j->began;
-    free(text);
+    free(text), free(sealed);
     return s;
 }
 
 taut_status taut_join_damaged(const taut_join *j, int64_t piece)
 {
-    return taut_fail(TAUT_BAD_FILE, "%s/%lld.json: a damaged result", j->folder, (long long)piece);
+    return taut_fail(TAUT_BAD_FILE, "%s/%lld.result: a damaged result, or one of other work: delete it", j->folder,
+                     (long long)piece);
 }
 
 taut_status taut_join_get(const taut_join *j, int64_t piece, cJSON **out)
 {
-    char path[PATH];
+    char path[PATH], hex[65];
     char *text = NULL;
     size_t len;
     *out = NULL;
-    const taut_status s = taut_file_read(&text, &len, path_of(j, path, piece, "json"));
+    const taut_status s = taut_file_read(&text, &len, path_of(j, path, piece, "result"));
     if (s) return s;
-    *out = cJSON_Parse(text);
+    if (len > 65 && text[64] == '\n') {
+        seal(j, hex, piece, text + 65);
+        if (memcmp(hex, text, 64) == 0) *out = cJSON_Parse(text + 65);
+    }
     free(text);
     return *out ? TAUT_OK : taut_join_damaged(j, piece);
 }

@@ -1,8 +1,8 @@
 /* Work that any number of processes share through a folder, on any machines.  It lies in numbered pieces, and the result of a
- * piece is a file that is the same bytes whoever makes it: so nobody needs a lock, and a piece that was done twice does no
- * harm.  A process takes a piece by making N.taken, which one of many can (O_EXCL).  When all are taken it waits for those
- * without a result, about as long as its own pieces took, and then does them again, one by one: whoever took them may be
- * dead. */
+ * piece is a file that is the same bytes whoever makes it, under a hash of them, of the work and of its number: so nobody needs a
+ * lock, and a piece that was done twice does no harm.  A process takes a piece by making N.taken, which one of many can (O_EXCL).
+ * When all are taken it waits for those without a result, about as long as its own pieces took, and then does them again, one by
+ * one: whoever took them may be dead. */
 #ifndef TAUT_BASE_JOIN_H
 #define TAUT_BASE_JOIN_H
 #include <cjson/cJSON.h>
@@ -11,7 +11,7 @@
 #include "base/status.h"
 
 typedef struct {
-    char *folder;
+    char *folder, key[65]; /* key: of the work and the program */
     int64_t pieces, next;  /* all before `next` are taken */
     int64_t piece;         /* the one that this process is doing; -1: none */
     double began, longest; /* seconds: when; the longest of its own */

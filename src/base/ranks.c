@@ -8,19 +8,34 @@
 #include "base/library.h"
 
 /* Open MPI, MPICH and its kin, Slurm, torchrun: how many processes there are, and which this is. */
+static const char *const names[][2] = { { "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK" },
+                                        { "PMI_SIZE", "PMI_RANK" },
+                                        { "SLURM_STEP_NUM_TASKS", "SLURM_PROCID" },
+                                        { "WORLD_SIZE", "RANK" } };
+enum { LAUNCHERS = sizeof names / sizeof *names };
+
+/* A number of processes or of one; -1: it is none. */
+static int whole(const char *text)
+{
+    char *end;
+    const long n = strtol(text, &end, 10);
+    return *text && !*end && n >= 0 && n <= 1000000 ? (int)n : -1;
+}
+
+/* What launcher i says: 0 when it says nothing, -1 when that makes no sense. */
+static int told(int i, int *rank)
+{
+    const char *all = getenv(names[i][0]), *which = getenv(names[i][1]);
+    if (!all || !which) return 0;
+    const int count = whole(all);
+    *rank = whole(which);
+    return count < 1 || *rank < 0 || *rank >= count ? -1 : count;
+}
+
 int taut_ranks_here(int *count)
 {
-    static const char *const names[][2] = { { "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK" },
-                                            { "PMI_SIZE", "PMI_RANK" },
-                                            { "SLURM_STEP_NUM_TASKS", "SLURM_PROCID" },
-                                            { "WORLD_SIZE", "RANK" } };
-    for (int i = 0; i < 4; i++) {
-        const char *all = getenv(names[i][0]), *which = getenv(names[i][1]);
-        const int n = all && which ? atoi(all) : 0;
-        if (n <= 1) continue;
-        *count = n;
-        return atoi(which);
-    }
+    for (int i = 0, rank; i < LAUNCHERS; i++)
+        if ((*count = told(i, &rank)) > 1) return rank;
     *count = 1;
     return 0;
 }
@@ -39,6 +54,10 @@ taut_status taut_ranks_open(taut_ranks *r)
 {
     int count;
     *r = (taut_ranks){ .rank = taut_ranks_here(&count), .count = 1 };
+    for (int i = 0, rank; count == 1 && i < LAUNCHERS; i++)
+        if (told(i, &rank) < 0)
+            return taut_fail(TAUT_BAD_CONFIG, "%s = %s and %s = %s are no number of processes and of one of them",
+                             names[i][0], getenv(names[i][0]), names[i][1], getenv(names[i][1]));
     if (count == 1) return TAUT_OK;
     const taut_status s = open_library(&r->m, count);
     if (s) return s;

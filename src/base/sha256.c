@@ -18,6 +18,18 @@ static const uint32_t K[64] = {
 
 static uint32_t turn(uint32_t x, int n) { return x >> n | x << (32 - n); }
 
+/* Number j of eight stands at j - k, in a circle: one is replaced a round, and none is moved. */
+static inline void rounded(uint32_t s[8], int k, uint32_t add)
+{
+    const uint32_t s0 = s[-k & 7], s1 = s[(1 - k) & 7], s2 = s[(2 - k) & 7], s4 = s[(4 - k) & 7], s5 = s[(5 - k) & 7],
+                   s6 = s[(6 - k) & 7];
+    const uint32_t e = turn(s4, 6) ^ turn(s4, 11) ^ turn(s4, 25), a = turn(s0, 2) ^ turn(s0, 13) ^ turn(s0, 22);
+    const uint32_t choice = (s4 & s5) ^ (~s4 & s6), most = (s0 & s1) ^ (s0 & s2) ^ (s1 & s2);
+    const uint32_t t = s[(7 - k) & 7] + e + choice + add;
+    s[(3 - k) & 7] += t;
+    s[(7 - k) & 7] = t + a + most;
+}
+
 static void compress(uint32_t h[8], const unsigned char block[64])
 {
     uint32_t w[64], s[8];
@@ -30,16 +42,8 @@ static void compress(uint32_t h[8], const unsigned char block[64])
         w[i] = w[i - 16] + a + w[i - 7] + b;
     }
     memcpy(s, h, sizeof s);
-    for (int i = 0; i < 64; i++) {
-        const uint32_t e = turn(s[4], 6) ^ turn(s[4], 11) ^ turn(s[4], 25);
-        const uint32_t a = turn(s[0], 2) ^ turn(s[0], 13) ^ turn(s[0], 22);
-        const uint32_t choice = (s[4] & s[5]) ^ (~s[4] & s[6]);
-        const uint32_t most = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
-        const uint32_t t = s[7] + e + choice + K[i] + w[i];
-        memmove(s + 1, s, 7 * sizeof *s);
-        s[4] += t;
-        s[0] = t + a + most;
-    }
+    for (int i = 0; i < 64; i += 8)
+        for (int k = 0; k < 8; k++) rounded(s, k, K[i + k] + w[i + k]);
     for (int i = 0; i < 8; i++) h[i] += s[i];
 }
 

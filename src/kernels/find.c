@@ -115,6 +115,13 @@ const taut_kernels *taut_kernels_find(const char *name)
     return taut_kernels_open(&k, name) ? NULL : k;
 }
 
+const char *taut_kernels_build(const taut_kernels *k)
+{
+    for (size_t i = 0; i < sizeof variants / sizeof *variants; i++)
+        if (variants[i].table == k) return variants[i].name;
+    return k->name;
+}
+
 void taut_threads_set(int threads)
 {
     const char *wish = getenv("OMP_NUM_THREADS");

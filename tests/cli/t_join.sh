@@ -21,7 +21,7 @@ for i in 1 2 3; do
     check "process $i finds what one finds" cmp "$tmp/1" "$tmp/2"
     check "process $i, to the last byte what the others say" cmp "$tmp/with1" "$tmp/with$i"
 done
-check "a result for every piece" [ "$(find "$tmp/a/attacked" -name '*.json' ! -name key.json | wc -l)" = 40 ]
+check "a result for every piece" [ "$(find "$tmp/a/attacked" -name '*.result' | wc -l)" = 40 ]
 attack --join "$tmp/a" >"$tmp/late"
 check "who comes late has nothing to do" cmp "$tmp/with1" "$tmp/late"
 refuse "another attack" "shared by other work" "$TAUT" attack "$mlp" --n-ex 40 --steps 9 --attack pgd --norm L2 --eps 0.1 --join "$tmp/a"
@@ -40,8 +40,8 @@ wait
 attack --join "$tmp/d" >"$tmp/after"
 plain "$tmp/after" >"$tmp/2"
 check "the same after deaths" cmp "$tmp/1" "$tmp/2"
-echo nonsense >"$tmp/d/attacked/7.json"
-refuse "a damaged result" "attacked/7.json: a damaged result" attack --join "$tmp/d"
+echo nonsense >"$tmp/d/attacked/7.result"
+refuse "a damaged result" "attacked/7.result: a damaged result" attack --join "$tmp/d"
 
 certify() { "$TAUT" certify "$mlp" --n-ex 70 --threads 1 --local "$@"; }
 certify --out "$tmp/alone.json" >"$tmp/alone"
@@ -54,6 +54,10 @@ for i in 1 2 3; do
     check "certificate $i: $(cat "$tmp/e$i")" cmp "$tmp/alone.json" "$tmp/cert$i.json"
     check "what is said of it" cmp "$tmp/alone" "$tmp/with$i"
 done
+cp -r "$tmp/c" "$tmp/swapped"
+one=$(find "$tmp/swapped" -name 0.result)
+mv "$one" "$tmp/zero" && mv "${one%0.result}1.result" "$one" && mv "$tmp/zero" "${one%0.result}1.result"
+refuse "results that stand in for each other" "0.result: a damaged result, or one of other work" certify --join "$tmp/swapped"
 refuse "another certificate" "shared by other work" "$TAUT" certify "$mlp" --n-ex 71 --join "$tmp/c"
 refuse "no examples" "say how many with --n-ex" "$TAUT" certify "$mlp" --join "$tmp/c"
 finish "shared examples"

@@ -142,9 +142,26 @@ told "a build without MPI" "2 processes were started together: libtaut_mpi.so: .
 
 # shellcheck disable=SC2086
 {
-    told "other kernels" "rank 1 has not the program or processor of rank 0" \
-        mpirun -n 1 "$program" train $small --set train.accumulate=2 --out "$tmp/none" : \
+    told "other kernels" "rank 1 has not the program, kernels or processor of rank 0" \
+        mpirun -n 1 "$program" train $small --set train.accumulate=2 --kernels cpu-base --out "$tmp/none" : \
         -n 1 "$program" train $small --set train.accumulate=2 --kernels ref --out "$tmp/none"
+    if "$program" train $small --kernels cpu-v3 --out "$tmp/v3" >"$tmp/o" 2>&1; then
+        told "another build of the kernels" "rank 1 has not the program, kernels or processor of rank 0" \
+            mpirun -n 1 "$program" train $small --set train.accumulate=2 --kernels cpu-base --out "$tmp/none" : \
+            -n 1 "$program" train $small --set train.accumulate=2 --kernels cpu-v3 --out "$tmp/none"
+    fi
+    mkdir "$tmp/other"
+    cp "$program" "$(dirname "$program")/libtaut_mpi.so" "$tmp/other"
+    printf ' ' >>"$tmp/other/taut"
+    told "another program" "rank 1 has not the program, kernels or processor of rank 0" \
+        mpirun -n 1 "$program" train $small --set train.accumulate=2 --out "$tmp/none" : \
+        -n 1 "$tmp/other/taut" train $small --set train.accumulate=2 --out "$tmp/none"
+    told "a proof by another program" "rank 1 has not the program of rank 0" \
+        mpirun -n 1 "$program" certify "$tmp/whole" --out "$tmp/none" : -n 1 "$tmp/other/taut" certify "$tmp/whole" --out "$tmp/none"
+    told "a rank that there is not" "WORLD_SIZE = 2 and RANK = 5 are no number of processes" \
+        env WORLD_SIZE=2 RANK=5 "$program" train $small --out "$tmp/none"
+    told "a rank that is no number" "WORLD_SIZE = xyz and RANK = 0 are no number of processes" \
+        env WORLD_SIZE=xyz RANK=0 "$program" train $small --out "$tmp/none"
     told "torchrun's variables, and no MPI" "4 processes were started together, and MPI sees 1 of them: start them by mpirun" \
         env WORLD_SIZE=4 RANK=0 LOCAL_RANK=0 MASTER_ADDR=localhost "$program" train $small --set train.accumulate=4 --out "$tmp/none"
     told "Slurm's, and no MPI" "4 processes were started together, and MPI sees 1 of them: start them by mpirun" \
