@@ -129,7 +129,7 @@ typedef struct taut_kernels {
  * also "cpu-v3" and "cpu-v4"); "cuda" and "cuda64", float and double on a device.  TAUT_BAD_CALL for another name,
  * TAUT_DEVICE for a build that this processor cannot run and for a device that cannot be used. */
 taut_status taut_kernels_open(const taut_kernels **out, const char *name) TAUT_MUST_USE;
-const char *taut_kernels_build(const taut_kernels *); /* this table's name; of "cpu" that of its build */
+const char *taut_kernels_build(const taut_kernels *);    /* this table's name; of "cpu" that of its build */
 const taut_kernels *taut_kernels_find(const char *name); /* of a name that is always there: "ref", "cpu"; else NULL */
 
 int taut_threads(void); /* how many threads the kernels use; taut_threads_set is in taut.h */
