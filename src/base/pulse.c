@@ -71,8 +71,8 @@ static void end(const taut_pulse *p, int lost)
     const char *voice = getenv("TAUT_VOICE"); /* where the program is silent on stderr, as ranks are: a copy of it */
     if (!first) sleep(5);
     dprintf(voice ? atoi(voice) : 2,
-            "taut: rank %d (%s) has given no sign of life for %d s: the others stop; the last checkpoint is whole\n",
-            lost, *s->who ? s->who : "never seen", STILL);
+            "taut: rank %d (%s) has given no sign of life for %d s: the others stop; what was saved is whole\n", lost,
+            *s->who ? s->who : "never seen", STILL);
     _exit(1);
 }
 

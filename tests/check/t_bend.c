@@ -1,24 +1,11 @@
 /* Certificates as taut certify writes them, of every architecture, those of texts and images with examples: confirmed as
  * they are; refused when any one of their numbers is lowered by a thousandth or by half (of an example: raised), when any
  * node loses its rule, and for a file of which one bit was flipped. */
-#include "base/json.h"
 #include "certify/example.h"
-#include "check/check.h"
 #include "check/kinds.h"
-#include "temp.h"
+#include "check/verdict.h"
 
-static char *model_path, *cert_path;
 static int tried, refused, certified;
-
-static taut_checked verdict(const cJSON *cert)
-{
-    taut_checked r;
-    char *text = taut_json_text(cert, false);
-    temp_put("cert.json", text, strlen(text));
-    free(text);
-    must(taut_check_files(&r, cert_path, model_path));
-    return r;
-}
 
 static bool confirmed(const cJSON *cert)
 {

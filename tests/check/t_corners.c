@@ -5,24 +5,11 @@
  * nothing, one token.  Examples of images that are none, radii where no proximal step can be found, and a large bias that all
  * logits share. */
 #include "base/float32.h"
-#include "base/json.h"
 #include "certify/build.h"
 #include "certify/example.h"
-#include "check/check.h"
-#include "temp.h"
+#include "check/verdict.h"
 
 #define TEXT "[model]\nwidth = 4\ndepth = 1\ncontext = 3\nmlp = 6\nnorm = none\nactivation = relu\n"
-static char *model_path, *cert_path;
-
-static taut_checked verdict(const cJSON *cert)
-{
-    taut_checked r;
-    char *text = taut_json_text(cert, false);
-    temp_put("cert.json", text, strlen(text));
-    free(text);
-    must(taut_check_files(&r, cert_path, model_path));
-    return r;
-}
 
 static double *weight_of(const taut_model *m, const char *path)
 {

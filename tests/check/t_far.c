@@ -1,23 +1,10 @@
 /* Weights, rooms and rows of every size that a file can hold, from nothing to 1e38 and 1e300: what taut certify proves is
  * confirmed, also where a factor is 0 and what it multiplies has no end, and a halved norm of attention's heads is refused. */
-#include "base/json.h"
 #include "certify/certify.h"
-#include "check/check.h"
 #include "check/kinds.h"
-#include "temp.h"
+#include "check/verdict.h"
 
-static char *model_path, *cert_path;
 static int confirmed, bounded, halved;
-
-static taut_checked verdict(const cJSON *cert)
-{
-    taut_checked r;
-    char *text = taut_json_text(cert, false);
-    temp_put("cert.json", text, strlen(text));
-    free(text);
-    must(taut_check_files(&r, cert_path, model_path));
-    return r;
-}
 
 /* Every tensor of one size, or some of their own. */
 static void save_far(int kind)

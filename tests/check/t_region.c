@@ -2,19 +2,16 @@
  * of identities no pair of such images that climbing finds beats the constant, and a patch in the far corner, moved outward,
  * attains the `out` of the pixels.  A ball around 0 that holds all these images also holds a pair that beats the constant,
  * and a patch longer than `out`: a file that claims a ball is refused, whatever it is called. */
-#include "base/json.h"
 #include "certify/build.h"
 #include "certify/certify.h"
-#include "check/check.h"
+#include "check/verdict.h"
 #include "model/pass.h"
-#include "temp.h"
 
 enum { SIDE = 8, D = SIDE * SIDE, PATCH = 2, TOKENS = 16, WIDTH = 4 };
 static const double root2 = 1.4142135623730951, room = 0.05;
 static const char vit[] = "[model]\narch = vit\nimage_height = 8\nimage_width = 8\nimage_channels = 1\nclasses = 4\n"
                           "pixel_mean = 0.5\npixel_std = 0.1\npatch = 2\nwidth = 4\ndepth = 1\nheads = 1\nmlp = 4\n"
                           "norm = none\npositions = none\npool = mean\n";
-static char *model_path, *cert_path;
 static taut_pass *pass;
 
 /* Patches, queries, keys, values and logits are what they come from; the perceptron adds nothing. */
@@ -127,16 +124,6 @@ static void patches(const taut_certificate *c)
     CHECK_LE(out * (1 - 1e-6), longest_patch(x), "out is attained"); /* 1/std is a float */
     balance(x, 49, 2, 0);
     CHECK_LE(out * 4, longest_patch(x), "a patch of the ball");
-}
-
-static taut_checked verdict(const cJSON *cert)
-{
-    taut_checked r;
-    char *text = taut_json_text(cert, false);
-    temp_put("cert.json", text, strlen(text));
-    free(text);
-    must(taut_check_files(&r, cert_path, model_path));
-    return r;
 }
 
 /* A copy whose `part` has this text for this key (NULL: nothing), judged. */

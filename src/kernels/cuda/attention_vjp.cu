@@ -175,10 +175,11 @@ template <int PARTS, int DEPTH> static void run(const arrays &x, int64_t n, cons
 
 template <int PARTS> static void choose(const attn_back &of, int64_t n, const attn &a)
 {
-    if (sizeof(real) == 4 && a.dh <= 128) {
-        attention_vjp_by_halves(of, n, a);
-        return;
-    }
+    if constexpr (sizeof(real) == 4)
+        if (a.dh <= 128) {
+            attention_vjp_by_halves(of, n, a);
+            return;
+        }
     real *delta = (real *)cuda_work((size_t)(n * a.heads * a.tq) * sizeof(real));
     const arrays x = { of, delta };
     if constexpr (sizeof(real) == 4)
