@@ -36,14 +36,14 @@ static bool unknown(const cli_command *c, const char *name)
     for (int table = 0; table < 2; table++)
         for (const cli_option *o = table ? cli_common : c->options; o && o->name; o++) list[count++] = o->name;
     const char *near = taut_nearest(name, list, count);
-    fprintf(stderr, "taut %s: unknown option %s%s%s%s\n", c->name, name, near ? " (did you mean " : "",
-            near ? near : "", near ? "?)" : "");
+    cli_say(c->name, "unknown option %s%s%s%s", name, near ? " (did you mean " : "", near ? near : "",
+            near ? "?)" : "");
     return false;
 }
 
 static bool complain(const cli_command *c, const char *what, const char *about)
 {
-    fprintf(stderr, "taut %s: %s%s (see taut %s --help)\n", c->name, what, about, c->name);
+    cli_say(c->name, "%s%s (see taut %s --help)", what, about, c->name);
     return false;
 }
 
@@ -90,7 +90,7 @@ bool cli_flag(const cli_args *a, const char *name) { return cli_text(a, name, NU
 
 static void bad_number(const cli_args *a, const char *name, const char *text, const char *kind, double lo, double hi)
 {
-    fprintf(stderr, "taut %s: %s %s is not a %s from %.15g to %.15g\n", a->command->name, name, text, kind, lo, hi);
+    cli_say(a->command->name, "%s %s is not a %s from %.15g to %.15g", name, text, kind, lo, hi);
     exit(EXIT_BAD);
 }
 
@@ -119,8 +119,8 @@ const char *cli_table(const cli_args *a)
     if (taut_build_json(&about, name)) {
         const char *near = taut_nearest(name, names, sizeof names / sizeof *names);
         if (near && strcmp(near, name) == 0) near = NULL; /* it exists, but not here */
-        fprintf(stderr, "taut %s: %s%s%s%s\n", a->command->name, taut_last_error(), near ? "; did you mean " : "",
-                near ? near : "", near ? "?" : "");
+        cli_say(a->command->name, "%s%s%s%s", taut_last_error(), near ? "; did you mean " : "", near ? near : "",
+                near ? "?" : "");
         exit(EXIT_BAD);
     }
     taut_string_free(about);

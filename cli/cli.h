@@ -54,16 +54,24 @@ uint64_t cli_seed(const cli_args *); /* --seed, or 1 */
 void cli_wait_asleep(char **argv); /* wait.c: starts the program again if its threads would spin while they wait */
 
 /* print.c */
-int cli_fail(const cli_args *); /* the library's last error on stderr; EXIT_BAD */
-int cli_refuse(const cli_args *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int cli_json(cJSON *object);                 /* one object on stdout, every digit of its numbers; takes it over */
 void cli_print_load(const cJSON *report);    /* what became of every tensor of a checkpoint */
 void cli_bar(double done, const char *text); /* a progress bar on stderr, only on a terminal */
-/* Of several ranks that were started together only the first speaks; what another has to say, it says for him.  True: this is one
- * of the others, and silent from here on. */
-bool cli_hush(void);
 void cli_bar_end(void);
 int cli_show(double done, void *text); /* the same, as the library calls it */
+
+/* voice.c: of processes that were started together */
+typedef struct {
+    int rank, count;
+    bool agreed; /* the last failure is one that all of them know */
+} cli_group;
+cli_group cli_group_here(void);
+/* "taut COMMAND: ..." on stderr, by the first; by another one with its number, where the first has nothing to say. */
+void cli_say(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int cli_fail(const cli_args *); /* the library's last error on stderr; EXIT_BAD */
+int cli_refuse(const cli_args *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool cli_hush(void); /* their results are one: true on all but the first, which print none from here on */
+bool cli_is_mute(void);
 
 /* answer.c: JSON that the library answered, taken over and parsed, and with --json printed as it is.  word: "" if there is none;
  * number: NaN if there is none, and the word "inf" is one. */

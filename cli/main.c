@@ -23,8 +23,8 @@ static int unknown(const char *word)
     const char *names[COMMANDS];
     for (int i = 0; i < COMMANDS; i++) names[i] = cli_commands[i]->name;
     const char *near = taut_nearest(word, names, COMMANDS);
-    fprintf(stderr, "taut: no command is called %s%s%s%s (taut --help lists them)\n", word,
-            near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    cli_say("", "no command is called %s%s%s%s (taut --help lists them)", word, near ? "; did you mean " : "",
+            near ? near : "", near ? "?" : "");
     return EXIT_BAD;
 }
 
@@ -33,7 +33,7 @@ static int told(int code)
 {
     const bool lost = fflush(stdout) != 0 || ferror(stdout);
     if (!lost || code != EXIT_DONE) return code;
-    fprintf(stderr, "taut: cannot write the result to stdout\n");
+    cli_say("", "cannot write the result to stdout");
     return EXIT_BAD;
 }
 
@@ -42,7 +42,7 @@ int main(int argc, char **argv)
     cli_wait_asleep(argv);
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error as a full disk is, not a death */
     if (argc < 2) {
-        usage(stderr);
+        if (cli_group_here().rank == 0) usage(stderr);
         return EXIT_BAD;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {

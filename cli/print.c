@@ -1,5 +1,4 @@
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,29 +6,6 @@
 #include <unistd.h>
 
 #include "cli.h"
-
-/* The library names an option without dashes; where its line begins with one that was given, they are put back. */
-int cli_fail(const cli_args *a)
-{
-    const char *line = taut_last_error();
-    const size_t word = strcspn(line, " ");
-    bool option = false;
-    for (int i = 0; i < a->given; i++)
-        option |= strlen(a->name[i]) == word + 2 && strncmp(a->name[i] + 2, line, word) == 0;
-    return cli_refuse(a, "%s%s", option && strncmp(line, "out of memory", 13) != 0 ? "--" : "", line);
-}
-
-int cli_refuse(const cli_args *a, const char *format, ...)
-{
-    va_list args;
-    cli_bar_end();
-    fprintf(stderr, "taut %s: ", a->command->name);
-    va_start(args, format);
-    vfprintf(stderr, format, args);
-    va_end(args);
-    fputc('\n', stderr);
-    return EXIT_BAD;
-}
 
 /* cJSON's own printing keeps fifteen digits when that is nearly the same: every number becomes raw text. */
 static bool spell(cJSON *o)
@@ -92,7 +68,7 @@ static int columns(void)
 {
     const char *term = getenv("TERM");
     struct winsize size;
-    if (!isatty(STDERR_FILENO) || !term || !*term || strcmp(term, "dumb") == 0) return 0;
+    if (cli_is_mute() || !isatty(STDERR_FILENO) || !term || !*term || strcmp(term, "dumb") == 0) return 0;
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || size.ws_col == 0 ? 80 : size.ws_col;
 }
 
@@ -119,20 +95,4 @@ int cli_show(double done, void *text)
 {
     cli_bar(done, text);
     return 0;
-}
-
-bool cli_hush(void)
-{
-    char *json = NULL, voice[16];
-    if (taut_build_json(&json, NULL)) return false;
-    cJSON *o = cJSON_Parse(json);
-    const bool other = cli_number(o, "rank") > 0;
-    taut_string_free(json);
-    cJSON_Delete(o);
-    if (!other) return false;
-    snprintf(voice, sizeof voice, "%d",
-             dup(2)); /* for the one thing that nobody else could say: that the first is gone */
-    setenv("TAUT_VOICE", voice, 1);
-    if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr)) exit(EXIT_BAD);
-    return true;
 }

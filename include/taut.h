@@ -59,7 +59,8 @@ TAUT_API int taut_number_real(double *out, const char *text);
 /* The word of a list that somebody probably meant, capitals or not; NULL: none is near. */
 TAUT_API const char *taut_nearest(const char *word, const char *const *list, int count);
 /* This library as JSON: version, kernels (the build that the name, NULL for the default, stands for on this processor),
- * threads, blas, compiler.  Kernels that are not there are refused. */
+ * threads, blas, compiler; which rank this is of how many processes that were started together, and whether the last failure
+ * was agreed on by all of them.  Kernels that are not there are refused. */
 TAUT_API TAUT_MUST_USE taut_status taut_build_json(char **json, const char *kernels);
 
 /* ---- Models -------------------------------------------------------------------------------------------------------- */

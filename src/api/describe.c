@@ -25,6 +25,7 @@ taut_status taut_build_json(char **json, const char *kernels)
     cJSON_AddNumberToObject(o, "threads", taut_threads());
     cJSON_AddNumberToObject(o, "rank", taut_ranks_here(&ranks));
     cJSON_AddNumberToObject(o, "ranks", ranks);
+    cJSON_AddBoolToObject(o, "agreed", taut_ranks_agreed());
     cJSON_AddStringToObject(o, "blas", taut_blas_version());
     cJSON_AddStringToObject(o, "compiler", taut_compiler_version());
     return taut_json_out(json, o, TAUT_OK);

@@ -68,11 +68,9 @@ static void end(const taut_pulse *p, int lost)
 {
     const seen *s = &p->rank[lost];
     const bool first = p->ranks.rank == (lost == 0 ? 1 : 0);
-    const char *voice = getenv("TAUT_VOICE"); /* where the program is silent on stderr, as ranks are: a copy of it */
     if (!first) sleep(5);
-    dprintf(voice ? atoi(voice) : 2,
-            "taut: rank %d (%s) has given no sign of life for %d s: the others stop; what was saved is whole\n", lost,
-            *s->who ? s->who : "never seen", STILL);
+    dprintf(2, "taut: rank %d (%s) has given no sign of life for %d s: the others stop; what was saved is whole\n",
+            lost, *s->who ? s->who : "never seen", STILL);
     _exit(1);
 }
 

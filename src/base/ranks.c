@@ -83,6 +83,10 @@ static void *blocks(const taut_ranks *r, size_t size)
     return all;
 }
 
+static bool agreed;
+
+bool taut_ranks_agreed(void) { return agreed; }
+
 taut_status taut_ranks_agree(const taut_ranks *r, taut_status mine)
 {
     typedef struct {
@@ -101,6 +105,7 @@ taut_status taut_ranks_agree(const taut_ranks *r, taut_status mine)
         if (all[i].status)
             s = same ? taut_fail((taut_status)all[i].status, "%s", all[i].text)
                      : taut_fail((taut_status)all[i].status, "rank %d: %s", i, all[i].text);
+    agreed = s != TAUT_OK;
     free(all);
     return s;
 }
@@ -128,6 +133,7 @@ taut_status taut_ranks_same(const taut_ranks *r, const char *what, const char ha
     for (int i = 1; i < r->count && !s; i++)
         if (memcmp(all[0], all[i], sizeof *all) != 0)
             s = taut_fail(TAUT_BAD_CONFIG, "rank %d has not the %s of rank 0: all ranks must have the same", i, what);
+    agreed = s != TAUT_OK;
     free(all);
     return s;
 }

@@ -1,7 +1,7 @@
 /* The processes of one training.  Each is a rank; mpirun or srun has started them, and a library that was built for their MPI
  * carries what they tell each other: libtaut_mpi.so (base/mpi/), opened when there is more than one.  Rank 0 alone writes. */
-#ifndef TAUT_TRAIN_RANKS_H
-#define TAUT_TRAIN_RANKS_H
+#ifndef TAUT_BASE_RANKS_H
+#define TAUT_BASE_RANKS_H
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -35,6 +35,7 @@ void taut_ranks_close(taut_ranks *);
 
 /* All ranks come here together, and all leave with the same status: the first failure that there is, which says whose it was. */
 taut_status taut_ranks_agree(const taut_ranks *, taut_status) TAUT_MUST_USE;
+bool taut_ranks_agreed(void); /* have they left with a failure, so that the first may speak for all? */
 bool taut_ranks_any(const taut_ranks *, bool);
 int64_t taut_ranks_sum(const taut_ranks *, int64_t);
 /* Fails everywhere where a rank has another text than rank 0; `what` names it: "recipe". */

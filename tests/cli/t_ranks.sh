@@ -140,6 +140,23 @@ cp "$TAUT" "$tmp/bare/taut"
 told "a build without MPI" "2 processes were started together: libtaut_mpi.so: .*make MPI=1 builds it" \
     env -u LD_LIBRARY_PATH mpirun -n 2 "$tmp/bare/taut" train $small --set train.accumulate=2 --out "$tmp/none"
 
+# what goes wrong before MPI is there: one rank alone says it itself, with its number; what all did, the first says
+# shellcheck disable=SC2086
+{
+    told "MPI missing on one rank" "rank 1: 2 processes were started together: libtaut_mpi.so: " \
+        env -u LD_LIBRARY_PATH mpirun -n 1 -x LD_LIBRARY_PATH="$(dirname "$program")" "$program" train $small --set train.accumulate=2 --out "$tmp/none" : \
+        -n 1 "$tmp/bare/taut" train $small --set train.accumulate=2 --out "$tmp/none"
+    told "the recipe missing on two ranks" "rank 1: $tmp/nowhere.ini: No such file" \
+        mpirun -n 1 "$program" train $small --set train.accumulate=3 --out "$tmp/none" : \
+        -n 2 "$program" train "$tmp/nowhere.ini" --out "$tmp/none"
+    told "a slip of one rank" "rank 1: --set novalue: wants section.key=value" \
+        mpirun -n 1 "$program" train $small --set train.accumulate=2 --out "$tmp/none" : \
+        -n 1 "$program" train $small --set novalue --out "$tmp/none"
+}
+told "a slip of all" "^taut train: unknown option --nonsense" mpirun -n 4 "$program" train --nonsense --out "$tmp/none"
+told "no such command" "^taut: no command is called trian" mpirun -n 3 "$program" trian
+told "a number that is none" "^taut certify: --threads x is not" mpirun -n 3 "$program" certify "$tmp/whole" --threads x
+
 # shellcheck disable=SC2086
 {
     told "other kernels" "rank 1 has not the program, kernels or processor of rank 0" \
