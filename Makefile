@@ -109,10 +109,10 @@ $(BUILD)/src/kernels/cpu/$1/%.o: src/kernels/cpu/%.c Makefile
 endef
 $(foreach v,$(VARIANTS),$(eval $(call variant,$v)))
 
-$(BUILD)/libtaut_mpi.so: src/base/mpi/mpi.c src/base/ranks.h Makefile
+$(BUILD)/libtaut_mpi.so: src/base/mpi/mpi.c src/base/mpi/pulse.c src/base/mpi/pulse.h src/base/ranks.h Makefile
 	@command -v $(MPICC) >/dev/null || { echo "make MPI=1 needs $(MPICC): tools/deps mpi installs Open MPI"; exit 1; }
 	@echo "  lib   $@"
-	@$(MPICC) $(ALL_CFLAGS) -shared -o $@ $<
+	@$(MPICC) $(ALL_CFLAGS) -shared -o $@ $(filter %.c,$^)
 $(BUILD)/libtaut_cuda.so: build/cuda/libtaut_cuda.so
 	@cp $< $@
 build/cuda/libtaut_cuda.so: $(CUDA_OBJ)

@@ -40,13 +40,13 @@ int taut_ranks_here(int *count)
     return 0;
 }
 
-static taut_status open_library(const taut_messages **out, int count)
+static taut_status open_library(const taut_messages **out, int rank, int count)
 {
     taut_messages_open *open;
     const char *why; /* shared: Open MPI's own parts look for it in turn */
     if (!taut_library_function(&open, "libtaut_mpi.so", "taut_mpi_open", true, &why))
         return taut_fail(TAUT_BAD_CONFIG, "%d processes were started together: %s (make MPI=1 builds it)", count, why);
-    *out = open(TAUT_MESSAGES);
+    *out = open(TAUT_MESSAGES, rank);
     return *out ? TAUT_OK : taut_fail(TAUT_BAD_CONFIG, "libtaut_mpi.so is of another build: make MPI=1 again");
 }
 
@@ -59,7 +59,7 @@ taut_status taut_ranks_open(taut_ranks *r)
             return taut_fail(TAUT_BAD_CONFIG, "%s = %s and %s = %s are no number of processes and of one of them",
                              names[i][0], getenv(names[i][0]), names[i][1], getenv(names[i][1]));
     if (count == 1) return TAUT_OK;
-    const taut_status s = open_library(&r->m, count);
+    const taut_status s = open_library(&r->m, r->rank, count);
     if (s) return s;
     r->rank = r->m->rank, r->count = r->m->count;
     if (r->count == count) return TAUT_OK;

@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 
-enum { TAUT_MESSAGES = 2 }; /* the layout of what follows: program and library must have been built from the same */
+enum { TAUT_MESSAGES = 3 }; /* the layout of what follows: program and library must have been built from the same */
 typedef struct {
     int rank, count;
     /* Begin to send and to receive; wait until all that was begun is done.  Between two ranks, in the order they were begun.
@@ -19,8 +19,8 @@ typedef struct {
     void (*gather)(void *blocks, int64_t bytes);
     void (*close)(void);
 } taut_messages;
-/* What the library exports as taut_mpi_open; NULL where `layout` is not its own TAUT_MESSAGES. */
-typedef const taut_messages *taut_messages_open(int layout);
+/* What the library exports as taut_mpi_open; NULL where `layout` is not its own TAUT_MESSAGES.  rank: as the launcher says. */
+typedef const taut_messages *taut_messages_open(int layout, int rank);
 
 typedef struct {
     int rank, count;

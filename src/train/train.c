@@ -12,7 +12,6 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/pulse.h"
 #include "base/sha256.h"
 #include "train/average.h"
 #include "train/best.h"
@@ -31,9 +30,8 @@ typedef struct {
     double started; /* monotonic seconds, minus what earlier sittings took */
     int lock;       /* on the folder; -1: none */
     taut_ranks ranks;
-    taut_pulse *pulse; /* of several ranks */
-    bool made;         /* this run made the folder */
-    taut_up proved;    /* the constant of model.safetensors, in the recipe's norm and units; under a target only */
+    bool made;      /* this run made the folder */
+    taut_up proved; /* the constant of model.safetensors, in the recipe's norm and units; under a target only */
 } run;
 
 static double now(void)
@@ -119,7 +117,6 @@ static taut_status take_folder(run *r)
     if (!s) s = taut_dir_lock(&r->lock, folder);
     if (!s) s = check_folder(r);
     if (!s) taut_writer_sweep(folder);
-    if (!s) taut_pulse_sweep(folder);
     return s;
 }
 
@@ -132,7 +129,6 @@ static taut_status begin(run *r)
     taut_status s = taut_ranks_agree(&r->ranks, take_folder(r));
     if (!s) s = taut_together_folder(&r->ranks, o->run);
     if (s && r->made) (void)remove(o->run); /* it is empty */
-    if (!s) s = taut_ranks_agree(&r->ranks, taut_pulse_start(&r->pulse, &r->ranks, o->run));
     if (s) return s;
     if (o->resume) {
         s = taut_resume_check(r->cfg, in_run(r, path, "recipe.ini"));
@@ -389,7 +385,6 @@ taut_status taut_train(taut_train_summary *out, taut_config *cfg, const taut_ker
     if (!s) s = open_run(&r, k);
     if (!s) s = begin(&r);
     if (!s) s = loop(&r, out);
-    taut_pulse_stop(r.pulse);
     taut_log_close(r.log);
     taut_dir_release(r.lock);
     taut_trainer_close(&r.trainer);

@@ -100,7 +100,6 @@ child=
 if ! grep -q '"stopped":[^a-z]*false' "$tmp/parts/summary.json" 2>/dev/null; then
     "$TAUT" train $long_run --out "$tmp/parts" --resume >"$tmp/o" 2>"$tmp/e"
 fi
-check "no signs of life are left" [ "$(find "$tmp/parts" -name '*.alive' | wc -l)" = 0 ]
 check "resumed with other ranks: $(cat "$tmp/e")" cmp "$tmp/whole/model.safetensors" "$tmp/parts/model.safetensors"
 
 # what is refused: one line of ours, from rank 0, and nothing written
@@ -204,23 +203,41 @@ done
 told "another model" "rank 1 has not the model of rank 0" mpirun -n 1 "$program" certify "$tmp/whole" --out "$tmp/none" : \
     -n 1 "$program" certify "$tmp/one" --out "$tmp/none"
 
-# a rank hangs: the others find out, say which, and end
-# shellcheck disable=SC2086
-mpirun -n 3 "$program" train $long_run --set train.steps=100000 --out "$tmp/hangs" >"$tmp/o" 2>"$tmp/e" &
-child=$!
-for _ in $(seq 600); do [ -s "$tmp/hangs/state.safetensors" ] && break; sleep 0.05; done
-stopped=$(pgrep -P "$child" | tail -n 1)
-begin=$(date +%s)
-kill -STOP "$stopped"
-for _ in $(seq 70); do grep -q 'no sign of life' "$tmp/e" && break; sleep 1; done
-took=$(($(date +%s) - begin))
-check "a rank that hangs is named within a minute ($took s): $(cat "$tmp/e")" grep -q 'rank 2 (.*, process .*) has given no sign of life' "$tmp/e"
-check "not $took s" [ $took -lt 60 ]
-kill -CONT "$stopped" 2>/dev/null
-wait "$child"
-rc=$?
-child=
-check "the others end: not $rc" [ $rc != 0 ]
+# a rank hangs: the others find out, say which, and end; in the middle of a training, before it begins, and in a proof
+hang() { # NAME RANK READY COMMAND...: the rank is stopped when READY holds
+    name=$1 victim=$2 ready=$3; shift 3
+    mpirun -n 3 "$program" "$@" >"$tmp/o-$name" 2>"$tmp/e-$name" &
+    launcher=$!
+    for _ in $(seq 600); do [ "$(pgrep -P $launcher | wc -l)" = 3 ] && eval "$ready" && break; sleep 0.05; done
+    stopped=$(pgrep -P $launcher | sed -n "$((victim + 1))p")
+    kill -STOP "$stopped"
+    begin=$(date +%s)
+    for _ in $(seq 80); do kill -0 $launcher 2>/dev/null || break; sleep 1; done
+    echo $(($(date +%s) - begin)) >"$tmp/took-$name"
+    kill -CONT "$stopped" 2>/dev/null
+    wait $launcher
+    echo $? >"$tmp/rc-$name"
+}
+# shellcheck disable=SC2016,SC2086
+{
+    hang middle 2 '[ -s "$tmp/hangs/state.safetensors" ]' train $long_run --set train.steps=100000 --out "$tmp/hangs" &
+    hang start 0 true train $long_run --set train.steps=100000 --out "$tmp/none" &
+    hang proof 1 'sleep 1' certify "$tmp/whole" --n-ex 100000 --threads 1 &
+    wait
+}
+for name in middle start proof; do
+    read -r took <"$tmp/took-$name"
+    read -r rc <"$tmp/rc-$name"
+    case $name in
+        middle) says='rank 2 (.*, process .*) has given no sign of life' ;;
+        start) says='rank [12] has waited .* for the others to begin\|rank 0 (.*) has given no sign of life' ;;
+        proof) says='rank 0 has waited .* for the others to begin\|rank 1 (.*) has given no sign of life' ;;
+    esac
+    check "a rank that hangs ($name) is named: $(cat "$tmp/e-$name")" grep -q "$says" "$tmp/e-$name"
+    check "a rank that hangs ($name), in one line" [ "$(grep -c '^taut' "$tmp/e-$name")" = 1 ]
+    check "a rank that hangs ($name): the others end within a minute, not $took s" [ "$took" -lt 60 ]
+    check "a rank that hangs ($name): not $rc" [ "$rc" != 0 ]
+done
 # shellcheck disable=SC2086
 timeout --preserve-status -s TERM 3 "$TAUT" train $long_run --set train.steps=100000 --out "$tmp/hangs" --resume >"$tmp/o" 2>"$tmp/e"
 rc=$?

@@ -2,6 +2,7 @@
 #include <mpi.h>
 #include <stdlib.h>
 
+#include "base/mpi/pulse.h"
 #include "base/ranks.h"
 
 enum { PIECE = 1 << 30 }; /* bytes; MPI counts in int */
@@ -55,17 +56,21 @@ static void finish(void)
 {
     int is_over = 0;
     MPI_Finalized(&is_over);
-    if (!is_over) MPI_Finalize();
+    if (is_over) return;
+    taut_pulse_stop();
+    MPI_Finalize();
 }
 
-__attribute__((visibility("default"))) const taut_messages *taut_mpi_open(int layout)
+__attribute__((visibility("default"))) const taut_messages *taut_mpi_open(int layout, int rank)
 {
     static taut_messages m = { 0, 0, send, receive, wait_all, gather, close_all };
     int provided, is_on = 0;
     if (layout != TAUT_MESSAGES) return NULL;
     MPI_Initialized(&is_on);
     if (!is_on) {
-        MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
+        taut_pulse_await(rank);
+        MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided); /* one speaks, one gives signs of life */
+        taut_pulse_start(provided == MPI_THREAD_MULTIPLE);
         atexit(finish);
     }
     MPI_Comm_rank(MPI_COMM_WORLD, &m.rank);
