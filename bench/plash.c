@@ -2,11 +2,13 @@
  * attention at 2048 to 65536 tokens of 512 features and 4 heads, on the same queries, keys and values in turns:
  * the three stages alone, without the projections both would share.  exponent is the slope of ln time over ln n;
  * peak_bytes is what PLASH uses beyond q, k, v, its output and one number a query and head; certificate is the fast
- * bound on the deviation, clusters included. */
+ * bound on the deviation, clusters included.  rivals: those of linear time with M features, landmarks or tokens of a
+ * window, and M/4 global tokens (bench/rivals.c). */
 #include <math.h>
 
 #include "bench/bench.h"
 #include "bench/race_plash.h"
+#include "bench/rivals.h"
 #include "kernels/kernels.h"
 
 static const race_plan sizes[] = {
@@ -40,14 +42,16 @@ cJSON *bench_plash(void)
     cJSON_AddNumberToObject(out, "width", RACE_WIDTH);
     for (int i = 0; i < SIZES; i++) {
         race_result r;
-        if (!race_plash(&r, taut_kernels_find("cpu"), &sizes[i])) {
+        cJSON *o = cJSON_CreateObject();
+        cJSON_AddItemToArray(list, o);
+        cJSON_AddNumberToObject(o, "n", (double)sizes[i].n);
+        if (!race_rivals(cJSON_AddArrayToObject(o, "rivals"), taut_kernels_find("cpu"), sizes[i].n, sizes[i].groups,
+                         5) ||
+            !race_plash(&r, taut_kernels_find("cpu"), &sizes[i])) {
             cJSON_Delete(out);
             return NULL;
         }
         const double ratio = r.exact.median / r.plash.median;
-        cJSON *o = cJSON_CreateObject();
-        cJSON_AddItemToArray(list, o);
-        cJSON_AddNumberToObject(o, "n", (double)sizes[i].n);
         add_time(o, "plash_s", r.plash);
         add_time(o, "exact_s", r.exact);
         add_time(o, "certificate_s", r.certificate);

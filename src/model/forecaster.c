@@ -8,7 +8,8 @@
  *     dec     d = norm(d + attention(d)) causal,  d = norm(d + attention(d asks e)),  d = norm(d + mlp(d))
  *     body    the last `ahead` tokens of norm(d)
  * The decoder's own attention is softmax unless the kind that the recipe names has a causal form, and what it asks the encoder
- * with is softmax unless that has a cross form. */
+ * with is softmax unless that has a cross form.  With attention_blocks = 0 neither side looks at its own tokens, and what
+ * is left is how the decoder asks. */
 #include <math.h>
 #include <stdio.h>
 
@@ -58,7 +59,8 @@ static taut_module *layer(const taut_model_spec *s, int64_t m, uint64_t index)
 {
     const uint64_t id = 1000 + 4 * index;
     taut_list l = { .count = 0 };
-    taut_list_add(&l, "self", own(s, m, taut_tree_attention(s, true, 0, index), "attn", id));
+    if (s->attention_blocks > 0)
+        taut_list_add(&l, "self", own(s, m, taut_tree_attention(s, true, 0, index), "attn", id));
     taut_list_add(&l, "cross",
                   taut_askers(m, dropped(s, taut_tree_attention(s, false, m, 500 + index), "attn", id + 1)));
     if (s->norm != TAUT_NORM_NONE) taut_list_add(&l, "norm", taut_parts(m, taut_tree_norm(s), taut_scale(1)));

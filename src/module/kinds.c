@@ -3,8 +3,9 @@
 
 #include "module/kind.h"
 
-#define KINDS(row) \
-    row(softmax) row(cosine) row(position) row(plash) row(clustered) row(l2) row(l2_free) row(attlip) row(probsparse)
+#define KINDS(row)                                                                                                    \
+    row(softmax) row(cosine) row(position) row(plash) row(clustered) row(l2) row(l2_free) row(attlip) row(probsparse) \
+        row(window) row(cosformer) row(performer) row(nystrom)
 
 #define DECLARE(name) extern const taut_attention_kind taut_kind_##name;
 #define WORD(name)    "|" #name

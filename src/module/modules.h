@@ -167,6 +167,23 @@ typedef struct {
 } taut_probsparse_spec;
 taut_module *taut_probsparse(const taut_probsparse_spec *); /* Informer's, self-attention only; no Lipschitz constant */
 
+/* What the following kinds share, as in taut_attention_spec. */
+typedef struct {
+    int64_t width, heads, queries;
+    double scale, out;
+    bool causal, bias;
+    taut_init init;
+    double gain, out_gain;
+} taut_around;
+taut_module *taut_window(const taut_around *, int64_t size, int64_t global);  /* neighbourhoods, and global tokens */
+taut_module *taut_cosformer(const taut_around *, int64_t tokens, double eps); /* at most so many tokens; has no scale */
+taut_module *taut_performer(const taut_around *, int64_t features, uint64_t seed); /* FAVOR+, orthogonal features */
+taut_module *taut_nystrom(const taut_around *, int64_t landmarks, int steps); /* Nystromformer; no Lipschitz constant */
+/* Any of them without its projections, o from q, k and v; `trace` and scratch as planned for the shape of q. */
+taut_plan taut_core_plan(const taut_module *, taut_shape q);
+void taut_core_run(const taut_module *, taut_run *, taut_tensor o, taut_tensor q, taut_tensor k, taut_tensor v,
+                   taut_span trace);
+
 typedef struct {
     int64_t width, heads;
     double tau, eps, out; /* logits tau n(q).n(k), n(z) = z / sqrt(|z|^2 + eps); output times out */

@@ -9,11 +9,8 @@
  * Bound     bound/plash.c around stage II's own; finite, and very large where stage II has LayerNorms
  * Trace     q, k, v, o, lse; of the representatives [kt, vt], z, kg, vg; stage II's own.
  * Causal masks do not exist: every representative holds all keys. */
-#include "bound/plash.h"
 #include "base/float32.h"
-#include "bound/norm.h"
-#include "bound/rounding.h"
-#include "module/qkv.h"
+#include "module/reach.h"
 
 typedef struct {
     taut_module base;
@@ -223,18 +220,6 @@ static void plash_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_
     run->scratch = mark;
 }
 
-static taut_reach reach_of(const double *w, const double *b, int64_t d, taut_up size)
-{
-    const taut_up norm = up_norm(w, d, d), linear = up_mul(norm, size);
-    const taut_up all = b ? up_add(linear, up_norm_frobenius(b, d)) : linear, round = up_round_linear(w, b, d, d, size);
-    return (taut_reach){ norm, up_add(all, round), round };
-}
-
-static taut_reach reach(const taut_qkv *s, const taut_affine *a, taut_up size)
-{
-    return reach_of(taut_ref_values(&a->weight), s->bias ? taut_ref_values(&a->bias) : NULL, s->width, size);
-}
-
 /* The longest prototype of a head. */
 static taut_up longest(const plash *s)
 {
@@ -250,9 +235,9 @@ static taut_answer plash_bound(const taut_module *m, taut_ask in)
     const plash *s = (const plash *)m;
     const int64_t d = s->spec.width, tq = s->spec.queries ? s->spec.queries : in.tokens;
     const bool flat = in.norm == TAUT_NORM_FLAT;
-    taut_plash_reach r = { .q = reach(&s->qkv, &s->qkv.q, in.size),
-                           .k = reach(&s->qkv, &s->qkv.k, in.size),
-                           .v = reach(&s->qkv, &s->qkv.v, in.size),
+    taut_plash_reach r = { .q = qkv_reach(&s->qkv, &s->qkv.q, in.size),
+                           .k = qkv_reach(&s->qkv, &s->qkv.k, in.size),
+                           .v = qkv_reach(&s->qkv, &s->qkv.v, in.size),
                            .prototype = longest(s),
                            .route = s->route,
                            .scale = s->spec.scale,
@@ -272,7 +257,7 @@ static taut_answer plash_bound(const taut_module *m, taut_ask in)
     const taut_up group = flat ? up_mul(up_sqrt(up_int(tq)), up_mul(c.group_flat, up_mul(b.lip, a.flat)))
                                : up_mul(c.group_tokens, up_mul(b.lip, a.tokens));
     const taut_up out = up_exact(s->qkv.out);
-    const taut_reach o = reach(&s->qkv, &s->qkv.o, up_mul(out, up_add(c.size, c.round)));
+    const taut_reach o = qkv_reach(&s->qkv, &s->qkv.o, up_mul(out, up_add(c.size, c.round)));
     const taut_up round = up_add(up_mul(up_mul(out, o.norm), c.round), up_add(o.round, up_round_sum(o.size, UP_ZERO)));
     in.tokens = tq;
     return answer_of(in, up_mul(up_mul(out, o.norm), up_add(c.query, group)), o.size, round);

@@ -6,8 +6,9 @@ long
 run=$tmp/run
 waves="recipes/forecast-waves.ini --set train.steps=60 --set model.width=16 --set model.mlp=32 --set train.eval_every=0 --set data.length=1500"
 
-for attention in softmax plash clustered probsparse l2 attlip; do
+for attention in softmax plash clustered probsparse l2 attlip window cosformer performer nystrom none; do
     set -- --set model.attention=$attention
+    [ $attention = none ] && set -- --set model.attention_blocks=0
     [ $attention = plash ] && set -- "$@" --set model.plash_groups=8 --set model.plash_sizes=32 --set model.plash_prototypes=kmeans
     [ $attention = clustered ] && set -- "$@" --set model.clusters=8
     # shellcheck disable=SC2086
@@ -40,7 +41,7 @@ for tiny in 1e-15 1e-17 1e-300; do # noise that is lost in rounding moves nothin
     cp "$tmp/check.log" "$tmp/noise.json"
     check "found $(json_get "$tmp/noise.json" found)" less "$(json_get "$tmp/noise.json" found)" 1e-12
 done
-for attention in l2 attlip cosine position; do
+for attention in l2 attlip cosine position window cosformer performer; do
     # shellcheck disable=SC2086
     check "$attention under a cap" "$TAUT" train $waves --set model.norm=none --set model.depth=1 --set constrain.method=normalise \
         --set constrain.cap=0.5 --set train.steps=20 --set model.attention=$attention --out "$tmp/cap-$attention"
@@ -73,6 +74,9 @@ check "softmax has no constant for them" grep -q "no finite constant for rows of
 check "clusters" "$TAUT" certify "$tmp/run-clustered"
 cp "$tmp/check.log" "$tmp/certify.txt"
 check "say why they have none" grep -q "no finite constant: a key that changes its cluster" "$tmp/certify.txt"
+check "landmarks" "$TAUT" certify "$tmp/run-nystrom"
+cp "$tmp/check.log" "$tmp/certify.txt"
+check "say why they have none" grep -q "no finite constant: the inverse of the landmarks" "$tmp/certify.txt"
 check "info says what it is about" sh -c '"$TAUT" info "$1" --bound | grep -q "for windows of any rows"' - "$run-cap"
 refuse "rows below 0" "rows" "$TAUT" certify "$run-cap" --rows -1
 refuse "rows that are no number" "rows" "$TAUT" certify "$run-cap" --rows many
@@ -127,4 +131,4 @@ refuse "noise that is none" "noise 0 moves nothing" "$TAUT" eval "$run" --noise 
 refuse "two splits" "not both" "$TAUT" eval "$run" --train --test
 refuse "sliding" "slide" "$TAUT" eval "$run" --test --slide 4
 check "none of these made a folder" [ ! -e "$tmp/fresh" ]
-finish "forecast     six attentions on waves, $checks checks"
+finish "forecast     ten attentions on waves, and none, $checks checks"

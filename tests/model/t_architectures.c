@@ -14,6 +14,8 @@ static const char *const recipes[] = {
     "attention = position\nactivation = abs\nnorm = none\nresidual = convex\nresidual_alpha = 0.5\nfirst_residual = "
     "false\n"
     "mlp_residual = false\npositions = none\n",
+    "attention = window\nwindow_size = 1\nnorm = none\n",
+    "attention = window\nwindow_size = 1\nwindow_global = 1\nnorm_eps = 0.3\n",
     "attention = position\nattention_blocks = 0\nnorm = rmsnorm\nnorm_eps = 0.1\n",
     "mlp_block = sll\nactivation = relu\nnorm = none\n",
     "mlp_block = sll\nactivation = tanh\nnorm = centernorm\nnorm_place = post\nbias = false\n",
@@ -28,6 +30,9 @@ static const char *const linear_time[] = {
     "norm_eps = 0.3\n",
     "attention = plash\nplash_groups = 3\nplash_degrees = 2\nplash_sizes = 4\nplash_floor = 0.5\nplash_mixers = 0\n"
     "plash_features = 3\nnorm = none\nplash_tau = 0.5\nplash_hash = fixed\nplash_pair = qk\n",
+    "attention = cosformer\ncosformer_eps = 0.5\nnorm_eps = 0.3\n",
+    "attention = performer\nperformer_features = 3\nnorm_eps = 0.3\n",
+    "attention = nystrom\nnystrom_landmarks = 2\nnystrom_steps = 2\nnorm_eps = 0.3\n",
     "attention = clustered\nclusters = 2\nnorm_eps = 0.3\n",
     "attention = l2\nnorm = none\nmlp_block = sll\nactivation = relu\n",
     "attention = attlip\nnorm = none\nmlp_block = sll\nactivation = relu\nattlip_loose = 0\nattlip_tol = 1e-12\n"
@@ -89,7 +94,9 @@ static void check_model(const char *lines, bool encoder)
     for (int i = 0; i < m->weights; i++)
         for (int j = 0; j < i; j++) CHECK(strcmp(m->weight[i].path, m->weight[j].path) != 0, m->weight[i].path);
     for (int n = 0; n < 2; n++)
-        CHECK(isfinite(proved_bound(m, (taut_norm)n).lip.v) == !attends(&spec, "clustered"), lines);
+        CHECK(isfinite(proved_bound(m, (taut_norm)n).lip.v) !=
+                  (attends(&spec, "clustered") || attends(&spec, "nystrom")),
+              lines);
     taut_config *cfg = NULL;
     must(taut_config_parse(&cfg, printed, "printed"));
     must(taut_model_spec_read(&spec, cfg));

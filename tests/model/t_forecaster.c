@@ -107,11 +107,40 @@ static void sparse_decoder(void)
     CHECK(far > 1e-3, "ProbSparse in the decoder");
 }
 
+/* Without attention an encoder's tokens do not meet, nor do the decoder's: its own has no weights, what it asks with has. */
+static void without(void)
+{
+    taut_model_spec spec;
+    taut_model *m = NULL;
+    CHECK(read_spec(&spec, "attention_blocks = 0\n") == TAUT_OK, taut_last_error());
+    CHECK(taut_model_create(&m, &spec, 0, "", "", taut_kernels_find("ref")) == TAUT_OK, taut_last_error());
+    CHECK(!taut_model_find(m, "enc.rest.block.0.attn.q.weight"), "none in the encoder");
+    CHECK(taut_model_find(m, "enc.rest.block.0.mlp.in.weight") && taut_model_find(m, "dec.0.cross.attn.q.weight"),
+          "the rest");
+    for (int i = 0; i < m->weights; i++) CHECK(!strstr(m->weight[i].path, ".self."), m->weight[i].path);
+    taut_model_free(m);
+}
+
 static void refused(const char *lines, const char *word)
 {
     taut_model_spec spec;
     CHECK(read_spec(&spec, lines) == TAUT_BAD_CONFIG, lines);
     CHECK(strstr(taut_last_error(), word) != NULL, taut_last_error());
+}
+
+static void refusals(void)
+{
+    refused("label = 5\n", "model.label = 5");
+    refused("attention = plash\nplash_tau = 0\n", "model.plash_tau");
+    refused("attention = plash\nplash_groups = 2\nplash_sizes = 12\n", "plash_sizes = 12 wants powers of two");
+    refused("attention = plash\nplash_groups = 2\nplash_degrees = 0\n", "plash_degrees = 0");
+    refused("attention = clustered\nclusters = 9\n", "model.clusters = 9");
+    refused("attention = probsparse\nsparse_factor = 0\n", "model.sparse_factor");
+    refused("attention = window\nwindow_size = 0\n", "model.window_size");
+    refused("attention = cosformer\ncosformer_eps = 0\n", "model.cosformer_eps");
+    refused("attention = performer\nwindow_size = 4\n", "window_size");
+    refused("ahead = 0\n", "model.ahead");
+    refused("attention = plash\nplash_groups = 9\n", "plash_groups");
 }
 
 int main(void)
@@ -124,6 +153,12 @@ int main(void)
         holds("attention = clustered\nclusters = 2\n");
         holds("attention = probsparse\nsparse_factor = 1\n");
         holds("attention = probsparse\nsparse_factor = 1\nsparse_decoder = false\n");
+        holds("attention = window\nwindow_size = 1\n");
+        holds("attention = window\nwindow_size = 2\nwindow_global = 1\nnorm = none\n");
+        holds("attention = cosformer\ncosformer_eps = 0.3\n");
+        holds("attention = performer\nperformer_features = 3\n");
+        holds("attention = nystrom\nnystrom_landmarks = 2\nnystrom_steps = 2\n");
+        holds("attention_blocks = 0\nattention = plash\nplash_groups = 2\nplash_floor = 0.5\nplash_norm_eps = 0.3\n");
         holds("attention = l2\n");
         holds("attention = l2_free\nnorm = none\n");
         holds("attention = cosine\ncosine_eps = 0.3\n");
@@ -136,18 +171,20 @@ int main(void)
     }
     shape();
     sparse_decoder();
-    const char *const kinds[] = {
-        "softmax", "probsparse", "plash\nplash_groups = 4", "clustered\nclusters = 4", "l2", "attlip",
-        "cosine",  "position"
-    };
+    without();
+    const char *const kinds[] = { "softmax",
+                                  "probsparse",
+                                  "plash\nplash_groups = 4",
+                                  "clustered\nclusters = 4",
+                                  "l2",
+                                  "attlip",
+                                  "cosine",
+                                  "position",
+                                  "window",
+                                  "cosformer",
+                                  "performer",
+                                  "nystrom" };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) lengths(kinds[i]);
-    refused("label = 5\n", "model.label = 5");
-    refused("attention = plash\nplash_tau = 0\n", "model.plash_tau");
-    refused("attention = plash\nplash_groups = 2\nplash_sizes = 12\n", "plash_sizes = 12 wants powers of two");
-    refused("attention = plash\nplash_groups = 2\nplash_degrees = 0\n", "plash_degrees = 0");
-    refused("attention = clustered\nclusters = 9\n", "model.clusters = 9");
-    refused("attention = probsparse\nsparse_factor = 0\n", "model.sparse_factor");
-    refused("ahead = 0\n", "model.ahead");
-    refused("attention = plash\nplash_groups = 9\n", "plash_groups");
+    refusals();
     return test_end("forecaster", "worst slope / bound = %.6f", law_worst);
 }

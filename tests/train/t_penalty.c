@@ -132,12 +132,12 @@ static void refused(void)
 /* With every kind of attention that reads images, a penalty changes the objective or is refused with a line that names both. */
 static void never_idle(void)
 {
-    static const char *const kinds[] = { "softmax",   "cosine", "position", "plash",
-                                         "clustered", "l2",     "l2_free",  "attlip" };
+    static const char *const kinds[] = { "softmax", "cosine", "position", "plash",     "clustered", "l2",
+                                         "l2_free", "attlip", "window",   "cosformer", "performer", "nystrom" };
     static const char *const penalties[] = { "penalty = jasmin\n", "penalty = jasmin_exact\n",
                                              "penalty = specformer\n" };
     int taken = 0;
-    for (int i = 0; i < 8 * 3; i++) {
+    for (int i = 0; i < 12 * 3; i++) {
         const char *kind = kinds[i / 3], *penalty = penalties[i % 3];
         char text[1024];
         double with[2];
