@@ -17,7 +17,7 @@ from reader import UNKNOWN, UNREADABLE, Verdict, Weights, need, need_keys, parse
 from rules import confirm
 from tree import read_tree
 
-FIELDS = ("format", "version", "tool", "model", "norm", "tokens", "region", "lip", "defect", "tolerance", "proof", "examples")
+FIELDS = ("format", "version", "tool", "model", "norm", "tokens", "region", "lip", "defect", "tolerance", "for", "proof", "examples")
 REGIONS = {"text": ("room", "reach"), "image": ("box", "room"), "series": ("rows", "room", "reach")}
 
 def read_region(table, kind, root, weights):
@@ -78,7 +78,8 @@ def check(cert_path, model_path):
     need(whole(cert.get("version"), 2) == 3, "it is of another version", UNKNOWN)
     need_keys(cert, FIELDS, "the certificate")
     need(cert.get("model") == {"bytes": weights.size, "sha256": weights.hash}, "it is about another model file")
-    need(cert.get("norm") in ("tokens", "flat") and isinstance(cert.get("tool", ""), str), "norm or tool is no such word")
+    need(cert.get("norm") in ("tokens", "flat") and isinstance(cert.get("tool", ""), str)
+         and isinstance(cert.get("for", ""), str), "norm, tool or for is no such word")
     weights.open()
     root, kind = read_tree(weights)
     need(cert.get("tokens") == root.t, "tokens are not the model's")

@@ -9,7 +9,8 @@ const cli_option cli_common[] = {
     { "--seed", "N", "seed of everything random" },
     { "--threads", "N", "threads to use (default: OMP_NUM_THREADS, or one per processor)" },
     { "--kernels", "NAME",
-      "cpu (float, fast; cpu-base, cpu-v3, cpu-v4: one build), ref (double, the definition), on a GPU cuda or cuda64" },
+      "cpu (float, fast; cpu-base, cpu-v3, cpu-v4: one build), wide (float, products in double), ref (double, the "
+      "definition), on a GPU cuda or cuda64" },
     { "--help", NULL, "this text" },
     { NULL, NULL, NULL },
 };
@@ -113,7 +114,7 @@ double cli_real(const cli_args *a, const char *name, double def, double lo, doub
 
 const char *cli_table(const cli_args *a)
 {
-    static const char *const names[] = { "cpu", "ref", "cuda", "cuda64", "cpu-base", "cpu-v3", "cpu-v4" };
+    static const char *const names[] = { "cpu", "wide", "ref", "cuda", "cuda64", "cpu-base", "cpu-v3", "cpu-v4" };
     const char *name = cli_text(a, "--kernels", "cpu");
     char *about = NULL;
     if (taut_build_json(&about, name)) {

@@ -86,7 +86,9 @@ static int run(const cli_args *a)
                                     .gallery = cli_int(a, "--gallery", 0, 0, 64),
                                     .progress = cli_show,
                                     .arg = "attacking",
-                                    .join = cli_text(a, "--join", NULL) };
+                                    .join = cli_text(a, "--join", NULL),
+                                    .runs_on = cli_text(a, "--for", NULL) };
+    if (o.runs_on && o.no_certify) return cli_refuse(a, "--for is about certificates, and there are --no-certify");
     if (cli_text(a, "--replay", NULL)) return replay(a, cli_text(a, "--replay", NULL));
     taut_attacked *found = NULL;
     taut_attack_facts facts;
@@ -124,6 +126,8 @@ static const cli_option options[] = {
       "share the examples with every process that is given the same words and DIR; each ends with all results" },
     { "--gallery", "N", "keep up to N of the images that were turned in the JSON, for taut report" },
     { "--state", "FILE", "results so far; an interrupted attack goes on from it" },
+    { "--for", "K",
+      "certified is what the kernels K compute, those of --kernels, and not only the network in real arithmetic" },
     { "--no-certify", NULL, "do not hold the results against certificates" },
     { "--out", "DIR", "where an input that contradicts a certificate is saved (default .)" },
     { "--replay", "FILE", "look at such an input again" },

@@ -65,7 +65,17 @@ static void print_examples(const cJSON *o, double room)
     if (!(silent >= count)) print_vacuity(o);
     if (silent > 0)
         printf("no answer to %.0f of %.0f examples, which count as wrong: %s\n", silent, count, cli_word(o, "why"));
-    if (cJSON_GetObjectItem(o, "tolerance"))
+    const bool off = cJSON_GetObjectItem(o, "tolerance") != NULL;
+    if (cJSON_GetObjectItem(o, "for") && cli_number(o, "tolerance") >= 1e300)
+        printf(
+            "nothing is certified for the kernels %s: a module of this model has no bound on their rounding, or theirs "
+            "grows too large\n",
+            cli_word(o, "for"));
+    else if (cJSON_GetObjectItem(o, "for"))
+        printf("radii hold for what the kernels %s compute: their logits are proved to be within %s of those in real "
+               "arithmetic\n",
+               cli_word(o, "for"), cli_up(text, o, "tolerance"));
+    else if (off)
         printf("radii hold for any runtime whose logits are within %s of those in real arithmetic\n",
                cli_down(text, o, "tolerance"));
     if (cJSON_GetObjectItem(o, "local")) print_local(o);
@@ -73,9 +83,11 @@ static void print_examples(const cJSON *o, double room)
     cJSON_ArrayForEach(row, cJSON_GetObjectItem(o, "certified_accuracy"))
     {
         const double radius = cli_number(row, "radius");
-        printf("%s %-10s %6.2f %%  of %.0f examples\n",
+        printf("%s %-10s %6.2f %%  of %.0f examples",
                radius == 0 ? "accuracy, nothing moved  " : "certified, moved less than", taut_number_down(text, radius),
                100 * cli_number(row, "accuracy"), count);
+        if (off && radius > 0) printf("  (%.2f %% in real arithmetic)", 100 * cli_number(row, "exact"));
+        printf("\n");
         if (!(room > 0)) break;
     }
     cJSON_ArrayForEach(row, cJSON_GetObjectItem(o, "linf_accuracy"))
@@ -159,13 +171,16 @@ static int run(const cli_args *a)
                                      .swaps = cli_int(a, "--swaps", 0, 1, 16),
                                      .tries = cli_int(a, "--tries", 0, 1, 1000000),
                                      .tolerance = cli_real(a, "--tolerance", 0, 0, 1e300),
-                                     .join = cli_text(a, "--join", NULL) };
+                                     .join = cli_text(a, "--join", NULL),
+                                     .runs_on = cli_text(a, "--for", NULL) };
     (void)cli_table(a);
     if (norm && strcmp(norm, "tokens") != 0 && strcmp(norm, "flat") != 0)
         return cli_refuse(a, "--norm is tokens (the largest token) or flat (l2 over everything), not %s", norm);
     if (o.local && !wanted) return cli_refuse(a, "--local is about examples: say how many with --n-ex");
     if (o.swaps && !wanted) return cli_refuse(a, "--swaps is about examples: say how many with --n-ex");
     if (o.tolerance > 0 && !wanted) return cli_refuse(a, "--tolerance is about examples: say how many with --n-ex");
+    if (o.runs_on && !wanted) return cli_refuse(a, "--for is about examples: say how many with --n-ex");
+    if (o.runs_on && o.tolerance > 0) return cli_refuse(a, "--for makes a tolerance of its own: leave --tolerance");
     if (o.join && !wanted) return cli_refuse(a, "--join shares examples: say how many with --n-ex");
     if (o.join && o.swaps) return cli_refuse(a, "--join shares examples, and no --swaps");
     if (o.tries && !o.swaps) return cli_refuse(a, "--tries is for --swaps");
@@ -202,6 +217,7 @@ static const cli_option options[] = {
     { "--tries", "N", "swaps tried per example, covered ones and others each (default 64)" },
     { "--tolerance", "E",
       "radii that hold for a runtime of your own, whose every logit is within E of that in real arithmetic" },
+    { "--for", "K", "radii that hold for what taut computes on the kernels K: cpu, wide, ref, cuda or cuda64" },
     { "--join", "DIR",
       "share the examples with every process that is given the same words and DIR; each ends with all of them" },
     { "--out", "FILE", "write the certificate, for taut check" },

@@ -20,7 +20,7 @@ static const struct {
     { "measure", "--map", "bare attention branch residual block", NULL },
     { "train", "--protocol", "informer2020 full", NULL },
     { "paper", "--scale", "tiny small full", NULL },
-    { NULL, "--kernels", "cpu ref cuda cuda64", NULL },
+    { NULL, "--kernels", "cpu wide ref cuda cuda64", NULL },
     { NULL, "--set", NULL, "taut recipe --json | sed -n 's/.*\"key\":[[:space:]]*\"\\([^\"]*\\)\".*/\\1=/p'" },
     { NULL, "--grid", NULL, "taut recipe --json | sed -n 's/.*\"key\":[[:space:]]*\"\\([^\"]*\\)\".*/\\1=/p'" },
     { "train", NULL, NULL, "ls recipes/*.ini 2>/dev/null" },

@@ -313,6 +313,9 @@ typedef struct {
      * that of the stored weights in real arithmetic; 0: for those themselves */
     double tolerance;
     const char *join; /* a folder through which any number of processes that make this same call share the examples */
+    /* radii are to hold for what taut itself computes on these kernels ("cpu", "wide", "ref", "cuda", "cuda64"), rounding
+     * included, in any batch and with any number of threads; NULL: not asked.  Not together with a tolerance */
+    const char *runs_on;
 } taut_certify_options;
 /* Proves a Lipschitz constant of a stored model (a file or a run's folder), from inputs to logits, and the options' examples. */
 TAUT_API TAUT_MUST_USE taut_status taut_certify_file(taut_cert **out, const char *model, const taut_certify_options *);
@@ -422,6 +425,9 @@ typedef struct {
     /* a folder through which any number of processes that make this same call share the examples, `batch` (default 16) at a
      * time; each of them ends with all results.  Not with a state or a gallery */
     const char *join;
+    /* certified is what these kernels compute, which must be those that run (taut_certify_options): then a success inside a radius
+     * that double does not repeat contradicts it as well; NULL: certified is the network in real arithmetic */
+    const char *runs_on;
 } taut_attack_options;
 /* Attacks a stored model (a file or a run's folder) and holds what is found against what is certified. */
 TAUT_API TAUT_MUST_USE taut_status taut_attack_file(taut_attacked **out, const char *model,

@@ -277,7 +277,7 @@ class Model(Handle, Answers):
 
     def certify(self, norm: str = "own", x: Any = None, y: Any = None, radius: float = 0, *, examples: int = 0,
                 data: Optional[str] = None, rows: float = 0, local: bool = False, swaps: int = 0, tries: int = 0,
-                tolerance: float = 0, progress: _show.Asked = None) -> Certificate:
+                tolerance: float = 0, runs_on: Optional[str] = None, progress: _show.Asked = None) -> Certificate:
         """Proves a Lipschitz constant from inputs to logits, and radii within which predictions cannot change.
 
         norm: "tokens" (a change is as large as its largest token), "flat" (l2 over everything), or "own": that of the target
@@ -285,13 +285,15 @@ class Model(Handle, Answers):
         much, and no radius of an example is larger.  x, y: inputs whose predictions are certified, and their classes; or
         `examples` of the validation split.  local: also constants around each example.  rows: how long a forecaster's rows may
         be.  swaps: of a text, which swaps of up to so many tokens leave each answer; tries: how many are tried.
-        tolerance: radii are to hold for a runtime whose logits are within so much of those in real arithmetic.
+        tolerance: radii are to hold for a runtime whose logits are within so much of those in real arithmetic.  runs_on: for
+        what taut computes on these kernels, "cpu", "wide", "ref", "cuda" or "cuda64".
 
         >>> cert = model.certify(norm="flat", x=images, y=labels, radius=2)
         >>> cert.lipschitz, cert.radii, cert.waterfall
         """
         b, labels = self._examples(x, y)
-        return certify(self.file(), norm, radius, b, labels, examples, data, rows, local, swaps, tries, tolerance, progress)
+        return certify(self.file(), norm, radius, b, labels, examples, data, rows, local, swaps, tries, tolerance, runs_on,
+                       progress)
 
     def attack(self, x: Any = None, y: Any = None, attacks: str = "aa-standard", norm: Optional[str] = None,
                eps: Any = None, **options: Any) -> Attack:
@@ -299,7 +301,7 @@ class Model(Handle, Answers):
 
         attacks: "pgd", "aa-standard", or several with commas.  norm: "Linf", "L2", "L1".  eps: a radius or several, in the
         units of the input.  options: examples, data, steps, restarts, targets, queries, step_size, fixed_start, seed,
-        no_certify, folder, state, batch, gallery, progress, as in taut.h.
+        no_certify, runs_on, folder, state, batch, gallery, progress, as in taut.h.
 
         >>> model.attack(images, labels, "aa-standard", norm="L2", eps=0.5).standing
         """
@@ -337,7 +339,7 @@ def load(path: Path_, kernels: Optional[str] = None, *, seed: int = 0, tokenizer
          recipe: Optional[Path_] = None, ignore_unknown: bool = False, prefix: Optional[str] = None,
          map: "Mapping[str, str] | None" = None, set: "Mapping[str, Any] | None" = None) -> Model:
     """A model: its file, a run's folder, a checkpoint of another program, or a built-in shape ("gpt2", "bert-base") with
-    random weights.  kernels: "cpu" (float), "ref" (double), "cuda", "cuda64".  Of a checkpoint: set {"model.heads": 4} says
+    random weights.  kernels: "cpu" (float), "wide" (products in double), "ref" (double), "cuda", "cuda64".  Of a checkpoint: set {"model.heads": 4} says
     what no tensor tells, map {"norm.weight": "ln.w"} where a tensor is, prefix which of several prefixes is meant.
 
     >>> model = taut.load("runs/a")

@@ -48,6 +48,14 @@ def test_tolerance(image_model):
         image_model.certify(norm="flat", tolerance=1)
 
 
+def test_runs_on(image_model):
+    """Radii for kernels that round are smaller, those of wide hardly."""
+    exact, wide, cpu = (image_model.certify(norm="flat", examples=8, radius=9, runs_on=k) for k in (None, "wide", "cpu"))
+    assert np.all(cpu.radii <= wide.radii) and np.all(wide.radii <= exact.radii) and (cpu.radii < exact.radii).any()
+    with pytest.raises(taut.InputError):
+        image_model.certify(norm="flat", examples=8, runs_on="gpu")
+
+
 def test_swaps(recipes, tmp_path):
     """A classifier of texts: one answer each, and which of its tokens can be swapped."""
     run = taut.train(recipes / "classifier-animals.ini", tmp_path / "words",

@@ -78,8 +78,12 @@ static taut_status open_siege(taut_attacked *a, const char *model, const char *p
     a->siege.data = a->data;
     a->siege.names = a->net->data.class_names;
     /* without certificates nobody looks for contradictions: such results cannot be taken over into a run that does */
-    snprintf(a->siege.about, sizeof a->siege.about, "%s %.100s, spread, %s%s", a->siege.sha, x ? own : a->data,
-             a->net->model->k->name, o->no_certify ? " --no-certify" : "");
+    const char *kernels = a->net->model->k->name, *how = o->no_certify ? " --no-certify" : o->runs_on ? " as run" : "";
+    snprintf(a->siege.about, sizeof a->siege.about, "%s %.100s, spread, %s%s", a->siege.sha, x ? own : a->data, kernels,
+             how);
+    if (o->runs_on && strcmp(o->runs_on, kernels) != 0)
+        return taut_fail(TAUT_BAD_CALL, "certificates for the kernels %s say nothing of %s, which run here", o->runs_on,
+                         kernels);
     return TAUT_OK;
 }
 
@@ -98,6 +102,7 @@ taut_status taut_attack_file(taut_attacked **out, const char *model, const taut_
     free(path);
     if (!s) s = open_campaign(a, &o);
     const taut_siege_way way = { .no_certify = o.no_certify != 0,
+                                 .runs_on = o.runs_on,
                                  .folder = o.folder,
                                  .state = o.state,
                                  .join = o.join,

@@ -92,6 +92,9 @@ static taut_status check_options(const taut_certify_options *o)
         return taut_fail(TAUT_BAD_CALL, "tolerance %g is not a number from 0 to 1e300", o->tolerance);
     if (o->tolerance > 0 && !o->examples && !o->inputs)
         return taut_fail(TAUT_BAD_CALL, "tolerance is about examples, and there are none");
+    if (o->runs_on && (o->tolerance > 0 || (!o->examples && !o->inputs)))
+        return taut_fail(TAUT_BAD_CALL, "runs_on is about examples%s",
+                         o->tolerance > 0 ? ", and makes a tolerance of its own" : ", and there are none");
     if (o->examples < 0) return taut_fail(TAUT_BAD_CALL, "%lld examples", (long long)o->examples);
     if (o->local && !o->examples && !o->inputs)
         return taut_fail(TAUT_BAD_CALL, "local is about examples, and there are none");
@@ -152,7 +155,9 @@ taut_status taut_certify_file(taut_cert **out, const char *model, const taut_cer
     if (!s)
         s = o.metric == TAUT_OWN ? taut_certificate_prove_own(&c->proof, path, rows)
                                  : taut_certificate_prove(&c->proof, rows);
-    if (!s) s = taut_certificate_tolerate(&c->proof, o.tolerance);
+    if (!s)
+        s = o.runs_on ? taut_certificate_run_on(&c->proof, o.runs_on)
+                      : taut_certificate_tolerate(&c->proof, o.tolerance);
     taut_norms_forget();
     if (!s && (o.examples || o.inputs)) s = predict(c, data, &o);
     if (!s) s = read_falls(c);

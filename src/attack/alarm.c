@@ -139,12 +139,13 @@ taut_status taut_watch_part(void *watch, const taut_campaign_part *p)
     for (int64_t e = 0; w->ref && e < p->count; e++) {
         const int64_t example = p->first + e, dim = w->ref->dim;
         if (!p->broken[e]) continue;
-        taut_alarm a;
+        taut_alarm a = TAUT_ALARM_QUIET;
         taut_status s = taut_alarm_check(&a, w->ref, p->x + e * dim, p->adv + e * dim, w->predicted[example],
                                          w->radius[example], w->slack);
-        if (!s && a == TAUT_ALARM_RINGS) s = ring(w, p, e);
+        const bool rings = a == TAUT_ALARM_RINGS || (w->as_run && a == TAUT_ALARM_ROUNDING);
+        if (!s && rings) s = ring(w, p, e);
         if (s) return s;
-        w->rounding += a == TAUT_ALARM_ROUNDING;
+        w->rounding += a == TAUT_ALARM_ROUNDING && !rings;
     }
     return TAUT_OK;
 }

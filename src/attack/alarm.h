@@ -38,6 +38,7 @@ typedef struct {
     const int32_t *predicted; /* (n) by the ref kernels, what is certified */
     const int32_t *label;
     double slack;               /* twice the certificate's rounding */
+    bool as_run;                /* radii are for the kernels that are attacked: what ref does not repeat counts, too */
     const char *model, *folder; /* SHA-256; where reproducers go, NULL: nowhere */
     int64_t alarms, rounding;
     char saved[512]; /* the last reproducer written */

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/sha256.h"
 #include "bound/arithmetic.h"
@@ -89,6 +90,28 @@ taut_status taut_certificate_tolerate(taut_certificate *c, double tolerance)
     if (tolerance > 0 && !cJSON_AddNumberToObject(c->json, "tolerance", tolerance)) return taut_no_memory("the proof");
     c->tolerance = tolerance;
     return TAUT_OK;
+}
+
+/* An input that is moved by up to room is rounded when it becomes floats, and may then lie a little outside. */
+taut_status taut_certificate_run_on(taut_certificate *c, const char *table)
+{
+    const taut_promise *promise = taut_promise_find(table);
+    taut_up wrong = c->round;
+    if (!promise && strcmp(table, "ref") != 0)
+        return taut_fail(TAUT_BAD_CALL, "no kernels are called %s (cpu, wide, ref, cuda, cuda64)", table);
+    if (promise) {
+        taut_model_proof p;
+        const taut_up all = up_mul(up_sqrt(up_int(c->tokens)), c->reach),
+                      moved = up_mul((taut_up){ promise->unit }, all);
+        taut_ask in = taut_model_region(c->model, c->norm, up_add(c->room, moved));
+        if (c->model->spec.ahead) in.size = up_add(c->reach, moved);
+        in.table = promise;
+        const taut_status s = taut_model_prove(&p, c->model, in);
+        if (s) return s;
+        wrong = p.whole.round;
+    }
+    if (!cJSON_AddStringToObject(c->json, "for", table)) return taut_no_memory("the proof");
+    return taut_certificate_tolerate(c, wrong.v <= 1e299 ? up_raise(wrong).v : 1e300);
 }
 
 taut_status taut_certify(taut_certificate *c, const char *path, taut_norm norm, double room)

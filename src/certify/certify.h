@@ -36,6 +36,9 @@ taut_status taut_certificate_prove(taut_certificate *, double rows) TAUT_MUST_US
 taut_status taut_certificate_prove_own(taut_certificate *, const char *path, double rows) TAUT_MUST_USE;
 /* Before examples are certified: their radii are to hold for a runtime whose logits are within `tolerance` of f's. */
 taut_status taut_certificate_tolerate(taut_certificate *, double tolerance) TAUT_MUST_USE;
+/* The same for what taut computes on a table of kernels, on this machine or another: the tolerance is what they promise, carried
+ * through the network on the certificate's region.  1e300, which certifies nothing, where some module has no such rule. */
+taut_status taut_certificate_run_on(taut_certificate *, const char *table) TAUT_MUST_USE;
 taut_about taut_certificate_about(const taut_certificate *); /* which inputs the constant holds for, in words */
 void taut_certificate_free(taut_certificate *);
 #endif

@@ -30,11 +30,11 @@ taut_up up_row_distance(const taut_param *w, int64_t p, int64_t j)
     return up_sqrt(up_add(squares, up_mul(up_int(apart), (taut_up){ DBL_MIN })));
 }
 
-taut_lo taut_margin_region(const taut_certificate *c, const double *logits, int64_t classes, int64_t p)
+static taut_lo region(const taut_certificate *c, const double *logits, int64_t classes, int64_t p, double tolerance)
 {
     const taut_param *w = taut_linear_weight(c->model->head);
     const taut_up scale = up_exact(taut_float32(c->model->spec.logit_scale)),
-                  twice = up_mul((taut_up){ 2 }, up_add(c->round, (taut_up){ c->tolerance }));
+                  twice = up_mul((taut_up){ 2 }, up_add(c->round, (taut_up){ tolerance }));
     taut_lo least = { INFINITY };
     if (!isfinite(c->body.v) || classes < 2) return (taut_lo){ 0 };
     for (int64_t j = 0; j < classes; j++) {
@@ -51,10 +51,19 @@ taut_lo taut_margin_region(const taut_certificate *c, const double *logits, int6
     return least;
 }
 
+taut_lo taut_margin_region(const taut_certificate *c, const double *logits, int64_t classes, int64_t p)
+{
+    return region(c, logits, classes, p, c->tolerance);
+}
+
+static taut_lo within_room(const taut_certificate *c, taut_lo all)
+{
+    return all.v >= c->room.v ? lo_exact(c->room.v) : all;
+}
+
 taut_lo taut_margin_radius(const taut_certificate *c, const double *logits, int64_t classes, int64_t p)
 {
-    const taut_lo all = taut_margin_region(c, logits, classes, p);
-    return all.v >= c->room.v ? lo_exact(c->room.v) : all;
+    return within_room(c, taut_margin_region(c, logits, classes, p));
 }
 
 taut_example taut_example_certify(const taut_certificate *c, taut_pass *pass, taut_input x, int32_t target,
@@ -76,6 +85,7 @@ taut_example taut_example_certify(const taut_certificate *c, taut_pass *pass, ta
         if (i != e.predicted && logits[i] > second) second = logits[i];
     e.margin = logits[e.predicted] - second;
     e.radius = taut_margin_radius(c, logits, classes, e.predicted);
+    e.exact = c->tolerance > 0 ? within_room(c, region(c, logits, classes, e.predicted, 0)) : e.radius;
     return e;
 }
 

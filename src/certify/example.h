@@ -8,6 +8,7 @@ typedef struct {
     int32_t target, predicted; /* -1: a logit is NaN, there is no answer */
     double margin;             /* computed: largest logit less the second; NaN without an answer */
     taut_lo radius; /* every token (norm tokens) or everything (flat) may move by less than this; 0: unknown */
+    taut_lo exact;  /* the same for f itself, where the certificate's tolerance is for a runtime that is off */
 } taut_example;
 
 /* One input of c->tokens tokens, judged by its last question (of a text, the last token); pass belongs to c->model.

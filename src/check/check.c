@@ -206,9 +206,10 @@ static void confirm(ck *c)
     int64_t count;
     const cJSON *proof = ck_take(&f, "proof"), *example = ck_list(&f, "examples", &count);
     const double tokens = ck_stated(&f, "tokens");
-    const cJSON *tool = ck_take(&f, "tool");
+    const cJSON *tool = ck_take(&f, "tool"), *table = ck_take(&f, "for"); /* what tolerance was made for; a remark */
     ck_word(&f, "format"), ck_take(&f, "model");
     if (tool && !cJSON_IsString(tool)) ck_fail(c, "the certificate's tool is no word");
+    if (table && !cJSON_IsString(table)) ck_fail(c, "the certificate's for is no word");
     out->flat = strcmp(norm, "flat") == 0;
     c->version = ck_stated(&f, "version");
     out->foreign = c->version > 3 && c->version == floor(c->version); /* a later one may say what is not known here */

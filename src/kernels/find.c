@@ -11,6 +11,7 @@
 
 #include "base/blas.h"
 #include "kernels/library.h"
+#include "kernels/wide.h"
 
 extern const taut_kernels taut_ref_table, taut_cpu_base_table;
 #if defined __x86_64__
@@ -50,12 +51,6 @@ static taut_status room(void)
     return s;
 }
 
-static void blas_prepare(void)
-{
-    taut_blas_single();
-    touch_buffers();
-}
-
 /* The cpu table once per instruction set, the best first. */
 static const struct {
     const char *name;
@@ -88,10 +83,22 @@ static bool runs(const taut_kernels *table)
 #endif
 }
 
+static const taut_kernels *wide_table;
+
+/* Before the first table of floats is given out. */
+static void prepare(void)
+{
+    size_t best = 0;
+    taut_blas_single();
+    touch_buffers();
+    while (!runs(variants[best].table)) best++;
+    wide_table = taut_wide_make(variants[best].table);
+}
+
 taut_status taut_kernels_open(const taut_kernels **out, const char *name)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    const bool best = strcmp(name, "cpu") == 0;
+    const bool wide = strcmp(name, "wide") == 0, best = strcmp(name, "cpu") == 0;
     taut_blas_single();
     *out = NULL;
     const taut_status s = room();
@@ -99,14 +106,18 @@ taut_status taut_kernels_open(const taut_kernels **out, const char *name)
     if (strcmp(name, "cuda") == 0 || strcmp(name, "cuda64") == 0)
         return (*out = taut_library_find(name)) ? TAUT_OK : TAUT_DEVICE;
     if (strcmp(name, "ref") == 0) *out = &taut_ref_table;
+    if (wide) {
+        pthread_once(&once, prepare);
+        *out = wide_table;
+    }
     for (size_t i = 0; !*out && i < sizeof variants / sizeof *variants; i++) {
         const bool can = runs(variants[i].table);
         if (best ? !can : strcmp(name, variants[i].name) != 0) continue;
         if (!can) return taut_fail(TAUT_DEVICE, "this processor lacks instructions that %s is made of", name);
-        pthread_once(&once, blas_prepare);
+        pthread_once(&once, prepare);
         *out = variants[i].table;
     }
-    return *out ? TAUT_OK : taut_fail(TAUT_BAD_CALL, "no kernels are called %s (cpu, ref, cuda, cuda64)", name);
+    return *out ? TAUT_OK : taut_fail(TAUT_BAD_CALL, "no kernels are called %s (cpu, wide, ref, cuda, cuda64)", name);
 }
 
 const taut_kernels *taut_kernels_find(const char *name)

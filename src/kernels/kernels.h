@@ -115,7 +115,7 @@ typedef struct {
 } taut_pixels;
 
 typedef struct taut_kernels {
-    const char *name;  /* "ref", "cpu", "cuda", "cuda64" */
+    const char *name;  /* "ref", "cpu", "wide", "cuda", "cuda64" */
     const char *dtype; /* what a safetensors file calls an element: "F64", "F32" */
     size_t elem;       /* bytes per element */
     double unit;       /* an element is rounded by at most this, relative to it */
@@ -126,11 +126,12 @@ typedef struct taut_kernels {
 } taut_kernels;
 
 /* The table of a name: "ref"; "cpu", the best build for this processor; one of its builds ("cpu-base", on x86-64
- * also "cpu-v3" and "cpu-v4"); "cuda" and "cuda64", float and double on a device.  TAUT_BAD_CALL for another name,
+ * also "cpu-v3" and "cpu-v4"); "wide", cpu with products added up in double; "cuda" and "cuda64", float and double on a device.  TAUT_BAD_CALL for another name,
  * TAUT_DEVICE for a build that this processor cannot run and for a device that cannot be used. */
 taut_status taut_kernels_open(const taut_kernels **out, const char *name) TAUT_MUST_USE;
-const char *taut_kernels_build(const taut_kernels *);    /* this table's name; of "cpu" that of its build */
-const taut_kernels *taut_kernels_find(const char *name); /* of a name that is always there: "ref", "cpu"; else NULL */
+const char *taut_kernels_build(const taut_kernels *); /* this table's name; of "cpu" that of its build */
+const taut_kernels *
+taut_kernels_find(const char *name); /* of a name that is always there: "ref", "cpu", "wide"; else NULL */
 
 int taut_threads(void); /* how many threads the kernels use; taut_threads_set is in taut.h */
 

@@ -3,6 +3,7 @@
 #include "bound/arithmetic.h"
 #include "bound/norm.h"
 #include "model/model.h"
+#include "module/strays.h"
 
 taut_up taut_model_reach(const taut_model *m)
 {
@@ -69,6 +70,10 @@ taut_status taut_model_prove(taut_model_proof *out, const taut_model *m, taut_as
     in.hear = hear_body;
     in.hearer = &l;
     out->whole = taut_bound_of(m->root, in);
+    if (in.table) { /* an input that is moved has to become elements first */
+        const taut_up put = up_mul((taut_up){ in.table->unit }, strays_in(in));
+        out->whole.round = up_add(out->whole.round, up_mul(out->whole.lip, up_add(put, (taut_up){ 0x1p-100 })));
+    }
     out->body = l.body;
     if (!taut_model_finite(m)) out->whole.lip = out->body = UP_NONE; /* even where no formula uses the weight */
     return taut_alloc_lasted(failures, "the proof");

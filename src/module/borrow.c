@@ -42,6 +42,7 @@ static void borrow_parts(const taut_module *m, taut_point at, taut_tour *tour)
 
 static const taut_module_ops borrow_ops = {
     .kind = "borrow",
+    .composes = true,
     .plan = borrow_plan,
     .forward = borrow_forward,
     .jvp = borrow_jvp,

@@ -1,7 +1,23 @@
 /* Asking a module for its bound, and writing the answer down. */
 #include "bound/norm.h"
 #include "bound/rounding.h"
-#include "module/module.h"
+#include "module/strays.h"
+
+/* What ref's answer becomes where another table computes.  Leaves know how far it strays from them. */
+static taut_answer at_table(const taut_module *m, taut_answer b, taut_ask in, double keep, double mix)
+{
+    if (!in.table || m->ops->composes) return b;
+    b.round = m->ops->strays ? up_mul(up_exact(mix), m->ops->strays(m, in, &b)) : UP_NONE;
+    if (keep != 0 || mix != 1) { /* |mix f(x)| <= |y| + |keep x| */
+        const taut_up kept = up_mul(up_exact(2 * keep), strays_in(in));
+        b.round = up_add(b.round, strays_of(in, promise_axpby(in.table), up_add(kept, strays_out(in, &b))));
+    }
+    in.tokens = b.tokens;
+    b.size = up_add(b.size, b.round);
+    if (b.whole.v > 0)
+        b.whole = up_add(b.whole, in.norm == TAUT_NORM_FLAT ? b.round : up_mul(strays_root(in), b.round));
+    return b;
+}
 
 /* States lip and size, fills in move and closes the node.  move: f(x) is within lip * radius (or what the module knows
  * better) of the real f(centre), which is within `round` of the computed one. */
@@ -58,7 +74,7 @@ taut_answer taut_bound_named(const taut_module *m, const char *name, taut_ask in
 {
     ledger_name(in.ledger, name);
     ledger_open(in.ledger, m->ops->kind);
-    return answer(m, of_finite(m, m->ops->bound(m, in)), in);
+    return answer(m, at_table(m, of_finite(m, m->ops->bound(m, in)), in, 0, 1), in);
 }
 
 taut_ask taut_ask_at(taut_ask in, taut_point centre)
@@ -81,9 +97,10 @@ taut_answer taut_bound_triangle(taut_answer f, taut_ask in, double keep, double 
     const taut_up root = up_sqrt(up_int(in.tokens)), all = f.whole.v > 0 ? f.whole : up_mul(root, f.size);
     f.lip = up_add(k, up_mul(m, f.lip));
     const taut_up round = up_round_sum(up_mul(k, taut_longest(in)), up_mul(m, up_min(f.size, all)));
-    f.size = up_add(up_add(kept, added), round);
-    f.whole = up_add(up_add(up_mul(k, taut_whole(in)), up_mul(m, all)), up_mul(root, round));
-    f.round = up_add(up_mul(m, f.round), taut_round_of(in, round));
+    const taut_up wrong = in.table ? strays_mix(in, f, keep, mix) : taut_round_of(in, round);
+    f.size = up_add(up_add(kept, added), in.table ? wrong : round);
+    f.whole = up_add(up_add(up_mul(k, taut_whole(in)), up_mul(m, all)), up_mul(root, in.table ? wrong : round));
+    f.round = up_add(up_mul(m, f.round), wrong);
     f.defect = up_mul(m, f.defect);
     f.move = UP_ZERO;
     return f;
@@ -96,5 +113,5 @@ taut_answer taut_bound_mixed(const taut_module *f, const char *name, taut_ask in
     ledger_name(in.ledger, name);
     ledger_open(in.ledger, f->ops->kind);
     ledger_word(in.ledger, "scope", "mix"); /* lip and out are of keep x + mix f(x) */
-    return answer(f, of_finite(f, f->ops->bound_mixed(f, in, keep, mix)), in);
+    return answer(f, at_table(f, of_finite(f, f->ops->bound_mixed(f, in, keep, mix)), in, keep, mix), in);
 }

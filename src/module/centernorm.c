@@ -7,8 +7,10 @@
 #include "base/float32.h"
 #include "bound/norm.h"
 #include "bound/normlayer.h"
+#include "bound/range.h"
 #include "bound/rounding.h"
 #include "module/leaf.h"
+#include "module/strays.h"
 
 typedef struct {
     taut_module base;
@@ -81,6 +83,23 @@ static void centernorm_describe(const taut_module *m, taut_ledger *l)
     ledger_exact(l, "factor", ((const centernorm *)m)->ratio);
 }
 
+static taut_up centernorm_strays(const taut_module *m, taut_ask in, const taut_answer *b)
+{
+    const centernorm *s = (const centernorm *)m;
+    const int64_t d = s->gain.cols;
+    const taut_up x = strays_in(in), gain = { range_max(taut_ref_values(&s->gain), d) };
+    const taut_up shift = up_mul(strays_root(in), up_norm_frobenius(taut_ref_values(&s->bias), d));
+    const taut_up factor = up_mul(up_exact(s->ratio), gain), sums = up_mul(up_sqrt(up_int(d)), x);
+    const taut_up centred = up_add(up_mul((taut_up){ promise_normalise(in.table) }, x),
+                                   up_add(up_mul((taut_up){ promise_normalise_sums(d) }, sums),
+                                          (taut_up){ 64 * PROMISE_LEAST * (double)(d * in.tokens) }));
+    const taut_up y = up_add(up_mul(factor, up_add(x, centred)),
+                             shift); /* the factor, the gain and the shift: three slots */
+    (void)b;
+    const taut_up last = up_mul((taut_up){ 1.1 * promise_axpby(in.table) + 2.2 * promise_rows(in.table) }, y);
+    return strays_sum(in, up_add(up_mul(factor, centred), last), y, 8, (double)d);
+}
+
 static const taut_module_ops centernorm_ops = {
     .kind = "centernorm",
     .plan = centernorm_plan,
@@ -88,6 +107,7 @@ static const taut_module_ops centernorm_ops = {
     .jvp = centernorm_jvp,
     .vjp = centernorm_vjp,
     .bound = centernorm_bound,
+    .strays = centernorm_strays,
     .params = centernorm_params,
     .describe = centernorm_describe,
     .free = leaf_free,

@@ -6,6 +6,7 @@
 #include "bound/range.h"
 #include "bound/rounding.h"
 #include "module/leaf.h"
+#include "module/strays.h"
 
 typedef struct {
     taut_module base;
@@ -46,6 +47,12 @@ static taut_answer channel_bound(const taut_module *m, taut_ask in)
 
 static void channel_params(taut_module *m, taut_visitor *v) { taut_visit_param(v, &((channel *)m)->factor); }
 
+static taut_up channel_strays(const taut_module *m, taut_ask in, const taut_answer *b)
+{
+    (void)m;
+    return strays_of(in, promise_rows(in.table), strays_out(in, b));
+}
+
 static const taut_module_ops channel_ops = {
     .kind = "channel",
     .plan = channel_plan,
@@ -53,6 +60,7 @@ static const taut_module_ops channel_ops = {
     .jvp = channel_linear,
     .vjp = channel_vjp,
     .bound = channel_bound,
+    .strays = channel_strays,
     .params = channel_params,
     .free = leaf_free,
 };

@@ -3,6 +3,7 @@
  * jvp    the same;   vjp  gx = gy: numbers stay where they are, only the shape is another
  * Bound  FLAT: 1, an isometry.  TOKENS: sqrt(t), attained by changes of one length.   |y| <= sqrt(t) max |x_j|. */
 #include "module/leaf.h"
+#include "module/strays.h"
 
 static taut_plan concat_plan(const taut_module *m, taut_shape in)
 {
@@ -36,6 +37,14 @@ static taut_answer concat_bound(const taut_module *m, taut_ask in)
     return answer_of(in, in.norm == TAUT_NORM_FLAT ? up_int(1) : root, up_mul(root, in.size), UP_ZERO);
 }
 
+static taut_up concat_strays(const taut_module *m, taut_ask in, const taut_answer *b)
+{
+    (void)m;
+    (void)b; /* of the longest token, or all together, whatever it is read as */
+    const taut_up all = up_mul(up_sqrt(up_int(in.tokens)), in.size);
+    return strays_of(in, promise_axpby(in.table), in.norm == TAUT_NORM_FLAT ? taut_whole(in) : all);
+}
+
 static const taut_module_ops concat_ops = {
     .kind = "concat",
     .plan = concat_plan,
@@ -43,6 +52,7 @@ static const taut_module_ops concat_ops = {
     .jvp = concat_jvp,
     .vjp = concat_vjp,
     .bound = concat_bound,
+    .strays = concat_strays,
     .params = leaf_no_params,
     .free = leaf_free,
 };

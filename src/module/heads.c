@@ -120,6 +120,7 @@ static void heads_describe(const taut_module *m, taut_ledger *l)
 
 static const taut_module_ops heads_ops = {
     .kind = "heads",
+    .composes = true,
     .plan = heads_plan,
     .forward = heads_forward,
     .jvp = heads_jvp,

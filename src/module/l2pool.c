@@ -6,6 +6,7 @@
  *        2^-1074, and all of them less than 2^-537 sqrt(t) of a root: 2^-500 of the whole.
  * Trace  y. */
 #include "module/leaf.h"
+#include "module/strays.h"
 
 static taut_plan l2pool_plan(const taut_module *m, taut_shape in)
 {
@@ -48,6 +49,12 @@ static taut_answer l2pool_bound(const taut_module *m, taut_ask in)
     return answer_within(in, in.norm == TAUT_NORM_FLAT ? up_int(1) : root, up_mul(root, in.size), round, whole);
 }
 
+static taut_up l2pool_strays(const taut_module *m, taut_ask in, const taut_answer *b)
+{
+    (void)m, (void)b;
+    return strays_of(in, promise_tokens(in.table, in.tokens), taut_whole(in));
+}
+
 static const taut_module_ops l2pool_ops = {
     .kind = "l2pool",
     .plan = l2pool_plan,
@@ -55,6 +62,7 @@ static const taut_module_ops l2pool_ops = {
     .jvp = l2pool_jvp,
     .vjp = l2pool_vjp,
     .bound = l2pool_bound,
+    .strays = l2pool_strays,
     .params = leaf_no_params,
     .free = leaf_free,
 };

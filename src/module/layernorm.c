@@ -8,8 +8,10 @@
  * Trace  z and the row's 1/sqrt(var + eps). */
 #include "base/float32.h"
 #include "bound/normlayer.h"
+#include "bound/range.h"
 #include "bound/rounding.h"
 #include "module/leaf.h"
+#include "module/strays.h"
 
 typedef struct {
     taut_module base;
@@ -113,6 +115,26 @@ static void layernorm_describe(const taut_module *m, taut_ledger *l)
     ledger_exact(l, "centred", s->centre);
 }
 
+/* z is off by promise_normalise of itself and by promise_normalise_sums of max |x| rstd (1 + |z|), entry by entry, where
+ * rstd <= 1/sqrt(eps); gain and bias are one rounding each. */
+static taut_up layernorm_strays(const taut_module *m, taut_ask in, const taut_answer *b)
+{
+    const layernorm *s = (const layernorm *)m;
+    const int64_t d = s->gain.cols;
+    const taut_up root = up_sqrt(up_int(d)), gain = { range_max(taut_ref_values(&s->gain), d) };
+    const taut_up shift = s->centre ? up_norm_frobenius(taut_ref_values(&s->bias), d) : UP_ZERO;
+    (void)b;
+    if (!(s->eps > 0)) return UP_NONE;
+    const taut_up steep = up_div(up_mul(root, taut_longest(in)), lo_sqrt(lo_exact(s->eps)));
+    const taut_up z = up_mul(root, (taut_up){ 1 + 0x1p-20 });
+    const taut_up wrong = up_add(up_mul((taut_up){ promise_normalise(in.table) + PROMISE_LEAST }, z),
+                                 up_mul((taut_up){ promise_normalise_sums(d) }, up_mul((taut_up){ 2 }, steep)));
+    const taut_up last = up_mul((taut_up){ 2.1 * promise_rows(in.table) },
+                                up_add(up_mul(gain, up_add(z, wrong)), shift));
+    const taut_up token = up_add(up_mul(gain, wrong), last);
+    return strays_sum(in, up_mul(strays_root(in), token), up_add(steep, token), 8, (double)d);
+}
+
 static const taut_module_ops layernorm_ops = {
     .kind = "layernorm",
     .plan = layernorm_plan,
@@ -120,6 +142,7 @@ static const taut_module_ops layernorm_ops = {
     .jvp = layernorm_jvp,
     .vjp = layernorm_vjp,
     .bound = layernorm_bound,
+    .strays = layernorm_strays,
     .params = layernorm_params,
     .describe = layernorm_describe,
     .free = leaf_free,

@@ -8,6 +8,7 @@
 #include "bound/norm.h"
 #include "bound/rounding.h"
 #include "module/leaf.h"
+#include "module/strays.h"
 
 typedef struct {
     taut_module base;
@@ -77,6 +78,13 @@ static void linear_describe(const taut_module *m, taut_ledger *l)
     ledger_exact(l, "tied", s->w != &s->own); /* to the model's embedding */
 }
 
+static taut_up linear_strays(const taut_module *m, taut_ask in, const taut_answer *b)
+{
+    const linear *s = (const linear *)m;
+    const double *bias = s->has_bias ? taut_ref_values(&s->bias) : NULL;
+    return strays_affine(in, taut_ref_values(s->w), bias, s->w->rows, s->w->cols, 1, strays_in(in), strays_out(in, b));
+}
+
 static const taut_module_ops linear_ops = {
     .kind = "linear",
     .plan = linear_plan,
@@ -84,6 +92,7 @@ static const taut_module_ops linear_ops = {
     .jvp = linear_jvp,
     .vjp = linear_vjp,
     .bound = linear_bound,
+    .strays = linear_strays,
     .params = linear_params,
     .describe = linear_describe,
     .free = leaf_free,

@@ -52,6 +52,12 @@ static taut_answer maxmin_bound(const taut_module *m, taut_ask in)
     return answer_of(in, (taut_up){ 1 }, in.size, UP_ZERO);
 }
 
+static taut_up maxmin_strays(const taut_module *m, taut_ask in, const taut_answer *b)
+{
+    (void)m, (void)in, (void)b;
+    return UP_ZERO; /* numbers change their places */
+}
+
 static void maxmin_describe(const taut_module *m, taut_ledger *l)
 {
     ledger_exact(l, "group", (double)((const maxmin *)m)->group);
@@ -64,6 +70,7 @@ static const taut_module_ops maxmin_ops = {
     .jvp = maxmin_jvp,
     .vjp = maxmin_vjp,
     .bound = maxmin_bound,
+    .strays = maxmin_strays,
     .params = leaf_no_params,
     .describe = maxmin_describe,
     .free = leaf_free,

@@ -87,6 +87,7 @@ static void mix_describe(const taut_module *m, taut_ledger *l)
 
 static const taut_module_ops mix_ops = {
     .kind = "mix",
+    .composes = true,
     .plan = mix_plan,
     .forward = mix_forward,
     .jvp = mix_jvp,

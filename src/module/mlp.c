@@ -10,6 +10,7 @@
 #include "bound/rounding.h"
 #include "module/curves.h"
 #include "module/leaf.h"
+#include "module/strays.h"
 
 typedef struct {
     taut_module base;
@@ -170,6 +171,26 @@ static void mlp_describe(const taut_module *m, taut_ledger *l)
     ledger_exact(l, "factor", s->factor);
 }
 
+static taut_up mlp_strays(const taut_module *m, taut_ask in, const taut_answer *b)
+{
+    const mlp *s = (const mlp *)m;
+    const int64_t width = s->w_in.cols, hidden = s->w_in.rows, out = s->w_out.rows;
+    const double *w_in = taut_ref_values(&s->w_in), *b_in = s->bias ? taut_ref_values(&s->b_in) : NULL;
+    const double *w_out = taut_ref_values(&s->w_out), *b_out = s->bias ? taut_ref_values(&s->b_out) : NULL;
+    const taut_up norm_in = up_norm(w_in, hidden, width), norm_out = up_norm(w_out, out, hidden),
+                  root = strays_root(in);
+    const taut_up bias_in = b_in ? up_norm_frobenius(b_in, hidden) : UP_ZERO;
+    const taut_up bias_out = b_out ? up_mul(root, up_norm_frobenius(b_out, out)) : UP_ZERO;
+    const taut_up h = up_add(up_mul(norm_in, strays_in(in)), up_mul(root, bias_in)); /* h, a and y: their lengths */
+    const taut_up eh = strays_affine(in, w_in, b_in, hidden, width, 1, strays_in(in), h), all = up_add(h, eh);
+    const taut_up most = up_min(all, up_add(up_add(up_mul(norm_in, taut_longest(in)), bias_in), eh));
+    const taut_up factor = up_exact(s->factor), slope = up_slopes_lip(taut_curve_slopes(s->curve));
+    const taut_up ea = up_add(up_mul(up_mul(factor, slope), eh), strays_curve(in, s->curve, s->factor, all, most));
+    const taut_up a = up_add(up_mul(factor, h), ea), y = up_add(up_mul(norm_out, a), bias_out);
+    (void)b;
+    return up_add(up_mul(norm_out, ea), strays_affine(in, w_out, b_out, out, hidden, 1, a, y));
+}
+
 static const taut_module_ops mlp_ops = {
     .kind = "mlp",
     .plan = mlp_plan,
@@ -177,6 +198,7 @@ static const taut_module_ops mlp_ops = {
     .jvp = mlp_jvp,
     .vjp = mlp_vjp,
     .bound = mlp_bound,
+    .strays = mlp_strays,
     .bound_mixed = mlp_bound_mixed,
     .params = mlp_params,
     .describe = mlp_describe,

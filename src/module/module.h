@@ -13,7 +13,7 @@
 #define TAUT_MODULE_H
 #include "bound/ledger.h"
 #include "bound/up.h"
-#include "kernels/kernels.h"
+#include "kernels/promise.h"
 #include "module/constant.h"
 
 typedef struct taut_module taut_module;
@@ -89,9 +89,10 @@ typedef struct {
     taut_up size;
     taut_up whole; /* |x|_2 <= whole, all tokens together; 0: nothing better than sqrt(tokens) size is known */
     taut_box box;
-    taut_point centre;   /* x.data NULL: no centre, and radius says nothing */
-    taut_up radius;      /* how far a real input can be from the centre, which is a computed one */
-    taut_ledger *ledger; /* who writes the proof down; NULL: nobody */
+    taut_point centre;         /* x.data NULL: no centre, and radius says nothing */
+    taut_up radius;            /* how far a real input can be from the centre, which is a computed one */
+    const taut_promise *table; /* whose arithmetic an answer's `round` is about; NULL: the ref kernels' */
+    taut_ledger *ledger;       /* who writes the proof down; NULL: nobody */
     void (*hear)(const taut_module *, const taut_answer *, void *hearer); /* is told every answer; or NULL */
     void *hearer;
 } taut_ask;
@@ -100,10 +101,10 @@ typedef struct {
  * answers (bound.c), errors included.  Distances are in the question's norm. */
 struct taut_answer {
     taut_up lip;
-    taut_up size;  /* no token of f(x) is longer, as real numbers or as the ref kernels compute it */
+    taut_up size;  /* no token of f(x) is longer, as real numbers or as the kernels compute it */
     taut_up whole; /* nor are all tokens together; 0: unknown.  No constant is made of it, only rounding */
     taut_up move; /* f(x) is no further from the computed f(centre); from ops->bound: from the real one, 0 if unknown */
-    taut_up round;  /* f(x) is no further from what the ref kernels compute */
+    taut_up round;  /* f(x) is no further from what the kernels compute */
     taut_up defect; /* the part of `round` that comes from solvers' tolerances, for both inputs of a pair together */
     int64_t tokens; /* per example, of f(x) */
 };
@@ -161,6 +162,10 @@ typedef struct {
     taut_answer (*bound)(const taut_module *, taut_ask); /* on a ref model: weights are doubles */
     /* (optional) the answer for keep x + mix f(x), where the module knows a better one than the triangle inequality */
     taut_answer (*bound_mixed)(const taut_module *, taut_ask, double keep, double mix);
+    /* (optional) the `round` of ask.table, where there is one, given the answer for ref, of keep x + mix f(x) where a mix
+     * asks (strays.h).  NULL: nobody knows, +inf */
+    taut_up (*strays)(const taut_module *, taut_ask, const taut_answer *);
+    bool composes; /* bound makes its round of its parts', whatever the table */
     void (*params)(taut_module *, taut_visitor *);
     /* (combinators only) each child, at the point where it stands once forward has filled the trace */
     void (*parts)(const taut_module *, taut_point at, taut_tour *);

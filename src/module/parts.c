@@ -153,6 +153,7 @@ static void parts_free(taut_module *m)
 
 static const taut_module_ops parts_ops = {
     .kind = "parts",
+    .composes = true,
     .plan = parts_plan,
     .forward = parts_forward,
     .jvp = parts_jvp,

@@ -10,6 +10,7 @@
 #include "base/float32.h"
 #include "bound/rounding.h"
 #include "module/leaf.h"
+#include "module/strays.h"
 
 typedef struct {
     taut_module base;
@@ -85,6 +86,20 @@ static void pixels_describe(const taut_module *m, taut_ledger *l)
     ledger_list(l, "shift", p->shift, (int)p->channels);
 }
 
+/* What an image in double is rounded by when it becomes floats belongs to whoever puts it there: model/bound.c. */
+static taut_up pixels_strays(const taut_module *m, taut_ask in, const taut_answer *b)
+{
+    const taut_pixels *p = &((const pixels *)m)->pixels;
+    taut_up scale = UP_ZERO, shift = UP_ZERO;
+    for (int64_t c = 0; c < p->channels; c++) {
+        scale = up_max(scale, up_exact(p->scale[c]));
+        shift = up_add(shift, up_mul(up_exact(p->shift[c]), up_exact(p->shift[c])));
+    }
+    (void)b;
+    const taut_up shifts = up_sqrt(up_mul(up_int(p->height * p->width), shift)); /* all pixels together */
+    return strays_of(in, promise_rows(in.table), up_add(up_mul(scale, taut_whole(in)), shifts));
+}
+
 static const taut_module_ops pixels_ops = {
     .kind = "pixels",
     .plan = pixels_plan,
@@ -92,6 +107,7 @@ static const taut_module_ops pixels_ops = {
     .jvp = pixels_jvp,
     .vjp = pixels_vjp,
     .bound = pixels_bound,
+    .strays = pixels_strays,
     .params = leaf_no_params,
     .describe = pixels_describe,
     .free = leaf_free,

@@ -7,6 +7,7 @@
 #include "bound/rounding.h"
 #include "module/curves.h"
 #include "module/leaf.h"
+#include "module/strays.h"
 
 typedef struct {
     taut_module base;
@@ -94,6 +95,13 @@ static void pointwise_describe(const taut_module *m, taut_ledger *l)
     ledger_exact(l, "factor", s->factor);
 }
 
+static taut_up pointwise_strays(const taut_module *m, taut_ask in, const taut_answer *b)
+{
+    const pointwise *s = (const pointwise *)m;
+    (void)b;
+    return strays_curve(in, s->curve, s->factor, strays_in(in), taut_longest(in));
+}
+
 static const taut_module_ops pointwise_ops = {
     .kind = "pointwise",
     .plan = pointwise_plan,
@@ -101,6 +109,7 @@ static const taut_module_ops pointwise_ops = {
     .jvp = pointwise_slope,
     .vjp = pointwise_slope,
     .bound = pointwise_bound,
+    .strays = pointwise_strays,
     .params = leaf_no_params,
     .describe = pointwise_describe,
     .free = leaf_free,

@@ -5,6 +5,7 @@
  * The mean is over all t tokens.  A text may be shorter than the region says: the mean of any number of tokens has the bound of
  * one token, 1, in both norms. */
 #include "module/leaf.h"
+#include "module/strays.h"
 
 typedef struct {
     taut_module base;
@@ -56,6 +57,12 @@ static taut_answer pool_bound(const taut_module *m, taut_ask in)
 
 static void pool_describe(const taut_module *m, taut_ledger *l) { ledger_exact(l, "mean", ((const pool *)m)->mean); }
 
+static taut_up pool_strays(const taut_module *m, taut_ask in, const taut_answer *b)
+{
+    (void)b;
+    return ((const pool *)m)->mean ? strays_of(in, promise_tokens(in.table, in.tokens), taut_longest(in)) : UP_ZERO;
+}
+
 static const taut_module_ops pool_ops = {
     .kind = "pool",
     .plan = pool_plan,
@@ -63,6 +70,7 @@ static const taut_module_ops pool_ops = {
     .jvp = pool_linear,
     .vjp = pool_vjp,
     .bound = pool_bound,
+    .strays = pool_strays,
     .params = leaf_no_params,
     .describe = pool_describe,
     .free = leaf_free,

@@ -14,6 +14,7 @@
 #include "bound/posattention.h"
 #include "module/kind.h"
 #include "module/leaf.h"
+#include "module/strays.h"
 
 typedef struct {
     taut_module base;
@@ -117,20 +118,24 @@ static void posattention_vjp(const taut_module *m, taut_run *run, taut_tensor gx
     run->scratch = mark;
 }
 
+static taut_posattention_weights weights_at(const posattention *s, int64_t tokens)
+{
+    return (taut_posattention_weights){ .width = s->spec.width,
+                                        .heads = s->spec.heads,
+                                        .tokens = tokens,
+                                        .wv = taut_ref_values(&s->v),
+                                        .wo = taut_ref_values(&s->o),
+                                        .bo = s->spec.bias ? taut_ref_values(&s->bias) : NULL,
+                                        .table = taut_ref_values(&s->table),
+                                        .gain = s->gain.reals,
+                                        .span = s->table.cols,
+                                        .causal = s->spec.causal,
+                                        .torus = s->spec.row > 0 };
+}
+
 static taut_answer posattention_bound(const taut_module *m, taut_ask in)
 {
-    const posattention *s = (const posattention *)m;
-    const taut_posattention_weights w = { .width = s->spec.width,
-                                          .heads = s->spec.heads,
-                                          .tokens = in.tokens,
-                                          .wv = taut_ref_values(&s->v),
-                                          .wo = taut_ref_values(&s->o),
-                                          .bo = s->spec.bias ? taut_ref_values(&s->bias) : NULL,
-                                          .table = taut_ref_values(&s->table),
-                                          .gain = s->gain.reals,
-                                          .span = s->table.cols,
-                                          .causal = s->spec.causal,
-                                          .torus = s->spec.row > 0 };
+    const taut_posattention_weights w = weights_at((const posattention *)m, in.tokens);
     const taut_posattention_bound b = up_posattention(&w, in.norm == TAUT_NORM_FLAT, in.size, in.ledger);
     const taut_up round = up_round_posattention(&w, taut_longest(in));
     if (in.norm != TAUT_NORM_FLAT) return answer_of(in, b.lip, b.growth, round); /* lip says nothing of all together */
@@ -164,6 +169,32 @@ static void posattention_free(taut_module *m)
     free(m);
 }
 
+/* The mean of a head in norm flat acts on the tokens with norm g_h sqrt(c_h), also on their absolute values: all its weights are
+ * positive.  In norm tokens a mean is no longer than the longest value, head by head. */
+static taut_up posattention_strays(const taut_module *m, taut_ask in, const taut_answer *b)
+{
+    const posattention *s = (const posattention *)m;
+    const taut_posattention_weights w = weights_at(s, in.tokens);
+    const int64_t d = w.width;
+    taut_up means = UP_ZERO;
+    for (int64_t h = 0; h < w.heads; h++) {
+        const taut_up gain = up_exact(w.gain[h]);
+        if (in.norm == TAUT_NORM_FLAT)
+            means = up_max(means, up_mul(gain, w.torus ? (taut_up){ 1 } : up_sqrt(up_posattention_column(&w, h))));
+        else
+            means = up_hypot(means, gain);
+    }
+    const taut_up norm_o = up_norm(w.wo, d, d), v = up_mul(up_norm(w.wv, d, d), strays_in(in));
+    const taut_up ev = strays_affine(in, w.wv, NULL, d, d, 1, strays_in(in), v), vs = up_add(v, ev);
+    const double p = promise_distance_softmax(in.table), mix = promise_distance_mix(in.table, in.tokens);
+    const taut_up once = { (p + mix + p * mix) * (1 + 0x1p-40) }, o = up_mul(means, vs);
+    const taut_up least = up_mul(up_mul(up_int(in.tokens), (taut_up){ PROMISE_LEAST }),
+                                 vs); /* of what underflows in p */
+    const taut_up mixed = strays_sum(in, up_add(up_mul(once, o), least), o, in.tokens, (double)d);
+    const taut_up eo = up_add(up_mul(means, ev), mixed);
+    return up_add(up_mul(norm_o, eo), strays_affine(in, w.wo, w.bo, d, d, 1, up_add(o, eo), strays_out(in, b)));
+}
+
 static const taut_module_ops posattention_ops = {
     .kind = "posattention",
     .plan = posattention_plan,
@@ -171,6 +202,7 @@ static const taut_module_ops posattention_ops = {
     .jvp = posattention_jvp,
     .vjp = posattention_vjp,
     .bound = posattention_bound,
+    .strays = posattention_strays,
     .describe = posattention_describe,
     .params = posattention_params,
     .free = posattention_free,

@@ -5,6 +5,7 @@
 #include "bound/norm.h"
 #include "bound/rounding.h"
 #include "module/leaf.h"
+#include "module/strays.h"
 
 typedef struct {
     taut_module base;
@@ -52,6 +53,12 @@ static taut_answer position_bound(const taut_module *m, taut_ask in)
 
 static void position_params(taut_module *m, taut_visitor *v) { taut_visit_param(v, &((position *)m)->table); }
 
+static taut_up position_strays(const taut_module *m, taut_ask in, const taut_answer *b)
+{
+    (void)m;
+    return strays_of(in, promise_rows(in.table), strays_out(in, b));
+}
+
 static const taut_module_ops position_ops = {
     .kind = "position",
     .hands_on = true,
@@ -60,6 +67,7 @@ static const taut_module_ops position_ops = {
     .jvp = position_jvp,
     .vjp = position_vjp,
     .bound = position_bound,
+    .strays = position_strays,
     .params = position_params,
     .free = leaf_free,
 };

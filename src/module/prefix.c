@@ -5,6 +5,7 @@
 #include "bound/norm.h"
 #include "bound/rounding.h"
 #include "module/leaf.h"
+#include "module/strays.h"
 
 typedef struct {
     taut_module base;
@@ -63,6 +64,12 @@ static taut_answer prefix_bound(const taut_module *m, taut_ask in)
 
 static void prefix_params(taut_module *m, taut_visitor *v) { taut_visit_param(v, &((prefix *)m)->token); }
 
+static taut_up prefix_strays(const taut_module *m, taut_ask in, const taut_answer *b)
+{
+    (void)m, (void)in, (void)b;
+    return UP_ZERO; /* copies */
+}
+
 static const taut_module_ops prefix_ops = {
     .kind = "prefix",
     .plan = prefix_plan,
@@ -70,6 +77,7 @@ static const taut_module_ops prefix_ops = {
     .jvp = prefix_jvp,
     .vjp = prefix_vjp,
     .bound = prefix_bound,
+    .strays = prefix_strays,
     .params = prefix_params,
     .free = leaf_free,
 };

@@ -2,6 +2,7 @@
 #include "base/float32.h"
 #include "bound/rounding.h"
 #include "module/leaf.h"
+#include "module/strays.h"
 
 typedef struct {
     taut_module base;
@@ -36,6 +37,12 @@ static void scale_describe(const taut_module *m, taut_ledger *l)
     ledger_exact(l, "factor", ((const scale *)m)->factor);
 }
 
+static taut_up scale_strays(const taut_module *m, taut_ask in, const taut_answer *b)
+{
+    (void)m;
+    return strays_of(in, promise_axpby(in.table), strays_out(in, b));
+}
+
 static const taut_module_ops scale_ops = {
     .kind = "scale",
     .plan = scale_plan,
@@ -43,6 +50,7 @@ static const taut_module_ops scale_ops = {
     .jvp = scale_linear,
     .vjp = scale_linear,
     .bound = scale_bound,
+    .strays = scale_strays,
     .params = leaf_no_params,
     .describe = scale_describe,
     .free = leaf_free,

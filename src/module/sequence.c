@@ -161,6 +161,7 @@ static void sequence_describe(const taut_module *m, taut_ledger *l)
 
 static const taut_module_ops sequence_ops = {
     .kind = "sequence",
+    .composes = true,
     .inlined = true,
     .plan = sequence_plan,
     .forward = sequence_forward,

@@ -4,6 +4,7 @@
  * Bound  Lip = 1 in both norms, |y| <= |x|: tokens are left out, none changes. */
 #include "bound/rounding.h"
 #include "module/leaf.h"
+#include "module/strays.h"
 
 typedef struct {
     taut_module base;
@@ -56,6 +57,12 @@ static void tokens_describe(const taut_module *m, taut_ledger *l)
     ledger_exact(l, "count", (double)s->count);
 }
 
+static taut_up tokens_strays(const taut_module *m, taut_ask in, const taut_answer *b)
+{
+    (void)m, (void)in, (void)b;
+    return UP_ZERO; /* copies */
+}
+
 static const taut_module_ops tokens_ops = {
     .kind = "tokens",
     .plan = tokens_plan,
@@ -63,6 +70,7 @@ static const taut_module_ops tokens_ops = {
     .jvp = tokens_jvp,
     .vjp = tokens_vjp,
     .bound = tokens_bound,
+    .strays = tokens_strays,
     .params = leaf_no_params,
     .describe = tokens_describe,
     .free = leaf_free,

@@ -76,6 +76,7 @@ static void add_accuracy(cJSON *o, const taut_certificate *c, const taut_predict
         cJSON *row = cJSON_CreateObject();
         cJSON_AddNumberToObject(row, "radius", radii[i]);
         cJSON_AddNumberToObject(row, "accuracy", taut_predictions_accuracy(s, radii[i]));
+        if (c->tolerance > 0) cJSON_AddNumberToObject(row, "exact", taut_predictions_exact(s, radii[i]));
         cJSON_AddItemToArray(list, row);
     }
 }

@@ -162,12 +162,16 @@ void taut_predictions_free(taut_predictions *p)
     *p = (taut_predictions){ 0 };
 }
 
-double taut_predictions_accuracy(const taut_predictions *p, double r)
+static double accuracy(const taut_predictions *p, double r, bool exact)
 {
     int64_t good = 0;
     for (int64_t i = 0; i < p->count; i++) {
         const taut_example *e = &p->example[i];
-        good += e->predicted == e->target && (r == 0 || e->radius.v >= r);
+        good += e->predicted == e->target && (r == 0 || (exact ? e->exact : e->radius).v >= r);
     }
     return (double)good / (double)p->count;
 }
+
+double taut_predictions_accuracy(const taut_predictions *p, double r) { return accuracy(p, r, false); }
+
+double taut_predictions_exact(const taut_predictions *p, double r) { return accuracy(p, r, true); }

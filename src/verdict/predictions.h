@@ -22,4 +22,6 @@ void taut_predictions_free(taut_predictions *);
 
 /* The share of all examples, silent ones included, that are right and stand against every change smaller than r. */
 double taut_predictions_accuracy(const taut_predictions *, double r);
+double taut_predictions_exact(const taut_predictions *,
+                              double r); /* the same in real arithmetic, without a tolerance */
 #endif

@@ -65,6 +65,7 @@ static taut_status certify_one(taut_hand *h, int64_t e, void *siege)
 taut_status taut_siege_certify(taut_siege *s, double room, const taut_siege_way *way)
 {
     taut_status status = taut_certify(&s->cert, s->path, TAUT_NORM_FLAT, room);
+    if (!status && way->runs_on) status = taut_certificate_run_on(&s->cert, way->runs_on);
     if (status) return status;
     if (!isfinite(s->cert.lip.v)) {
         s->why =
@@ -197,6 +198,7 @@ taut_status taut_siege_lead(taut_siege *s, const taut_siege_way *way)
     if (s->radius) {
         s->watch.ref = &s->ref, s->watch.radius = s->radius, s->watch.predicted = s->predicted;
         s->watch.slack = taut_siege_slack(s);
+        s->watch.as_run = way->runs_on != NULL;
     }
     status = warn_before(s);
     if (!status) status = way->join ? taut_siege_join_attack(s, way) : attack_alone(s, way);

@@ -40,11 +40,12 @@ typedef struct {
 /* What taut_siege_lead does beside the attacks of the campaign. */
 typedef struct {
     bool no_certify;
-    const char *folder;                  /* where inputs that contradict a certificate are saved; NULL: nowhere */
-    const char *state;                   /* the file of the results so far, read and written; NULL: none */
-    const char *join;                    /* a folder through which processes share the examples; NULL: none do */
-    int64_t batch;                       /* examples attacked and saved together; 0: 256, of a join 16 */
-    int64_t gallery;                     /* keep at most so many of the images whose class an attack changed */
+    const char *runs_on; /* radii are for these kernels, on which the model was opened; NULL: for f itself */
+    const char *folder;  /* where inputs that contradict a certificate are saved; NULL: nowhere */
+    const char *state;   /* the file of the results so far, read and written; NULL: none */
+    const char *join;    /* a folder through which processes share the examples; NULL: none do */
+    int64_t batch;       /* examples attacked and saved together; 0: 256, of a join 16 */
+    int64_t gallery;     /* keep at most so many of the images whose class an attack changed */
     int (*told)(double done, void *arg); /* 0 to 1 for the certificates, then again for the attacks; not 0: stop */
     void *arg;
 } taut_siege_way;

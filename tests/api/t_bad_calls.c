@@ -300,6 +300,22 @@ static void bad_words(void)
     CHECK(taut_nearest("hem", list, 3) == list[2], "past a hole in the list");
 }
 
+/* Of radii for a runtime that is off. */
+static void runtimes(const char *run)
+{
+    taut_cert *cert = NULL;
+    refused(taut_certify_file(&cert, run, OPTIONS(taut_certify_options, .tolerance = 1)), "tolerance of nothing");
+    refused(taut_certify_file(&cert, run, OPTIONS(taut_certify_options, .runs_on = "cpu")), "runs_on of nothing");
+    refused(taut_certify_file(&cert, run, OPTIONS(taut_certify_options, .runs_on = "gpu", .examples = 1)),
+            "runs_on what");
+    refused(
+        taut_certify_file(&cert, run, OPTIONS(taut_certify_options, .runs_on = "cpu", .examples = 1, .tolerance = 1)),
+        "runs_on and a tolerance");
+    refused(taut_certify_file(&cert, run, OPTIONS(taut_certify_options, .tolerance = NAN, .examples = 1)),
+            "tolerance NaN");
+    refused(taut_certify_file(&cert, run, OPTIONS(taut_certify_options, .tolerance = -1, .examples = 1)), "below 0");
+}
+
 static void options(const char *run)
 {
     taut_net *net = NULL;
@@ -325,10 +341,6 @@ static void options(const char *run)
     refused(taut_certify_file(&cert, run, OPTIONS(taut_certify_options, .room = -1)), "room below 0");
     refused(taut_certify_file(&cert, run, OPTIONS(taut_certify_options, .local = 1)), "local of nothing");
     refused(taut_certify_file(&cert, run, OPTIONS(taut_certify_options, .rows = 2)), "rows of a text");
-    refused(taut_certify_file(&cert, run, OPTIONS(taut_certify_options, .tolerance = 1)), "tolerance of nothing");
-    refused(taut_certify_file(&cert, run, OPTIONS(taut_certify_options, .tolerance = NAN, .examples = 1)),
-            "tolerance NaN");
-    refused(taut_certify_file(&cert, run, OPTIONS(taut_certify_options, .tolerance = -1, .examples = 1)), "below 0");
     refused(taut_certify_file(&cert, run, OPTIONS(taut_certify_options, .swaps = 1)), "swaps of nothing");
     refused(taut_certify_file(&cert, run, OPTIONS(taut_certify_options, .swaps = -1, .examples = 1)), "swaps below 0");
     refused(taut_certify_file(&cert, run, OPTIONS(taut_certify_options, .swaps = 17, .examples = 1)), "17 swaps");
@@ -372,6 +384,7 @@ int main(void)
     answers(run);
     bad_measurements(run);
     options(run);
+    runtimes(run);
     must(taut_data_open(&data, net, NULL), "data");
     refused(taut_data_get(data, TAUT_VALID, -1, &sample), "example -1");
     refused(taut_data_get(data, TAUT_VALID, INT64_MAX, &sample), "an example far out");

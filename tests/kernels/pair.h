@@ -7,12 +7,11 @@
 #include <unistd.h>
 
 #include "harness.h"
-#include "kernels/kernels.h"
+#include "kernels/promise.h"
 #include "table.h"
 
-/* One rounding, relative, of the table under test.  Where that is double too, ref's own roundings are as large as those it
- * judges: promises then count four. */
-#define UNIT (cpu->unit < 0x1p-40 ? 4 * cpu->unit : cpu->unit)
+/* One rounding, relative, of the table under test. */
+#define UNIT promised->unit
 
 typedef struct {
     int64_t len;
@@ -21,14 +20,15 @@ typedef struct {
 } pair;
 
 static const taut_kernels *ref, *cpu;
-static double worst; /* error / promised */
+static const taut_promise *promised; /* cpu's */
+static double worst;                 /* error / promised */
 
-/* Every other build of the cpu kernels that this processor runs is tested by a process of its own, which goes through all of
- * main with that table.  They are made before any thread is. */
+/* Every other build of the cpu kernels that this processor runs, and wide, is tested by a process of its own, which goes
+ * through all of main with that table.  They are made before any thread is. */
 static inline const char *pair_builds(void)
 {
-    static const char *const builds[] = { "cpu-base", "cpu-v3", "cpu-v4" };
-    for (int i = 0; i < 3; i++) {
+    static const char *const builds[] = { "cpu-base", "cpu-v3", "cpu-v4", "wide" };
+    for (int i = 0; i < 4; i++) {
         int status = 0;
         const pid_t child = fork();
         if (child == 0) {
@@ -50,6 +50,8 @@ static inline void pair_begin(void)
     cpu = taut_kernels_find(name);
     if (!cpu && (strncmp(name, "cuda", 4) == 0 || strncmp(name, "cpu-", 4) == 0)) exit(test_skip(taut_last_error()));
     CHECK(ref && cpu, "both tables exist");
+    promised = taut_promise_find(cpu->name);
+    CHECK(promised && promised->unit == cpu->unit * (cpu->unit < 0x1p-40 ? 4 : 1), "the table promises");
 }
 
 static inline taut_real *R(const pair *p) { return (taut_real *)p->d; }

@@ -81,8 +81,8 @@ static double matrix(const attn_case *c, int64_t e, int64_t h, double *s, double
             const double *k = c->in[K].d + row_at(a, a->tk, e, h, j), bias = pen(a, h, i, j);
             s[i * a->tk + j] = sees(a, i, j) ? a->scale * dot(q, k, a->dh) - bias : -INFINITY;
             sum += exp(s[i * a->tk + j]);
-            off = fmax(off, UNIT * (((double)a->dh + by_table(4, 40)) * fabs(a->scale) * adot(q, k, a->dh) +
-                                    by_table(2, 4) * bias));
+            off = fmax(off, promise_logit(promised, a->dh) * fabs(a->scale) * adot(q, k, a->dh) +
+                                promise_alibi(promised) * bias);
         }
         for (int64_t j = 0; j < a->tk; j++) p[i * a->tk + j] = sum > 0 ? exp(s[i * a->tk + j]) / sum : 0;
     }
@@ -124,7 +124,7 @@ static void judge_rows(const attn_case *c, int64_t e, int64_t h, const double *p
             CHECK_NEAR(c->o.d[at + d], sum, 1e-12 * (1 + vmax), "ref is the softmax");
         }
         near(lse[one], c->lse.d[one], off + UNIT * (300 + tiles + by_table(1, 2) * fabs(c->lse.d[one])), "lse");
-        near_row(&c->o, o, at, a->dh, (2 * off + (600 + tiles) * UNIT) * vmax, "o");
+        near_row(&c->o, o, at, a->dh, (2 * off + promise_attention_mean(promised, a->tk)) * vmax, "o");
         near_row(&c->to, to, at, a->dh,
                  (2 * off + (700 + tiles) * UNIT) * (wmax + 4 * steep * vmax) +
                      2 * ((double)(2 * a->dh) + by_table(6, 80)) * UNIT * steep * vmax,

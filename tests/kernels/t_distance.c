@@ -57,7 +57,8 @@ static void mixes(const taut_distance *a, const pair *p)
                   (ref->distance_mix(R(&o), R(p), R(&v), a, back), cpu->distance_mix(o.f, p->f, v.f, there(a), back)));
         ref->distance_mix(R(&mass), R(p), R(&size), a, back);
         for (int64_t i = 0; i < len; i++)
-            tol[i] = ((double)a->t + by_table(8, 32)) * (UNIT * mass.d[i] + by_table(0x1p-149, 0x1p-135));
+            tol[i] = promise_distance_mix(promised, a->t) * mass.d[i] +
+                     (double)(a->t + 32) * by_table(0x1p-149, 0x1p-135);
         pair_near(&o, tol, 0, 0, "mix");
     }
     /* <go, P v> = <P^T go, v> = <gp(go, v), p> */
@@ -95,7 +96,7 @@ static void softmaxes(const taut_distance *a, double size)
     pair before = pair_bits(&gw);
     double *tol = doubles(table);
     SAME_BITS(p, (ref->distance_softmax(R(&p), R(&w), a), cpu->distance_softmax(p.f, w.f, there(a))));
-    pair_near(&p, NULL, 0x1p-149, (cpu->unit < 0x1p-40 ? 4 : 2) * UNIT, "softmax");
+    pair_near(&p, NULL, 0x1p-149, promise_distance_softmax(promised), "softmax");
     rows_are_probabilities(&p, a);
     pair_sync(&p);
     mixes(a, &p);

@@ -16,10 +16,10 @@ static void forward_case(pair *z, pair *rstd, const pair *x, int64_t rows, int64
     SAME_BITS(*z, (ref->normalise(R(z), R(rstd), R(x), rows, d, centre, eps),
                    cpu->normalise(z->f, rstd->f, x->f, rows, d, centre, eps)));
     for (int64_t r = 0; r < rows; r++) {
-        const double off = (double)(d + 4) * tiny * largest(x->d + r * d, d) * rstd->d[r];
-        tol_r[r] = rstd->d[r] * (2 * UNIT + off);
+        const double off = promise_normalise_sums(d) * largest(x->d + r * d, d) * rstd->d[r];
+        tol_r[r] = rstd->d[r] * (promise_normalise(promised) + off);
         for (int64_t c = 0; c < d; c++)
-            tol[r * d + c] = 2 * UNIT * fabs(z->d[r * d + c]) + off * (1 + fabs(z->d[r * d + c]));
+            tol[r * d + c] = promise_normalise(promised) * fabs(z->d[r * d + c]) + off * (1 + fabs(z->d[r * d + c]));
     }
     pair_near(z, tol, 0, 0, "normalise");
     pair_near(rstd, tol_r, 0, 0, "rstd");
@@ -62,7 +62,7 @@ static void centre_case(const pair *x, int64_t rows, int64_t d)
     double *tol = doubles(x->len);
     SAME_BITS(y, (ref->centre_rows(R(&y), R(x), rows, d), cpu->centre_rows(y.f, x->f, rows, d)));
     for (int64_t i = 0; i < x->len; i++)
-        tol[i] = 2 * UNIT * fabs(y.d[i]) + (double)(d + 4) * tiny * largest(x->d + i / d * d, d);
+        tol[i] = promise_normalise(promised) * fabs(y.d[i]) + promise_normalise_sums(d) * largest(x->d + i / d * d, d);
     pair_near(&y, tol, 0, 0, "centre_rows");
     ref->centre_rows(R(&z), R(&z), rows, d);
     cpu->centre_rows(z.f, z.f, rows, d);

@@ -18,27 +18,6 @@ static double any_float(void)
     }
 }
 
-static double promised(double x, double y, taut_curve f)
-{
-    const double w = 2 * 0.79788456080286536 * fabs(x + 0.044715 * x * x * x);
-    switch (f) {
-    case TAUT_GELU:
-        return (10 + fmin(0.5 * x * x, 100)) * UNIT * fabs(y) + 0x1p-119;
-    case TAUT_GELU_TANH:
-        return (8 + 6 * fmin(w, 100)) * UNIT * fabs(y) + 0x1p-119;
-    case TAUT_RELU:
-    case TAUT_ABS:
-        return 0;
-    case TAUT_SILU:
-        return 6 * UNIT * fabs(y) + 0x1p-119;
-    case TAUT_TANH:
-        return 5 * UNIT * fabs(y);
-    case TAUT_ELU:
-        return 10 * UNIT * fabs(y) + 0x1p-119;
-    }
-    return 0;
-}
-
 static void curve(taut_curve f, int64_t len)
 {
     pair x = pair_new(len, 1), y = pair_new(len, 0), t = pair_new(len, 1);
@@ -46,7 +25,9 @@ static void curve(taut_curve f, int64_t len)
     for (int64_t i = 0; i < len; i++) x.d[i] = any_float();
     pair_sync(&x);
     SAME_BITS(y, (ref->pointwise(R(&y), R(&x), f, len), cpu->pointwise(y.f, x.f, f, len)));
-    for (int64_t i = 0; i < len; i++) tol[i] = promised(x.d[i], y.d[i], f);
+    for (int64_t i = 0; i < len; i++)
+        tol[i] = promise_curve(promised, f, x.d[i]) * fabs(y.d[i]) +
+                 (promise_curve(promised, f, x.d[i]) > 0) * 0x1p-119;
     pair_near(&y, tol, 0, 0, NAMES[f]);
     SAME_BITS(y, (ref->pointwise_slope(R(&y), R(&t), R(&x), f, len), cpu->pointwise_slope(y.f, t.f, x.f, f, len)));
     for (int64_t i = 0; i < len; i++) tol[i] = f == TAUT_RELU || f == TAUT_ABS ? 0 : 16 * UNIT * fabs(t.d[i]);

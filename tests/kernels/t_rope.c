@@ -15,7 +15,7 @@ int main(void)
                       cpu->rope(y.f, x.f, rows, t, heads, dh, base, 1)));
         for (int64_t i = 0; i < len; i++) {
             const int64_t at = i % dh, twin = at < half ? i + half : at < 2 * half ? i - half : i;
-            tol[i] = (3 * UNIT + (double)t * 0x1p-50) * (fabs(x.d[i]) + fabs(x.d[twin]));
+            tol[i] = promise_rope(promised, t) * (fabs(x.d[i]) + fabs(x.d[twin]));
         }
         pair_near(&y, tol, 0, 0, "rope");
         CHECK_NEAR(norm(y.d, len), norm(x.d, len), 1e-12 * (1 + norm(x.d, len)), "a turn keeps lengths");

@@ -20,11 +20,11 @@ static void sums(rows_case *c)
     SAME_BITS(c->p, (memcpy(c->p.d, p0.d, (size_t)p0.len * sizeof(double)), pair_sync(&c->p),
                      ref->sum_rows(R(&c->p), R(&c->x), c->rows, c->cols, c->period),
                      cpu->sum_rows(c->p.f, c->x.f, c->rows, c->cols, c->period)));
-    pair_near(&c->p, tol, 1e-300, 2 * UNIT, "sum_rows");
+    pair_near(&c->p, tol, 1e-300, promise_rows(promised), "sum_rows");
     SAME_BITS(one, (memcpy(one.d, one0.d, (size_t)one.len * sizeof(double)), pair_sync(&one),
                     ref->dot_rows(R(&one), R(&c->x), R(&c->y), c->rows, c->cols),
                     cpu->dot_rows(one.f, c->x.f, c->y.f, c->rows, c->cols)));
-    pair_near(&one, dots, 1e-300, 2 * UNIT, "dot_rows");
+    pair_near(&one, dots, 1e-300, promise_rows(promised), "dot_rows");
     pair_free(&p0);
     pair_free(&one);
     pair_free(&one0);
@@ -37,13 +37,13 @@ static void products(rows_case *c)
     pair z = pair_new(c->x.len, 1), x0 = pair_copy(&c->x);
     SAME_BITS(z, (ref->add_rows(R(&z), R(&c->x), R(&c->p), c->rows, c->cols, c->period),
                   cpu->add_rows(z.f, c->x.f, c->p.f, c->rows, c->cols, c->period)));
-    pair_near(&z, NULL, 0, 2 * UNIT, "add_rows");
+    pair_near(&z, NULL, 0, promise_rows(promised), "add_rows");
     ref->add_rows(R(&c->x), R(&c->x), R(&c->p), c->rows, c->cols, c->period);
     cpu->add_rows(c->x.f, c->x.f, c->p.f, c->rows, c->cols, c->period);
     pair_same(&c->x, &z, "add_rows in place");
     SAME_BITS(z, (ref->mul_rows(R(&z), R(&x0), R(&c->p), c->rows, c->cols),
                   cpu->mul_rows(z.f, x0.f, c->p.f, c->rows, c->cols)));
-    pair_near(&z, NULL, 0, 2 * UNIT, "mul_rows");
+    pair_near(&z, NULL, 0, promise_rows(promised), "mul_rows");
     ref->mul_rows(R(&x0), R(&x0), R(&c->p), c->rows, c->cols);
     cpu->mul_rows(x0.f, x0.f, c->p.f, c->rows, c->cols);
     pair_same(&x0, &z, "mul_rows in place");
@@ -72,9 +72,9 @@ static void means(int64_t n, int64_t t, int64_t d)
 {
     pair x = pair_new(n * t * d, 1), y = pair_new(n * d, 1), gx = pair_new(x.len, 1), gy = pair_new(y.len, 1);
     SAME_BITS(y, (ref->mean_tokens(R(&y), R(&x), n, t, d), cpu->mean_tokens(y.f, x.f, n, t, d)));
-    pair_near(&y, NULL, (double)(t + 4) * 0x1p-52, 2 * UNIT, "mean_tokens");
+    pair_near(&y, NULL, promise_tokens(promised, t) - promise_rows(promised), promise_rows(promised), "mean_tokens");
     SAME_BITS(gx, (ref->spread_tokens(R(&gx), R(&gy), n, t, d), cpu->spread_tokens(gx.f, gy.f, n, t, d)));
-    pair_near(&gx, NULL, 0, 2 * UNIT, "spread_tokens");
+    pair_near(&gx, NULL, 0, promise_rows(promised), "spread_tokens");
     CHECK_NEAR(dot(y.d, gy.d, y.len), dot(x.d, gx.d, x.len), 1e-12 * (double)(1 + x.len), "adjoint means");
     if (x.len > 0) {
         x.d[x.len - 1] = NAN;
@@ -82,7 +82,8 @@ static void means(int64_t n, int64_t t, int64_t d)
         ref->mean_tokens(R(&y), R(&x), n, t, d);
         cpu->mean_tokens(y.f, x.f, n, t, d);
         CHECK(isnan(y.d[y.len - 1]), "a mean with NaN");
-        pair_near(&y, NULL, (double)(t + 4) * 0x1p-52, 2 * UNIT, "mean_tokens with NaN");
+        pair_near(&y, NULL, promise_tokens(promised, t) - promise_rows(promised), promise_rows(promised),
+                  "mean_tokens with NaN");
     }
     pair_free(&x);
     pair_free(&y);
