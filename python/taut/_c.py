@@ -83,10 +83,9 @@ class Score(Structure):
 
 
 class CertifyOptions(Options):
-    _fields_ = [("size", c_size_t), ("metric", c_int), ("room", c_double), ("rows", c_double), ("data", c_char_p),
-                ("examples", c_int64), ("inputs", POINTER(Inputs)), ("labels", Ids), ("local", c_int), ("progress", Progress),
-                ("arg", c_void_p), ("swaps", c_int64), ("tries", c_int64), ("tolerance", c_double), ("join", c_char_p),
-                ("runs_on", c_char_p)]
+    _fields_ = [("size", c_size_t), ("metric", c_int), ("room", c_double), ("rows", c_double), ("data", c_char_p), ("examples", c_int64),
+                ("inputs", POINTER(Inputs)), ("labels", Ids), ("local", c_int), ("progress", Progress), ("arg", c_void_p),
+                ("swaps", c_int64), ("tries", c_int64), ("tolerance", c_double), ("join", c_char_p), ("runs_on", c_char_p)]
 
 
 class CertFacts(Structure):
@@ -121,8 +120,7 @@ class AttackOptions(Options):
                 ("labels", Ids), ("steps", c_int64), ("restarts", c_int64), ("targets", c_int64),
                 ("queries", c_int64), ("step_size", c_double), ("fixed_start", c_int), ("seed", c_uint64),
                 ("no_certify", c_int), ("folder", c_char_p), ("state", c_char_p), ("batch", c_int64),
-                ("gallery", c_int64), ("progress", Progress), ("arg", c_void_p), ("join", c_char_p),
-                ("runs_on", c_char_p)]
+                ("gallery", c_int64), ("progress", Progress), ("arg", c_void_p), ("join", c_char_p), ("runs_on", c_char_p)]
 
 
 class AttackFacts(Structure):

@@ -126,8 +126,9 @@ typedef struct taut_kernels {
 } taut_kernels;
 
 /* The table of a name: "ref"; "cpu", the best build for this processor; one of its builds ("cpu-base", on x86-64
- * also "cpu-v3" and "cpu-v4"); "wide", cpu with products added up in double; "cuda" and "cuda64", float and double on a device.  TAUT_BAD_CALL for another name,
- * TAUT_DEVICE for a build that this processor cannot run and for a device that cannot be used. */
+ * also "cpu-v3" and "cpu-v4"); "wide", cpu with products added up in double; "cuda" and "cuda64", float and double on a
+ * device.  TAUT_BAD_CALL for another name, TAUT_DEVICE for a build that this processor cannot run and for a device that
+ * cannot be used. */
 taut_status taut_kernels_open(const taut_kernels **out, const char *name) TAUT_MUST_USE;
 const char *taut_kernels_build(const taut_kernels *); /* this table's name; of "cpu" that of its build */
 const taut_kernels *
