@@ -5,8 +5,7 @@
 import ctypes
 import operator
 import os
-from ctypes import CFUNCTYPE, POINTER, Structure, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t
-from ctypes import c_uint64, c_void_p
+from ctypes import CFUNCTYPE, POINTER, Structure, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint64, c_void_p
 from pathlib import Path
 from typing import Any, Sequence
 
@@ -58,8 +57,8 @@ class Sample(Structure):
 
 
 class StepFacts(Structure):
-    _fields_ = [("step", c_int64), ("steps", c_int64), ("loss", c_double), ("lr", c_double), ("grad_norm", c_double),
-                ("tokens_per_s", c_double), ("seconds", c_double)]
+    _fields_ = [("step", c_int64), ("steps", c_int64), ("loss", c_double), ("lr", c_double),
+                ("grad_norm", c_double), ("tokens_per_s", c_double), ("seconds", c_double)]
 
 
 class TrainOptions(Options):
@@ -83,9 +82,10 @@ class Score(Structure):
 
 
 class CertifyOptions(Options):
-    _fields_ = [("size", c_size_t), ("metric", c_int), ("room", c_double), ("rows", c_double), ("data", c_char_p), ("examples", c_int64),
-                ("inputs", POINTER(Inputs)), ("labels", Ids), ("local", c_int), ("progress", Progress), ("arg", c_void_p),
-                ("swaps", c_int64), ("tries", c_int64), ("tolerance", c_double), ("join", c_char_p), ("runs_on", c_char_p)]
+    _fields_ = [("size", c_size_t), ("metric", c_int), ("room", c_double), ("rows", c_double), ("data", c_char_p),
+                ("examples", c_int64), ("inputs", POINTER(Inputs)), ("labels", Ids), ("local", c_int), ("progress", Progress),
+                ("arg", c_void_p), ("swaps", c_int64), ("tries", c_int64), ("tolerance", c_double), ("join", c_char_p),
+                ("runs_on", c_char_p)]
 
 
 class CertFacts(Structure):

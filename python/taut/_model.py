@@ -340,7 +340,8 @@ def load(path: Path_, kernels: Optional[str] = None, *, seed: int = 0, tokenizer
          map: "Mapping[str, str] | None" = None, set: "Mapping[str, Any] | None" = None) -> Model:
     """A model: its file, a run's folder, a checkpoint of another program, or a built-in shape ("gpt2", "bert-base") with
     random weights.  kernels: "cpu" (float), "wide" (products in double), "ref" (double), "cuda", "cuda64".  Of a
-    checkpoint: set {"model.heads": 4} says what no tensor tells, map {"norm.weight": "ln.w"} where a tensor is, prefix which of several prefixes is meant.
+    checkpoint: set {"model.heads": 4} says what no tensor tells, map {"norm.weight": "ln.w"} where a tensor is, prefix which
+    of several prefixes is meant.
 
     >>> model = taut.load("runs/a")
     >>> model = taut.load("nanogpt.safetensors", set={"model.heads": 6}, tokenizer="input.txt")

@@ -1,8 +1,8 @@
-/* The wide table: cpu, but that products of matrices are added up in double.  Two to three times slower, and what it computes is so
- * near to real arithmetic that a certificate for it (taut certify --for wide) costs next to nothing.
+/* The wide table: cpu, but that products of matrices are added up in double.  About half as fast, and what it
+ * computes is so near to real arithmetic that a certificate for it (taut certify --for wide) costs next to nothing.
  *
- * Both factors are copied to double, where a product of two floats is exact; OpenBLAS multiplies block by block of C, whose borders
- * depend on m, n and k alone; the bias is added and the sum is rounded once.
+ * Both factors are copied to double, where a product of two floats is exact; OpenBLAS multiplies block by block of C,
+ * whose borders depend on m, n and k alone; the bias is added and the sum is rounded once.
  * Threads   one thread has one block: the same bits for any number of them.
  * Poison    as in gemm.c: with alpha = 0 nothing in A and B, with beta = 0 nothing in C.
  * Error     promise_product and promise_product_result of kernels/promise.h. */
@@ -109,8 +109,8 @@ static void affine(taut_real *y, const taut_real *x, const taut_real *w, const t
     if (b) wide.add_rows(y, y, b, rows, out, 1);
 }
 
-/* p v, or p^T v, of the queries (keys, backwards) first .. end of one head of one example, leaving out the keys that none of them sees.
- * `room` is for (t + 64) (t + 2 dh) doubles. */
+/* p v, or p^T v, of the queries (keys, backwards) first .. end of one head of one example, leaving out the keys that
+ * none of them sees. `room` is for (t + 64) (t + 2 dh) doubles. */
 static void mix(float *o, const float *p, const float *v, const taut_distance *a, int64_t first, bool back,
                 double *room)
 {

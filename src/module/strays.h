@@ -1,9 +1,9 @@
-/* How far a table of floats strays from a module: what its slots promise (kernels/promise.h), put together.  Lengths and errors are in the
- * norm of the question: of the longest token, or of all tokens together.
+/* How far a table of floats strays from a module: what its slots promise (kernels/promise.h), put together.  Lengths
+ * and errors are in the norm of the question: of the longest token, or of all tokens together.
  *
- * A promise is entry by entry, c (|W| |x|)_i of an affine map, say; as vectors | |W| |x| | <= ||W||_F |x|.  Where the largest
- * number that could be met is far from the largest float nothing overflows; what underflows is at most PROMISE_LEAST an
- * operation. */
+ * A promise is entry by entry, c (|W| |x|)_i of an affine map, say; as vectors | |W| |x| | <= ||W||_F |x|.  Where the
+ * largest number that could be met is far from the largest float nothing overflows; what underflows is at most
+ * PROMISE_LEAST an operation. */
 #ifndef TAUT_MODULE_STRAYS_H
 #define TAUT_MODULE_STRAYS_H
 #include "bound/norm.h"

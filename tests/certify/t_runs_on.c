@@ -1,6 +1,7 @@
-/* Certificates for the program that runs.  On every architecture, in both norms, what the tables of floats compute stays within the proved
- * distance of what ref computes, wherever the input was moved to; and gradient ascent through those very kernels, strictly inside the
- * radii that are certified for them, turns no answer.  Architectures without a rule certify nothing. */
+/* Certificates for the program that runs.  On every architecture, in both norms, what the tables of floats compute
+ * stays within the proved distance of what ref computes, wherever the input was moved to; and gradient ascent through
+ * those very kernels, strictly inside the radii that are certified for them, turns no answer.  Architectures without
+ * a rule certify nothing. */
 #include "certify/example.h"
 #include "check/kinds.h"
 #include "temp.h"
