@@ -5,7 +5,8 @@
 import ctypes
 import operator
 import os
-from ctypes import CFUNCTYPE, POINTER, Structure, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint64, c_void_p
+from ctypes import CFUNCTYPE, POINTER, Structure, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t
+from ctypes import c_uint64, c_void_p
 from pathlib import Path
 from typing import Any, Sequence
 
@@ -34,14 +35,14 @@ class Options(Structure):
 
 
 class OpenOptions(Options):
-    _fields_ = [("size", c_size_t), ("kernels", c_char_p), ("seed", c_uint64), ("tokenizer", c_char_p),
-                ("recipe", c_char_p), ("ignore_unknown", c_int), ("prefix", c_char_p), ("map", Strings),
-                ("set", Strings), ("maps", c_int), ("sets", c_int)]
+    _fields_ = [("size", c_size_t), ("kernels", c_char_p), ("seed", c_uint64), ("tokenizer", c_char_p), ("recipe", c_char_p),
+                ("ignore_unknown", c_int), ("prefix", c_char_p), ("map", Strings), ("set", Strings), ("maps", c_int),
+                ("sets", c_int)]
 
 
 class NetFacts(Structure):
-    _fields_ = [("kind", c_int), ("context", c_int64), ("width", c_int64), ("vocabulary", c_int64),
-                ("answers", c_int64), ("classes", c_int64), ("weights", c_int64), ("tensors", c_int)]
+    _fields_ = [("kind", c_int), ("context", c_int64), ("width", c_int64), ("vocabulary", c_int64), ("answers", c_int64),
+                ("classes", c_int64), ("weights", c_int64), ("tensors", c_int)]
 
 
 class TensorFacts(Structure):
@@ -57,19 +58,20 @@ class Sample(Structure):
 
 
 class StepFacts(Structure):
-    _fields_ = [("step", c_int64), ("steps", c_int64), ("loss", c_double), ("lr", c_double),
-                ("grad_norm", c_double), ("tokens_per_s", c_double), ("seconds", c_double)]
+    _fields_ = [("step", c_int64), ("steps", c_int64), ("loss", c_double), ("lr", c_double), ("grad_norm", c_double),
+                ("tokens_per_s", c_double), ("seconds", c_double)]
 
 
 class TrainOptions(Options):
-    _fields_ = [("size", c_size_t), ("kernels", c_char_p), ("overrides", Strings), ("count", c_int),
-                ("resume", c_int), ("overwrite", c_int), ("progress", StepProgress), ("arg", c_void_p)]
+    _fields_ = [("size", c_size_t), ("kernels", c_char_p), ("overrides", Strings), ("count", c_int), ("resume", c_int),
+                ("overwrite", c_int), ("progress", StepProgress), ("arg", c_void_p)]
 
 
 class Result(Structure):
-    _fields_ = [("steps", c_int64), ("tokens", c_int64), ("weights", c_int64), ("train_loss", c_double), ("val_loss", c_double),
-                ("val_acc", c_double), ("val_mae", c_double), ("test_loss", c_double), ("test_mae", c_double),
-                ("tokens_per_s", c_double), ("seconds", c_double), ("best_step", c_int64), ("stopped", c_int)]
+    _fields_ = [("steps", c_int64), ("tokens", c_int64), ("weights", c_int64), ("train_loss", c_double),
+                ("val_loss", c_double), ("val_acc", c_double), ("val_mae", c_double), ("test_loss", c_double),
+                ("test_mae", c_double), ("tokens_per_s", c_double), ("seconds", c_double), ("best_step", c_int64),
+                ("stopped", c_int)]
 
 
 class RecipeOptions(Options):
@@ -77,8 +79,7 @@ class RecipeOptions(Options):
 
 
 class Score(Structure):
-    _fields_ = [("loss", c_double), ("accuracy", c_double), ("mae", c_double), ("targets", c_int64),
-                ("examples", c_int64)]
+    _fields_ = [("loss", c_double), ("accuracy", c_double), ("mae", c_double), ("targets", c_int64), ("examples", c_int64)]
 
 
 class CertifyOptions(Options):
@@ -90,8 +91,8 @@ class CertifyOptions(Options):
 
 class CertFacts(Structure):
     _fields_ = [("lip", c_double), ("body", c_double), ("room", c_double), ("reach", c_double), ("rows", c_double),
-                ("defect", c_double), ("round", c_double), ("tokens", c_int64), ("examples", c_int64),
-                ("layers", c_int), ("sha256", c_char * 65), ("metric", c_int)]
+                ("defect", c_double), ("round", c_double), ("tokens", c_int64), ("examples", c_int64), ("layers", c_int),
+                ("sha256", c_char * 65), ("metric", c_int)]
 
 
 class Prediction(Structure):
@@ -100,9 +101,9 @@ class Prediction(Structure):
 
 
 class SwapFacts(Structure):
-    _fields_ = [("radius", c_double), ("all", c_int64), ("covered", c_int64), ("together", c_int64),
-                ("nearest", c_double), ("place", c_int64), ("from", c_int32), ("to", c_int32), ("tried", c_int64),
-                ("turned", c_int64), ("beaten", c_int64)]
+    _fields_ = [("radius", c_double), ("all", c_int64), ("covered", c_int64), ("together", c_int64), ("nearest", c_double),
+                ("place", c_int64), ("from", c_int32), ("to", c_int32), ("tried", c_int64), ("turned", c_int64),
+                ("beaten", c_int64)]
 
 
 class LayerFacts(Structure):
@@ -110,22 +111,22 @@ class LayerFacts(Structure):
 
 
 class CheckFacts(Structure):
-    _fields_ = [("verdict", c_int), ("why", c_char * 512), ("lip", c_double), ("numbers", c_int64),
-                ("examples", c_int64), ("certified", c_int64), ("unknown", c_int64)]
+    _fields_ = [("verdict", c_int), ("why", c_char * 512), ("lip", c_double), ("numbers", c_int64), ("examples", c_int64),
+                ("certified", c_int64), ("unknown", c_int64)]
 
 
 class AttackOptions(Options):
-    _fields_ = [("size", c_size_t), ("kernels", c_char_p), ("attacks", c_char_p), ("norm", c_char_p),
-                ("eps", c_char_p), ("examples", c_int64), ("data", c_char_p), ("inputs", POINTER(Inputs)),
-                ("labels", Ids), ("steps", c_int64), ("restarts", c_int64), ("targets", c_int64),
-                ("queries", c_int64), ("step_size", c_double), ("fixed_start", c_int), ("seed", c_uint64),
-                ("no_certify", c_int), ("folder", c_char_p), ("state", c_char_p), ("batch", c_int64),
-                ("gallery", c_int64), ("progress", Progress), ("arg", c_void_p), ("join", c_char_p), ("runs_on", c_char_p)]
+    _fields_ = [("size", c_size_t), ("kernels", c_char_p), ("attacks", c_char_p), ("norm", c_char_p), ("eps", c_char_p),
+                ("examples", c_int64), ("data", c_char_p), ("inputs", POINTER(Inputs)), ("labels", Ids), ("steps", c_int64),
+                ("restarts", c_int64), ("targets", c_int64), ("queries", c_int64), ("step_size", c_double),
+                ("fixed_start", c_int), ("seed", c_uint64), ("no_certify", c_int), ("folder", c_char_p), ("state", c_char_p),
+                ("batch", c_int64), ("gallery", c_int64), ("progress", Progress), ("arg", c_void_p), ("join", c_char_p),
+                ("runs_on", c_char_p)]
 
 
 class AttackFacts(Structure):
-    _fields_ = [("examples", c_int64), ("right", c_int64), ("contradictions", c_int64), ("radii", c_int),
-                ("attacks", c_int), ("certified", c_int)]
+    _fields_ = [("examples", c_int64), ("right", c_int64), ("contradictions", c_int64), ("radii", c_int), ("attacks", c_int),
+                ("certified", c_int)]
 
 
 class AttackRadius(Structure):
@@ -133,8 +134,7 @@ class AttackRadius(Structure):
 
 
 class AttackExample(Structure):
-    _fields_ = [("label", c_int32), ("predicted", c_int32), ("broken", c_int), ("distance", c_double),
-                ("radius", c_double)]
+    _fields_ = [("label", c_int32), ("predicted", c_int32), ("broken", c_int), ("distance", c_double), ("radius", c_double)]
 
 
 class DescribeOptions(Options):
@@ -146,19 +146,18 @@ class FeaturesOptions(Options):
 
 
 class ContinueOptions(Options):
-    _fields_ = [("size", c_size_t), ("prompt", c_char_p), ("length", c_int64), ("temperature", c_double),
-                ("likeliest", c_int), ("top_k", c_int64), ("seed", c_uint64)]
+    _fields_ = [("size", c_size_t), ("prompt", c_char_p), ("length", c_int64), ("temperature", c_double), ("likeliest", c_int),
+                ("top_k", c_int64), ("seed", c_uint64)]
 
 
 class EvaluateOptions(Options):
-    _fields_ = [("size", c_size_t), ("kernels", c_char_p), ("seed", c_uint64), ("data", c_char_p),
-                ("split", c_char_p), ("examples", c_int64), ("slide", c_int64), ("batch", c_int64),
-                ("noise", c_double), ("page", c_char_p)]
+    _fields_ = [("size", c_size_t), ("kernels", c_char_p), ("seed", c_uint64), ("data", c_char_p), ("split", c_char_p),
+                ("examples", c_int64), ("slide", c_int64), ("batch", c_int64), ("noise", c_double), ("page", c_char_p)]
 
 
 class ForecastOptions(Options):
-    _fields_ = [("size", c_size_t), ("data", c_char_p), ("noise", c_double), ("csv", c_char_p),
-                ("overrides", Strings), ("count", c_int)]
+    _fields_ = [("size", c_size_t), ("data", c_char_p), ("noise", c_double), ("csv", c_char_p), ("overrides", Strings),
+                ("count", c_int)]
 
 
 class PredictOptions(Options):
@@ -169,18 +168,16 @@ class PredictOptions(Options):
 class MeasureOptions(Options):
     _fields_ = [("size", c_size_t), ("what", c_int), ("kernels", c_char_p), ("seed", c_uint64), ("data", c_char_p),
                 ("tokens", c_int64), ("from", c_int64), ("one_layer", c_int), ("layer", c_int64), ("map", c_char_p),
-                ("ball", c_double), ("exact", c_int), ("lengths", c_int64 * 3), ("samples", c_int64),
-                ("adversarial", c_int), ("head", c_int64), ("radius", c_double), ("castin", c_int),
-                ("method", c_char_p), ("steps", c_int64), ("tolerance", c_double), ("csv", c_char_p),
-                ("progress", Progress), ("arg", c_void_p)]
+                ("ball", c_double), ("exact", c_int), ("lengths", c_int64 * 3), ("samples", c_int64), ("adversarial", c_int),
+                ("head", c_int64), ("radius", c_double), ("castin", c_int), ("method", c_char_p), ("steps", c_int64),
+                ("tolerance", c_double), ("csv", c_char_p), ("progress", Progress), ("arg", c_void_p)]
 
 
 class PlanOptions(Options):
     _fields_ = [("size", c_size_t), ("target", c_double), ("depth", c_int64), ("width", c_int64), ("heads", c_int64),
-                ("mlp", c_int64), ("vocab", c_int64), ("units", c_char_p), ("attention", c_char_p),
-                ("activation", c_char_p), ("out", c_double), ("factor", c_double), ("alpha", c_double),
-                ("embed", c_double), ("position", c_double), ("qk", c_double), ("head", c_double),
-                ("logit", c_double), ("rope", c_int)]
+                ("mlp", c_int64), ("vocab", c_int64), ("units", c_char_p), ("attention", c_char_p), ("activation", c_char_p),
+                ("out", c_double), ("factor", c_double), ("alpha", c_double), ("embed", c_double), ("position", c_double),
+                ("qk", c_double), ("head", c_double), ("logit", c_double), ("rope", c_int)]
 
 
 class PageOptions(Options):
