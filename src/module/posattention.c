@@ -180,7 +180,7 @@ static taut_up posattention_strays(const taut_module *m, taut_ask in, const taut
     for (int64_t h = 0; h < w.heads; h++) {
         const taut_up gain = up_exact(w.gain[h]);
         if (in.norm == TAUT_NORM_FLAT)
-            means = up_max(means, up_mul(gain, w.torus ? (taut_up){ 1 } : up_sqrt(up_posattention_column(&w, h))));
+            means = up_max(means, up_mul(gain, up_sqrt(w.torus ? up_int(1) : up_posattention_column(&w, h))));
         else
             means = up_hypot(means, gain);
     }
