@@ -74,56 +74,53 @@ static double error_of(const scene *s)
     return sqrt(far / all);
 }
 
+enum { RIVALS = 5 };
 typedef struct {
+    const char *name;
     taut_module *m;
     taut_plan plan;
-    taut_real *trace, *scratch;
+    double seconds, error[2]; /* noise, smooth */
 } rival;
 
-static void run_one(const scene *s, const rival *r)
+static void run_one(const scene *s, const rival *r, taut_real *trace, taut_real *scratch)
 {
-    taut_run run = { .k = s->k, .scratch = { r->scratch, r->plan.scratch, s->k->elem } };
+    taut_run run = { .k = s->k, .scratch = { scratch, r->plan.scratch, s->k->elem } };
     taut_core_run(r->m, &run, (taut_tensor){ s->o, s->shape }, (taut_tensor){ s->q, s->shape },
                   (taut_tensor){ s->key, s->shape }, (taut_tensor){ s->v, s->shape },
-                  (taut_span){ r->trace, r->plan.trace, s->k->elem });
+                  (taut_span){ trace, r->plan.trace, s->k->elem });
     (void)s->k->read(NULL, NULL, 0); /* a failure is met again by whoever reads numbers */
 }
 
-/* Its module becomes the rival's own.  Without memory: false. */
-static bool race_one(cJSON *list, const scene *s, taut_module *m, const char *name, int rounds)
+/* On the input that is there: its error, and of the noise its time.  False: no memory. */
+static bool race_one(const scene *s, rival *r, bool smooth, int rounds)
 {
-    rival r = { .m = m };
-    double time[MOST], error[2] = { NAN, NAN };
-    bool whole = m && !taut_module_place(m, s->k);
-    if (whole) {
-        r.plan = taut_core_plan(m, s->shape);
-        r.trace = taut_reals(s->k, r.plan.trace), r.scratch = taut_reals(s->k, r.plan.scratch);
-        whole = r.trace && r.scratch;
-    }
-    for (int smooth = 1; smooth >= 0 && whole; smooth--) {
-        whole = begin(s, smooth);
-        if (whole) run_one(s, &r);
-        if (whole) error[smooth] = error_of(s);
-    }
-    for (int i = 0; whole && i < rounds; i++) {
+    double time[MOST];
+    r->plan = taut_core_plan(r->m, s->shape);
+    taut_real *trace = taut_reals(s->k, r->plan.trace), *scratch = taut_reals(s->k, r->plan.scratch);
+    const bool whole = trace && scratch;
+    if (whole) run_one(s, r, trace, scratch);
+    if (whole) r->error[smooth] = error_of(s);
+    for (int i = 0; whole && !smooth && i < rounds; i++) {
         const double start = bench_now();
-        run_one(s, &r);
+        run_one(s, r, trace, scratch);
         time[i] = bench_now() - start;
     }
-    if (whole) {
-        cJSON *o = cJSON_CreateObject();
-        cJSON_AddItemToArray(list, o);
-        cJSON_AddStringToObject(o, "attention", name);
-        cJSON_AddNumberToObject(o, "s", bench_median(time, rounds));
-        cJSON_AddNumberToObject(o, "trace_bytes", (double)r.plan.trace * (double)s->k->elem);
-        cJSON_AddNumberToObject(o, "scratch_bytes", (double)r.plan.scratch * (double)s->k->elem);
-        cJSON_AddNumberToObject(o, "error_noise", error[0]);
-        cJSON_AddNumberToObject(o, "error_smooth", error[1]);
-    }
-    if (r.trace) s->k->release(r.trace);
-    if (r.scratch) s->k->release(r.scratch);
-    taut_module_free(m);
+    if (whole && !smooth) r->seconds = bench_median(time, rounds);
+    if (trace) s->k->release(trace);
+    if (scratch) s->k->release(scratch);
     return whole;
+}
+
+static void tell(cJSON *list, const rival *r, size_t elem)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddItemToArray(list, o);
+    cJSON_AddStringToObject(o, "attention", r->name);
+    cJSON_AddNumberToObject(o, "s", r->seconds);
+    cJSON_AddNumberToObject(o, "trace_bytes", (double)r->plan.trace * (double)elem);
+    cJSON_AddNumberToObject(o, "scratch_bytes", (double)r->plan.scratch * (double)elem);
+    cJSON_AddNumberToObject(o, "error_noise", r->error[0]);
+    cJSON_AddNumberToObject(o, "error_smooth", r->error[1]);
 }
 
 bool race_rivals(cJSON *list, const taut_kernels *k, int64_t tokens, int64_t m, int rounds)
@@ -132,15 +129,24 @@ bool race_rivals(cJSON *list, const taut_kernels *k, int64_t tokens, int64_t m, 
     const taut_around around = {
         .width = RACE_WIDTH, .heads = RACE_HEADS, .scale = 1 / sqrt((double)RACE_WIDTH / RACE_HEADS), .out = 1
     };
+    rival all[RIVALS] = { { .name = "window", .m = taut_window(&around, m, 0) },
+                          { .name = "window, global tokens", .m = taut_window(&around, m, m / 4) },
+                          { .name = "cosformer", .m = taut_cosformer(&around, tokens, 1e-3) },
+                          { .name = "performer", .m = taut_performer(&around, m, 1) },
+                          { .name = "nystrom", .m = taut_nystrom(&around, m, 8) } };
     taut_real **const each[] = { &s.q, &s.key, &s.v, &s.o, &s.some, &s.exact, &s.lse };
     const int64_t len = taut_len(s.shape), few = ASKED * RACE_WIDTH, size[] = { len, len, len, len, few, few, few };
-    bool whole = true;
+    bool whole = rounds <= MOST;
     for (int i = 0; i < 7; i++) whole = (*each[i] = taut_reals(k, size[i])) && whole;
-    whole = whole && race_one(list, &s, taut_window(&around, m, 0), "window", rounds);
-    whole = whole && race_one(list, &s, taut_window(&around, m, m / 4), "window, global tokens", rounds);
-    whole = whole && race_one(list, &s, taut_cosformer(&around, tokens, 1e-3), "cosformer", rounds);
-    whole = whole && race_one(list, &s, taut_performer(&around, m, 1), "performer", rounds);
-    whole = whole && race_one(list, &s, taut_nystrom(&around, m, 8), "nystrom", rounds);
+    for (int i = 0; i < RIVALS; i++) whole = whole && all[i].m && !taut_module_place(all[i].m, k);
+    for (int smooth = 1; smooth >= 0 && whole; smooth--) {
+        whole = begin(&s, smooth);
+        for (int i = 0; i < RIVALS && whole; i++) whole = race_one(&s, &all[i], smooth, rounds);
+    }
+    for (int i = 0; i < RIVALS; i++) {
+        if (whole) tell(list, &all[i], k->elem);
+        taut_module_free(all[i].m);
+    }
     for (int i = 0; i < 7; i++)
         if (*each[i]) k->release(*each[i]);
     if (!whole) (void)taut_no_memory("the rivals of plash");
