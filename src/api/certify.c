@@ -108,29 +108,27 @@ static taut_status check_options(const taut_certify_options *o)
     return TAUT_OK;
 }
 
+static taut_status prove(taut_certificate *c, const char *path, double rows, const taut_certify_options *o)
+{
+    return o->metric == TAUT_OWN ? taut_certificate_prove_own(c, path, rows) : taut_certificate_prove(c, rows);
+}
+
 /* Of several ranks each proves some of the norms, of the same file; the rest of the proof every one of them does. */
-static taut_status share_norms(taut_status s, const char *path, taut_norm norm, double rows,
+static taut_status share_norms(taut_status s, taut_certificate *c, const char *path, double rows,
                                const taut_certify_options *o)
 {
     taut_ranks r;
-    taut_certificate scout = { 0 };
     char asked[65] = "", program[65] = "";
     const taut_status opened = taut_ranks_open(&r);
     if (opened || r.count == 1) return s ? s : opened;
-    snprintf(asked, sizeof asked, "%d %d %a %a", (int)o->metric, (int)norm, o->room, rows);
-    s = taut_ranks_agree(&r, s ? s : taut_certificate_open(&scout, path, norm, o->room));
-    if (!s) s = taut_ranks_agree(&r, taut_program_hash(program));
+    snprintf(asked, sizeof asked, "%d %a %a", (int)o->metric, o->room, rows);
+    s = taut_ranks_agree(&r, s ? s : taut_program_hash(program));
     if (!s) s = taut_ranks_same(&r, "program", program);
     if (!s) s = taut_ranks_same(&r, "options", asked);
-    if (!s) s = taut_ranks_same(&r, "model", scout.sha);
-    if (!s) {
-        taut_norms_scout(&r);
-        s = o->metric == TAUT_OWN ? taut_certificate_prove_own(&scout, path, rows)
-                                  : taut_certificate_prove(&scout, rows);
-        s = taut_ranks_agree(&r, s);
-    }
+    if (!s) s = taut_ranks_same(&r, "model", c->sha);
+    if (!s) s = taut_norms_scout(&r);
+    if (!s) s = taut_ranks_agree(&r, prove(c, path, rows, o));
     if (!s) s = taut_norms_tell(&r);
-    taut_certificate_free(&scout);
     taut_ranks_close(&r);
     return s;
 }
@@ -151,10 +149,8 @@ taut_status taut_certify_file(taut_cert **out, const char *model, const taut_cer
     const taut_norm norm = o.metric == TAUT_FLAT ? TAUT_NORM_FLAT : TAUT_NORM_TOKENS;
     s = c && path ? taut_certificate_open(&c->proof, path, norm, o.room) : taut_no_memory("a certificate");
     if (!s) s = prepare(&data, &rows, model, &c->proof.model->spec, &o);
-    if (!o.join) s = share_norms(s, path, norm, rows, &o);
-    if (!s)
-        s = o.metric == TAUT_OWN ? taut_certificate_prove_own(&c->proof, path, rows)
-                                 : taut_certificate_prove(&c->proof, rows);
+    if (!o.join) s = share_norms(s, c ? &c->proof : NULL, path, rows, &o);
+    if (!s) s = prove(&c->proof, path, rows, &o);
     if (!s)
         s = o.runs_on ? taut_certificate_run_on(&c->proof, o.runs_on)
                       : taut_certificate_tolerate(&c->proof, o.tolerance);

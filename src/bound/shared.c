@@ -2,92 +2,144 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/alloc.h"
-#include "base/sha256.h"
+#include "base/rng.h"
 #include "bound/norm.h"
 
+/* 2^61 - 1, a prime */
+#define P   ((uint64_t)0x1fffffffffffffff)
+#define LOW ((uint64_t)0x0fffffffffffffff)
+
+/* A matrix by its shape and its numbers. */
 typedef struct {
-    char hash[65];
-    double norm;
+    int64_t rows, cols;
+    uint64_t value[2];
+} name;
+
+typedef struct {
+    name of;
+    double norm; /* below 0: nobody has told it yet */
 } found;
 
 static struct {
     enum { ALONE, SCOUTING, KNOWING } phase;
     int rank, count;
+    uint64_t key[2];
+    double *load; /* of each rank, while scouting: what its matrices cost */
     found *list;
     int64_t length, room;
 } all;
 
 void taut_norms_forget(void)
 {
-    free(all.list);
-    all.phase = ALONE, all.list = NULL, all.length = all.room = 0;
+    free(all.list), free(all.load);
+    all.phase = ALONE, all.list = NULL, all.load = NULL, all.length = all.room = 0;
 }
 
-void taut_norms_scout(const taut_ranks *r)
+/* The keys are the first rank's, and new ones each time: whoever made the model could not know them. */
+taut_status taut_norms_scout(const taut_ranks *r)
 {
     taut_norms_forget();
-    all.phase = r->count > 1 ? SCOUTING : ALONE;
+    if (r->count == 1) return TAUT_OK;
+    uint64_t(*keys)[2] = taut_calloc((size_t)r->count, sizeof *keys);
+    all.load = taut_calloc((size_t)r->count, sizeof *all.load);
+    if (!keys || !all.load) abort(); /* which ends them all */
+    const bool drawn = getrandom(keys[r->rank], sizeof *keys, 0) == (ssize_t)sizeof *keys;
+    r->m->gather(keys, sizeof *keys);
+    for (int i = 0; i < 2; i++) all.key[i] = keys[0][i] % P;
+    free(keys);
+    all.phase = SCOUTING;
     all.rank = r->rank, all.count = r->count;
+    return taut_ranks_agree(r,
+                            drawn ? TAUT_OK : taut_fail(TAUT_BAD_FILE, "there are no random numbers to be had here"));
 }
 
-static void name(char hash[65], const double *w, int64_t rows, int64_t cols)
+static uint64_t step(uint64_t h, uint64_t key, uint64_t add)
 {
-    taut_sha256 h;
-    const int64_t shape[2] = { rows, cols };
-    taut_sha256_begin(&h);
-    taut_sha256_add(&h, shape, sizeof shape);
-    taut_sha256_add(&h, w, (size_t)(rows * cols) * sizeof *w);
-    taut_sha256_end(&h, hash);
+    const taut_u128 x = (taut_u128)h * key + add;
+    const uint64_t sum = (uint64_t)(x & P) + (uint64_t)(x >> 61);
+    return sum >= P ? sum - P : sum;
 }
 
-/* Which rank proves it: a matter of its numbers alone, so that threads may come in any order. */
-static int owner(const char hash[65])
+/* Two polynomials mod P in the keys.  Their coefficients, all below P, are the low 60 bits of each of the matrix's words, and the
+ * high four of fifteen words together. */
+static name name_of(const double *w, int64_t rows, int64_t cols)
 {
-    unsigned number = 0;
-    for (int i = 0; i < 8; i++) number = number * 31 + (unsigned char)hash[i];
-    return (int)(number % (unsigned)all.count);
+    name n = { .rows = rows, .cols = cols };
+    uint64_t a = 0, b = 0, high = 0;
+    for (int64_t i = 0; i < rows * cols; i++) {
+        uint64_t word;
+        memcpy(&word, w + i, sizeof word);
+        a = step(a, all.key[0], word & LOW), b = step(b, all.key[1], word & LOW);
+        high = high << 4 | word >> 60;
+        if (i % 15 < 14 && i + 1 < rows * cols) continue;
+        a = step(a, all.key[0], high), b = step(b, all.key[1], high);
+        high = 0;
+    }
+    n.value[0] = a, n.value[1] = b;
+    return n;
 }
 
-static bool look(const char hash[65], double *norm)
+static found *look(const name *n)
 {
     for (int64_t i = 0; i < all.length; i++)
-        if (strcmp(all.list[i].hash, hash) == 0) {
-            *norm = all.list[i].norm;
-            return true;
-        }
-    return false;
+        if (memcmp(&all.list[i].of, n, sizeof *n) == 0) return &all.list[i];
+    return NULL;
 }
 
 /* Without memory it is proved again later. */
-static void keep(const char hash[65], double norm)
+static void keep(const name *n, double norm)
 {
+    found *at = look(n);
+    if (at) {
+        at->norm = norm;
+        return;
+    }
     if (all.length == all.room) {
         const int64_t room = all.room ? 2 * all.room : 64;
         found *more = realloc(all.list, (size_t)room * sizeof *more);
         if (!more) return;
         all.list = more, all.room = room;
     }
-    memcpy(all.list[all.length].hash, hash, 65);
-    all.list[all.length++].norm = norm;
+    all.list[all.length++] = (found){ *n, norm };
+}
+
+/* Is a matrix that is met for the first time this rank's?  It is that of the rank with least to do; where threads come in
+ * another order on another rank, one may be proved by nobody, and is then by everybody. */
+static bool is_mine(const name *n)
+{
+    const double rows = (double)n->rows, cols = (double)n->cols;
+    int least = 0;
+    for (int i = 1; i < all.count; i++)
+        if (all.load[i] < all.load[least]) least = i;
+    all.load[least] += rows * cols * (rows < cols ? rows : cols);
+    return least == all.rank;
 }
 
 taut_up up_norm_shared(const double *w, int64_t rows, int64_t cols, taut_up (*prove)(const double *, int64_t, int64_t))
 {
-    char hash[65];
-    taut_up norm = UP_NONE;
-    bool known = false;
-    if (all.phase == ALONE) return prove(w, rows, cols);
-    name(hash, w, rows, cols);
+    enum { SMALL = 4096 }; /* numbers: not worth a message */
+    if (all.phase == ALONE || rows * cols < SMALL) return prove(w, rows, cols);
+    const name n = name_of(w, rows, cols);
+    bool mine = false;
+    double norm = -1;
 #pragma omp critical(taut_norms)
-    known = look(hash, &norm.v);
-    if (known) return norm;
-    if (all.phase == SCOUTING && owner(hash) != all.rank) return up_norm_frobenius(w, rows * cols);
-    norm = prove(w, rows, cols);
+    {
+        const found *at = look(&n);
+        if (at) norm = at->norm;
+        if (!at && all.phase == SCOUTING) {
+            mine = is_mine(&n);
+            keep(&n, -1);
+        }
+    }
+    if (norm >= 0) return (taut_up){ norm };
+    if (all.phase == SCOUTING && !mine) return up_norm_frobenius(w, rows * cols);
+    const taut_up proved = prove(w, rows, cols);
 #pragma omp critical(taut_norms)
-    if (all.phase == SCOUTING && !look(hash, &norm.v)) keep(hash, norm.v);
-    return norm;
+    if (all.phase == SCOUTING) keep(&n, proved.v);
+    return proved;
 }
 
 taut_status taut_norms_tell(const taut_ranks *r)
@@ -105,8 +157,8 @@ taut_status taut_norms_tell(const taut_ranks *r)
         if (all.length) memcpy(lists + r->rank * most, all.list, (size_t)all.length * sizeof *lists);
         r->m->gather(lists, most * (int64_t)sizeof *lists);
         for (int i = 0; i < r->count; i++)
-            for (int64_t j = 0; i != r->rank && j < lengths[i]; j++)
-                keep(lists[i * most + j].hash, lists[i * most + j].norm);
+            for (const found *f = lists + i * most; f < lists + i * most + lengths[i]; f++)
+                if (f->norm >= 0) keep(&f->of, f->norm);
     }
     all.phase = KNOWING;
     free(lists);

@@ -6,7 +6,9 @@
 #include "base/ranks.h"
 #include "bound/up.h"
 
-void taut_norms_scout(const taut_ranks *); /* from here on until told: coarse for others' matrices */
+/* From here on until told: coarse for others' matrices.  A matrix is known again by two hashes under keys that are drawn here:
+ * any two of the same shape with n numbers are taken for each other with probability (1.1 n / 2^61)^2 at most. */
+taut_status taut_norms_scout(const taut_ranks *) TAUT_MUST_USE;
 taut_status taut_norms_tell(const taut_ranks *) TAUT_MUST_USE; /* all ranks together */
 void taut_norms_forget(void);
 

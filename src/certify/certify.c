@@ -56,6 +56,7 @@ static taut_status prove(taut_certificate *c)
     c->body = p.body;
     c->round = p.whole.round;
     c->defect = up_raise(p.whole.defect);
+    cJSON_Delete(c->json); /* of a proof that was coarser */
     c->json = describe(c, written);
     return TAUT_OK;
 }

@@ -27,8 +27,8 @@ taut_status taut_certify(taut_certificate *, const char *path, taut_norm, double
 /* Of a forecaster, for inputs whose rows (standardised values, time features) are at most `rows` long, l2; rows = INFINITY:
  * any, as above. */
 taut_status taut_certify_rows(taut_certificate *, const char *path, taut_norm, double room, double rows) TAUT_MUST_USE;
-/* The same in two halves, for whoever looks at the model first: opened, nothing proved; and the proof.  One that fails leaves
- * nothing to free. */
+/* The same in two halves, for whoever looks at the model first: opened, nothing proved; and the proof, which
+ * may be made again.  One that fails leaves nothing to free. */
 taut_status taut_certificate_open(taut_certificate *, const char *path, taut_norm, double room) TAUT_MUST_USE;
 taut_status taut_certificate_prove(taut_certificate *, double rows) TAUT_MUST_USE;
 /* own.c: the proof in the norm of the target that the model was trained under; without one, flat for images and tokens for all
