@@ -11,8 +11,6 @@
 #include "base/program.h"
 #include "base/sha256.h"
 
-enum { EXAMPLES = 256 };
-
 static void add_text(taut_sha256 *h, const char *text) { taut_sha256_add(h, text, strlen(text) + 1); }
 
 /* What makes the numbers: kernels are chosen by the processor, so two kinds of machines may round differently. */
@@ -37,18 +35,32 @@ static void hash_recipe(const taut_trainer *t, char hex[65])
     taut_sha256_end(&h, hex);
 }
 
+/* Data are compared against mistakes, and there may be gigabytes of them: 64 bits, at the speed of memory. */
+static uint64_t mix(uint64_t h, const void *data, size_t bytes)
+{
+    const char *at = data;
+    for (size_t take; bytes > 0; at += take, bytes -= take) {
+        uint64_t word = 0;
+        take = bytes < sizeof word ? bytes : sizeof word;
+        memcpy(&word, at, take);
+        h = (h ^ word) * 0x9e3779b97f4a7c15;
+        h ^= h >> 32;
+    }
+    return h;
+}
+
 /* Example i of a split, all that a slot has of it. */
-static void add_example(taut_sha256 *h, const taut_trainer *t, taut_split split, int64_t i)
+static uint64_t add_example(uint64_t h, const taut_trainer *t, taut_split split, int64_t i)
 {
     const taut_batch *b = &t->batch;
     const taut_task *k = &t->source->task;
     const size_t in = (size_t)(k->t * (k->tokens ? 1 : k->d)), asked = (size_t)k->asked;
     const taut_slot slot = { b->x, b->reals, b->y, NULL, b->wanted };
     t->source->ops->get(t->source, slot, split, i);
-    if (b->x) taut_sha256_add(h, b->x, in * sizeof *b->x);
-    if (b->reals) taut_sha256_add(h, b->reals, in * sizeof *b->reals);
-    if (b->y) taut_sha256_add(h, b->y, asked * sizeof *b->y);
-    if (b->wanted) taut_sha256_add(h, b->wanted, asked * (size_t)k->reals * sizeof *b->wanted);
+    if (b->x) h = mix(h, b->x, in * sizeof *b->x);
+    if (b->reals) h = mix(h, b->reals, in * sizeof *b->reals);
+    if (b->y) h = mix(h, b->y, asked * sizeof *b->y);
+    return b->wanted ? mix(h, b->wanted, asked * (size_t)k->reals * sizeof *b->wanted) : h;
 }
 
 /* Two texts may have the same ids of other words. */
@@ -60,10 +72,10 @@ static void hash_data(const taut_trainer *t, char hex[65])
     add_text(&h, vocab ? vocab : "");
     free(vocab);
     for (int split = TAUT_TRAIN; split <= TAUT_VALID; split++) {
-        const int64_t count = taut_source_whole(t->source, (taut_split)split),
-                      seen = count < EXAMPLES ? count : EXAMPLES;
-        taut_sha256_add(&h, &count, sizeof count);
-        for (int64_t i = 0; i < seen; i++) add_example(&h, t, (taut_split)split, i * count / seen);
+        const int64_t count = taut_source_count(t->source, (taut_split)split);
+        uint64_t mixed = (uint64_t)count;
+        for (int64_t i = 0; i < count; i++) mixed = add_example(mixed, t, (taut_split)split, i);
+        taut_sha256_add(&h, &mixed, sizeof mixed);
     }
     taut_sha256_end(&h, hex);
 }

@@ -133,6 +133,10 @@ done
 set -- train "$root"/$small --set train.accumulate=2 --set data.source=text --out "$tmp/none"
 told "other data" "rank 1 has not the data of rank 0" \
     mpirun -n 1 -wdir "$tmp/d0" "$program" "$@" : -n 1 -wdir "$tmp/d1" "$program" "$@"
+printf 'a line of a text, of which there are many\n%.0s' $(seq 999) >"$tmp/d0/text"
+sed '701s/many/nyma/' "$tmp/d0/text" >"$tmp/d1/text"
+told "data that differ in one place" "rank 1 has not the data of rank 0" \
+    mpirun -n 1 -wdir "$tmp/d0" "$program" "$@" : -n 1 -wdir "$tmp/d1" "$program" "$@"
 mkdir "$tmp/bare"
 cp "$TAUT" "$tmp/bare/taut"
 # shellcheck disable=SC2086
