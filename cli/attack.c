@@ -90,6 +90,10 @@ static int run(const cli_args *a)
                                     .runs_on = cli_text(a, "--for", NULL) };
     if (o.runs_on && o.no_certify) return cli_refuse(a, "--for is about certificates, and there are --no-certify");
     if (cli_text(a, "--replay", NULL)) return replay(a, cli_text(a, "--replay", NULL));
+    const int together = cli_group_here().count;
+    if (together > 1 && !o.join)
+        return cli_refuse(
+            a, "%d processes were started together, and each would do all of it: share it with --join DIR", together);
     taut_attacked *found = NULL;
     taut_attack_facts facts;
     char *json = NULL;

@@ -92,7 +92,7 @@ void cli_section(const char *key, char last[64], const char *format);
 /* files.c */
 char *cli_path(const char *folder, const char *file);   /* the file if it is a folder, else itself; free it */
 bool cli_same_file(const char *model, const char *out); /* would `out` take the model's place? */
-bool cli_make_folder(const char *path);                 /* with its parents; fine if it is there */
+const char *cli_make_folder(const char *path);          /* with its parents; why not, NULL: it is there */
 void cli_cell(FILE *, const char *text);                /* a cell of a CSV, in quotes */
 /* What `print` prints as a file, the whole or none: it is written beside its place and moved there. */
 int cli_write(const cli_args *, const char *path, void (*print)(FILE *, const void *), const void *what);

@@ -26,19 +26,21 @@ bool cli_same_file(const char *model, const char *out)
     return same;
 }
 
-bool cli_make_folder(const char *path)
+const char *cli_make_folder(const char *path)
 {
     struct stat st;
+    int why = 0; /* the first that went wrong; that a part is there already is fine */
     char *part = strdup(path);
-    if (!part) return false;
-    for (char *slash = part; (slash = strchr(slash + 1, '/'));) {
-        *slash = '\0';
-        (void)mkdir(part, 0777); /* what could not be made shows at the end */
-        *slash = '/';
+    if (!part) return strerror(ENOMEM);
+    for (char *slash = part; slash;) {
+        slash = strchr(slash + 1, '/');
+        if (slash) *slash = '\0';
+        if (mkdir(part, 0777) != 0 && errno != EEXIST && !why) why = errno;
+        if (slash) *slash = '/';
     }
-    (void)mkdir(part, 0777);
     free(part);
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    if (stat(path, &st) != 0) return strerror(why ? why : errno);
+    return S_ISDIR(st.st_mode) ? NULL : strerror(ENOTDIR);
 }
 
 void cli_cell(FILE *to, const char *text)

@@ -49,6 +49,12 @@ static int run(const cli_args *a)
     if (!s.out) return cli_refuse(a, "say where the runs go: --out FOLDER");
     if (strlen(s.out) >= SWEEP_LEN) return cli_refuse(a, "--out is too long a name");
     if (strchr(s.out, '\'') || strchr(s.recipe, '\'')) return cli_refuse(a, "a name with a quote in it");
+    if (!cli_flag(a, "--slurm"))
+        for (int i = 0; i < 2; i++) {
+            const char *const of_a_job[] = { "--sbatch", "--workers" };
+            if (cli_flag(a, of_a_job[i]))
+                return cli_refuse(a, "%s is about the job that --slurm FILE writes", of_a_job[i]);
+        }
     const int jobs = (int)cli_int(a, "--jobs", 1, 1, 64);
     int code = sweep_read(&s, a);
     if (!code) code = sweep_check(&s);

@@ -115,7 +115,7 @@ int sweep_claim_take(const sweep *s, int run, sweep_point *p)
 {
     char path[SWEEP_PATH + 32];
     sweep_folder(s, run, path);
-    if (!cli_make_folder(path)) return -1;
+    if (cli_make_folder(path)) return -1;
     if (sweep_claim_look(s, run, p) != SWEEP_FREE) return 0;
     path_of(path, s, run, ++p->number);
     p->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -181,7 +181,8 @@ int sweep_claim_open(sweep *s)
 {
     char path[SWEEP_PATH];
     s->stale = cli_real(s->args, "--stale", 60, 1, 1e6);
-    if (!cli_make_folder(s->out)) return cli_refuse(s->args, "%s: cannot make the folder", s->out);
+    const char *missing = cli_make_folder(s->out);
+    if (missing) return cli_refuse(s->args, "%s: cannot make the folder: %s", s->out, missing);
     snprintf(path, sizeof path, "%s/.%s.%ld", s->out, strchr(machine(), ' ') + 1, (long)getpid());
     const char *why = try_lock(s, path);
     if (why)

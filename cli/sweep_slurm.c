@@ -74,7 +74,8 @@ int sweep_slurm(const sweep *s, const char *path)
 {
     char job[64] = "";
     const int workers = (int)cli_int(s->args, "--workers", s->runs < 32 ? s->runs : 32, 1, SWEEP_RUNS);
-    if (!cli_make_folder(s->out)) return cli_refuse(s->args, "%s: cannot make the folder", s->out);
+    const char *missing = cli_make_folder(s->out);
+    if (missing) return cli_refuse(s->args, "%s: cannot make the folder: %s", s->out, missing);
     int code = write_job(s, path, workers);
     if (!code) code = submit(s, path, job);
     if (code) return code;

@@ -8,6 +8,7 @@
 #include "api/data.h"
 #include "api/net.h"
 #include "base/alloc.h"
+#include "base/join.h"
 #include "base/sha256.h"
 #include "verdict/siege.h"
 
@@ -41,7 +42,7 @@ static taut_status check_options(const taut_attack_options *o)
         if (whole[i] < 0 || whole[i] > 100000000)
             return taut_fail(TAUT_BAD_CALL, "an option of the attack is %lld", (long long)whole[i]);
     if (!(o->step_size >= 0 && o->step_size <= 1e9)) return taut_fail(TAUT_BAD_CALL, "step_size is %g", o->step_size);
-    return TAUT_OK;
+    return o->join ? taut_join_check(o->join) : TAUT_OK;
 }
 
 /* Own examples by their bytes, so that the saved state of others is not taken for theirs. */

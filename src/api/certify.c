@@ -9,6 +9,7 @@
 #include "api/net.h"
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/join.h"
 #include "base/json.h"
 #include "base/program.h"
 #include "base/ranks.h"
@@ -105,7 +106,7 @@ static taut_status check_options(const taut_certify_options *o)
         return taut_fail(TAUT_BAD_CALL, "swaps are about examples, and there are none");
     if (o->join && (o->swaps || (!o->examples && !o->inputs)))
         return taut_fail(TAUT_BAD_CALL, "join shares examples%s", o->swaps ? ", and no swaps" : ": there are none");
-    return TAUT_OK;
+    return o->join ? taut_join_check(o->join) : TAUT_OK;
 }
 
 static taut_status prove(taut_certificate *c, const char *path, double rows, const taut_certify_options *o)

@@ -58,6 +58,22 @@ static taut_status check_key(const taut_join *j, const char *key)
     return s;
 }
 
+taut_status taut_join_check(const char *folder)
+{
+    static const char *const names[] = { "recipe.ini", "state.safetensors", "model.safetensors" };
+    char path[PATH];
+    if (!*folder) return taut_fail(TAUT_BAD_CALL, "join names no folder");
+    if (strlen(folder) > PATH - 96) return taut_fail(TAUT_BAD_FILE, "the name of the shared folder is too long");
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        if (taut_file_exists(path))
+            return taut_fail(TAUT_BAD_FILE,
+                             "join %s is a run's folder (%s is there): name one for the shared work alone", folder,
+                             names[i]);
+    }
+    return TAUT_OK;
+}
+
 taut_status taut_join_open(taut_join *j, const char *folder, const char *key, int64_t pieces)
 {
     *j = (taut_join){ .pieces = pieces, .piece = -1, .longest = 0.5 };

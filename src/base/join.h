@@ -17,6 +17,8 @@ typedef struct {
     double began, longest; /* seconds: when; the longest of its own */
 } taut_join;
 
+/* Can this be a folder to share work in?  One that holds a run cannot. */
+taut_status taut_join_check(const char *folder) TAUT_MUST_USE;
 /* `key` says what the work is: a folder of other work is refused. */
 taut_status taut_join_open(taut_join *, const char *folder, const char *key, int64_t pieces) TAUT_MUST_USE;
 void taut_join_close(taut_join *);

@@ -59,5 +59,12 @@ one=$(find "$tmp/swapped" -name 0.result)
 mv "$one" "$tmp/zero" && mv "${one%0.result}1.result" "$one" && mv "$tmp/zero" "${one%0.result}1.result"
 refuse "results that stand in for each other" "0.result: a damaged result, or one of other work" certify --join "$tmp/swapped"
 refuse "another certificate" "shared by other work" "$TAUT" certify "$mlp" --n-ex 71 --join "$tmp/c"
+refuse "a folder without a name" "^taut certify: --join names no folder" certify --join ""
+refuse "the run's own folder" "^taut certify: --join $mlp is a run's folder" certify --join "$mlp"
+refuse "an attack in the run's own folder" "^taut attack: --join $mlp is a run's folder" attack --join "$mlp"
+refuse "an attack without a name" "^taut attack: --join names no folder" attack --join ""
+check "nothing is written there" [ "$(find "$mlp" -name key -o -name attacked | wc -l)" = 0 ]
+refuse "processes that were started together and share nothing" "3 processes were started together, .* with --join DIR" \
+    env WORLD_SIZE=3 RANK=0 "$TAUT" attack "$mlp" --n-ex 40
 refuse "no examples" "say how many with --n-ex" "$TAUT" certify "$mlp" --join "$tmp/c"
 finish "shared examples"

@@ -180,6 +180,13 @@ for bad in "--grid lr" "--grid =1" "--grid train.lr=" "--grid train.lr=1,,2" "--
     check "in one line: $bad" [ "$(wc -l <"$tmp/e")" = 1 ]
 done
 
+refuse "options of a job without one" "^taut sweep: --sbatch is about the job that --slurm FILE writes" \
+    "$TAUT" sweep recipes/tiny-free.ini --grid train.seed=1 --sbatch '-p gpu' --out "$tmp/no"
+refuse "workers of a job without one" "^taut sweep: --workers is about the job" \
+    "$TAUT" sweep recipes/tiny-free.ini --grid train.seed=1 --workers 3 --out "$tmp/no"
+refuse "a folder that cannot be made" "/sub: cannot make the folder: Not a directory" \
+    "$TAUT" sweep recipes/tiny-free.ini --grid train.seed=1 --out "$tmp/out/sub"
+check "nothing written" [ ! -e "$tmp/no" ]
 # an array job: submitted with sbatch, here one that keeps what it is given
 mkdir "$tmp/bin"
 cat >"$tmp/bin/sbatch" <<'END'
