@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/float32.h"
 #include "base/sha256.h"
 #include "bound/arithmetic.h"
 
@@ -93,6 +94,13 @@ taut_status taut_certificate_tolerate(taut_certificate *c, double tolerance)
     return TAUT_OK;
 }
 
+static bool all_floats(const taut_model *m)
+{
+    for (int64_t i = 0; i < m->slab; i++)
+        if (((const double *)m->values)[i] != taut_float32(((const double *)m->values)[i])) return false;
+    return true;
+}
+
 /* An input that is moved by up to room is rounded when it becomes floats, and may then lie a little outside. */
 taut_status taut_certificate_run_on(taut_certificate *c, const char *table)
 {
@@ -100,6 +108,11 @@ taut_status taut_certificate_run_on(taut_certificate *c, const char *table)
     taut_up wrong = c->round;
     if (!promise && strcmp(table, "ref") != 0)
         return taut_fail(TAUT_BAD_CALL, "no kernels are called %s (cpu, wide, ref, cuda, cuda64)", table);
+    if (promise && promise->unit > 0x1p-30 && taut_model_finite(c->model) && !all_floats(c->model))
+        return taut_fail(
+            TAUT_BAD_CONFIG,
+            "the kernels %s round weights to float32, and some of these are other numbers: store them as float32 first",
+            table);
     if (promise) {
         taut_model_proof p;
         const taut_up all = up_mul(up_sqrt(up_int(c->tokens)), c->reach),

@@ -36,17 +36,17 @@ static inline double promise_product_result(const taut_promise *p)
     return p->sums < p->unit ? promise_roundings(p->unit, 2) : 0;
 }
 
-/* distance_softmax: of p;  distance_mix: of sum |p| |v| over t keys */
-static inline double promise_distance_softmax(const taut_promise *p)
+/* over t keys.  distance_softmax: of p;  distance_mix: of sum |p| |v| */
+static inline double promise_distance_softmax(const taut_promise *p, int64_t t)
 {
-    return promise_roundings(p->unit, p->unit < 0x1p-40 ? 4 : 2);
+    return promise_roundings(p->unit, p->unit < 0x1p-40 ? 8 + (double)t / 512 : 2);
 }
 static inline double promise_distance_mix(const taut_promise *p, int64_t t)
 {
     return promise_roundings(p->sums, (double)t + (p->device ? 32 : 8)) + promise_product_result(p);
 }
 
-/* axpby: of |a x| + |b y| */
+/* axpby: of |a x| + |b y|; a copy, a = 1 and b = 0, is exact */
 static inline double promise_axpby(const taut_promise *p) { return promise_roundings(p->unit, 3); }
 
 /* add_rows, mul_rows: of the result;  pixels: of |scale x| + |shift| */
@@ -69,14 +69,14 @@ static inline double promise_curve(const taut_promise *p, taut_curve f, double x
     const double w = 1.6 * fabs(x + 0.044715 * x * x * x);
     switch (f) {
     case TAUT_GELU:
-        return promise_roundings(p->unit, 10 + fmin(0.5 * x * x, 100));
+        return promise_roundings(p->unit, (p->device ? 12 : 10) + fmin(0.5 * x * x, 100));
     case TAUT_GELU_TANH:
         return promise_roundings(p->unit, 8 + 6 * fmin(w, 100));
     case TAUT_RELU:
     case TAUT_ABS:
         return 0;
     case TAUT_SILU:
-        return promise_roundings(p->unit, 6);
+        return promise_roundings(p->unit, p->device ? 8 : 6);
     case TAUT_TANH:
         return promise_roundings(p->unit, 5);
     case TAUT_ELU:
@@ -91,15 +91,15 @@ static inline double promise_rope(const taut_promise *p, int64_t t)
     return promise_roundings(p->unit, 3) + (double)t * 0x1p-50;
 }
 
-/* attention.  A logit: of scale |q|.|k|, and of what alibi takes away;  o: 2 times the logits' error and promise_attention_mean,
- * both of the largest |v| of the column */
+/* attention.  A logit: of scale |q| |k|, and of what alibi takes away;  o: 2 times the logits' error and
+ * promise_attention_mean, both of the largest |v| of the column (of the head on a device, where |v| is below 2^30) */
 static inline double promise_logit(const taut_promise *p, int64_t dh)
 {
     return promise_roundings(p->unit, (double)dh + (p->device ? 40 : 4));
 }
-static inline double promise_alibi(const taut_promise *p) { return promise_roundings(p->unit, p->device ? 4 : 2); }
+static inline double promise_alibi(const taut_promise *p) { return promise_roundings(p->unit, p->device ? 4 : 3); }
 static inline double promise_attention_mean(const taut_promise *p, int64_t tk)
 {
-    return promise_roundings(p->unit, 600 + (double)tk / 64);
+    return promise_roundings(p->unit, 600 + (double)tk / (p->device ? 8 : 64));
 }
 #endif

@@ -204,13 +204,13 @@ static taut_up attention_strays(const taut_module *m, taut_ask in, const taut_an
     const taut_up alibi = { a->alibi ? promise_alibi(in.table) * (double)in.tokens : 0 };
     const taut_up logit = up_add(up_mul((taut_up){ promise_logit(in.table, dh) }, up_mul(scale, up_mul(qs, ks))),
                                  alibi);
-    if (!(ds.v < 0.25 && logit.v < 0x1p-6))
-        return UP_NONE; /* here the formulas end, and so does all use of the answer */
+    /* here the formulas end, and so does all use of the answer */
+    if (!(ds.v < 0.25 && logit.v < 0x1p-6) || (in.table->device && !(vs.v < 0x1p30))) return UP_NONE;
     const taut_up moved = up_mul((taut_up){ 2 }, up_add(ds, up_mul((taut_up){ 2 }, up_mul(ds, ds))));
     const taut_up slot = up_add(up_mul((taut_up){ 2 }, logit), (taut_up){ promise_attention_mean(in.table, tk) });
-    const taut_up spread = up_sqrt(up_int(tk < dh ? tk : dh));
+    const taut_up spread = up_sqrt(up_int(tk < dh && !in.table->device ? tk : dh));
     const taut_up each = up_add(up_mul(moved, vs), up_mul(up_mul(slot, spread), vs));
-    const taut_up eo = strays_sum(one, up_add(v.wrong, up_mul(heads, each)), vs, tk, (double)s->qkv.inner);
+    const taut_up eo = strays_sum(one, up_mul(heads, up_add(v.wrong, each)), vs, tk, (double)s->qkv.inner);
     const taut_up o = up_add(up_mul(heads, vs), eo),
                   norm = up_norm(taut_ref_values(&s->qkv.o.weight), a->width, s->qkv.inner);
     const taut_up last = reach(&s->qkv.o, one, a->bias, s->qkv.out, o).wrong;

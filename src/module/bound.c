@@ -9,7 +9,7 @@ static taut_answer at_table(const taut_module *m, taut_answer b, taut_ask in, do
     if (!in.table || m->ops->composes) return b;
     b.round = m->ops->strays ? up_mul(up_exact(mix), m->ops->strays(m, in, &b)) : UP_NONE;
     if (keep != 0 || mix != 1) { /* |mix f(x)| <= |y| + |keep x| */
-        const taut_up kept = up_mul(up_exact(2 * keep), strays_in(in));
+        const taut_up kept = up_add(up_mul(up_exact(2 * keep), strays_in(in)), b.round);
         b.round = up_add(b.round, strays_of(in, promise_axpby(in.table), up_add(kept, strays_out(in, &b))));
     }
     in.tokens = b.tokens;

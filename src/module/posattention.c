@@ -186,13 +186,14 @@ static taut_up posattention_strays(const taut_module *m, taut_ask in, const taut
     }
     const taut_up norm_o = up_norm(w.wo, d, d), v = up_mul(up_norm(w.wv, d, d), strays_in(in));
     const taut_up ev = strays_affine(in, w.wv, NULL, d, d, 1, strays_in(in), v), vs = up_add(v, ev);
-    const double p = promise_distance_softmax(in.table), mix = promise_distance_mix(in.table, in.tokens);
+    const double p = promise_distance_softmax(in.table, in.tokens), mix = promise_distance_mix(in.table, in.tokens);
     const taut_up once = { (p + mix + p * mix) * (1 + 0x1p-40) }, o = up_mul(means, vs);
     const taut_up least = up_mul(up_mul(up_int(in.tokens), (taut_up){ PROMISE_LEAST }),
                                  vs); /* of what underflows in p */
     const taut_up mixed = strays_sum(in, up_add(up_mul(once, o), least), o, in.tokens, (double)d);
     const taut_up eo = up_add(up_mul(means, ev), mixed);
-    return up_add(up_mul(norm_o, eo), strays_affine(in, w.wo, w.bo, d, d, 1, up_add(o, eo), strays_out(in, b)));
+    const taut_up carried = up_mul(norm_o, eo), y = up_add(strays_out(in, b), carried);
+    return up_add(carried, strays_affine(in, w.wo, w.bo, d, d, 1, up_add(o, eo), y));
 }
 
 static const taut_module_ops posattention_ops = {

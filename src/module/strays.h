@@ -47,7 +47,7 @@ static inline taut_up strays_affine(taut_ask in, const double *w, const double *
     const taut_up bias = b ? up_mul(strays_root(in), up_norm_frobenius(b, rows)) : UP_ZERO;
     const taut_up mass = up_add(linear, bias), sum = up_mul((taut_up){ promise_product(in.table, cols) }, mass);
     const taut_up result = up_mul((taut_up){ promise_product_result(in.table) }, y);
-    return strays_sum(in, up_add(sum, result), mass, cols, (double)rows);
+    return strays_sum(in, up_add(sum, result), mass, cols, (double)rows * fmax(1, alpha * alpha));
 }
 
 /* f(x) for |x| <= x, entry by entry, |f(x)| <= |x|, no entry above `most`; then times factor */

@@ -149,6 +149,9 @@ int main(void)
     taut_certificate c;
     must(taut_certify(&c, temp_path("model.safetensors"), TAUT_NORM_FLAT, 1));
     CHECK(taut_certificate_run_on(&c, "gpu") == TAUT_BAD_CALL, "a table that does not exist");
+    ((double *)c.model->values)[0] = 1. / 3;
+    CHECK(taut_certificate_run_on(&c, "wide") == TAUT_BAD_CONFIG, "a weight that floats have to round");
+    CHECK(taut_certificate_run_on(&c, "cuda64") == TAUT_OK, "and doubles need not");
     taut_certificate_free(&c);
     CHECK(certified > 0 && steps > 0, "something was certified and attacked");
     return test_end("runs_on", "%d proved, %d silent; %d certified, %d steps; found / proved %.3f", (int)proved,

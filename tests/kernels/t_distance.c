@@ -96,7 +96,7 @@ static void softmaxes(const taut_distance *a, double size)
     pair before = pair_bits(&gw);
     double *tol = doubles(table);
     SAME_BITS(p, (ref->distance_softmax(R(&p), R(&w), a), cpu->distance_softmax(p.f, w.f, there(a))));
-    pair_near(&p, NULL, 0x1p-149, promise_distance_softmax(promised), "softmax");
+    pair_near(&p, NULL, 0x1p-149, promise_distance_softmax(promised, a->t), "softmax");
     rows_are_probabilities(&p, a);
     pair_sync(&p);
     mixes(a, &p);

@@ -5,7 +5,7 @@
  * O(1) a thread.  Tiles that are masked altogether are skipped, so a causal call costs about half.
  * Masking   masked keys are exact zeros and are never read into a result, not even a NaN in them.
  * Poison    NaN or infinity in q_i, or in k_j or v_j that i sees, makes o_i NaN.
- * Error     with u = 2^-24, V = max |v| a column, E = (dh+4) u scale |q|.|k| + 2 u |alibi| the worst error
+ * Error     with u = 2^-24, V = max |v| a column, E = (dh+4) u scale |q|.|k| + 3 u |alibi| the worst error
  *           of a logit (absolute values inside the product):
  *           |o - exact| <= (2 E + (600 + tk/64) u) V,  |lse - exact| <= E + (300 + tk/64) u + u |lse|:
  *           256 keys are summed in float at a time, tiles are added one after the other. */
