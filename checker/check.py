@@ -80,6 +80,7 @@ def check(cert_path, model_path):
     need(cert.get("model") == {"bytes": weights.size, "sha256": weights.hash}, "it is about another model file")
     need(cert.get("norm") in ("tokens", "flat") and isinstance(cert.get("tool", ""), str)
          and isinstance(cert.get("for", ""), str), "norm, tool or for is no such word")
+    need("for" not in cert or "tolerance" in cert, "it is for kernels and states no tolerance of theirs")
     weights.open()
     root, kind = read_tree(weights)
     need(cert.get("tokens") == root.t, "tokens are not the model's")
@@ -99,7 +100,8 @@ def check(cert_path, model_path):
     where.tolerance = Interval(claim.number("tolerance"))
     proved = [check_example(node, f"example {i}", where) for i, node in enumerate(cert.get("examples", []))]
     need(all(proved), f"{proved.count(False)} of {len(proved)} examples are left open", UNKNOWN)
-    return f"confirmed: lip {float(lip.hi)!r} in norm {cert['norm']}, and {len(proved)} examples"
+    off = f", for logits that are within {cert['tolerance']!r}, which is not confirmed" if "tolerance" in cert else ""
+    return f"confirmed: lip {float(lip.hi)!r} in norm {cert['norm']}, and {len(proved)} examples{off}"
 
 def main(arguments):
     try:

@@ -33,6 +33,7 @@ static void print(const cJSON *o)
     const cJSON *item;
     printf("%.0f examples, clean accuracy %.2f %%\n", cli_number(o, "n_ex"), percent(o, "clean_acc"));
     cJSON_ArrayForEach(item, cJSON_GetObjectItem(o, "radii")) print_radius(item, cli_word(o, "norm"));
+    if (cJSON_GetObjectItem(o, "for")) printf("certified is what the kernels %s compute\n", cli_word(o, "for"));
     if (cJSON_GetObjectItem(o, "not_certified")) printf("no certified column: %s\n", cli_word(o, "not_certified"));
     cJSON_ArrayForEach(item, cJSON_GetObjectItem(o, "warnings")) printf("warning: %s\n", cJSON_GetStringValue(item));
     if (cli_number(o, "float_only") > 0)
@@ -88,7 +89,7 @@ static int run(const cli_args *a)
                                     .arg = "attacking",
                                     .join = cli_text(a, "--join", NULL),
                                     .runs_on = cli_text(a, "--for", NULL) };
-    if (o.runs_on && o.no_certify) return cli_refuse(a, "--for is about certificates, and there are --no-certify");
+    if (o.runs_on && o.no_certify) return cli_refuse(a, "--for is about certificates: leave --no-certify");
     if (cli_text(a, "--replay", NULL)) return replay(a, cli_text(a, "--replay", NULL));
     const int together = cli_group_here().count;
     if (together > 1 && !o.join)

@@ -82,6 +82,8 @@ static taut_status open_siege(taut_attacked *a, const char *model, const char *p
     const char *kernels = a->net->model->k->name, *how = o->no_certify ? " --no-certify" : o->runs_on ? " as run" : "";
     snprintf(a->siege.about, sizeof a->siege.about, "%s %.100s, spread, %s%s", a->siege.sha, x ? own : a->data, kernels,
              how);
+    if (o->runs_on && strcmp(o->runs_on, "ref") != 0 && !taut_promise_find(o->runs_on))
+        return taut_fail(TAUT_BAD_CALL, "no kernels are called \"%s\" (cpu, wide, ref, cuda, cuda64)", o->runs_on);
     if (o->runs_on && strcmp(o->runs_on, kernels) != 0)
         return taut_fail(TAUT_BAD_CALL, "certificates for the kernels %s say nothing of %s, which run here", o->runs_on,
                          kernels);

@@ -107,7 +107,7 @@ taut_status taut_certificate_run_on(taut_certificate *c, const char *table)
     const taut_promise *promise = taut_promise_find(table);
     taut_up wrong = c->round;
     if (!promise && strcmp(table, "ref") != 0)
-        return taut_fail(TAUT_BAD_CALL, "no kernels are called %s (cpu, wide, ref, cuda, cuda64)", table);
+        return taut_fail(TAUT_BAD_CALL, "no kernels are called \"%s\" (cpu, wide, ref, cuda, cuda64)", table);
     if (promise && promise->unit > 0x1p-30 && taut_model_finite(c->model) && !all_floats(c->model))
         return taut_fail(
             TAUT_BAD_CONFIG,
@@ -125,7 +125,7 @@ taut_status taut_certificate_run_on(taut_certificate *c, const char *table)
         wrong = p.whole.round;
     }
     if (!cJSON_AddStringToObject(c->json, "for", table)) return taut_no_memory("the proof");
-    return taut_certificate_tolerate(c, wrong.v <= 1e299 ? up_raise(wrong).v : 1e300);
+    return taut_certificate_tolerate(c, wrong.v <= 1e299 ? up_raise(up_add(wrong, (taut_up){ 1e-300 })).v : 1e300);
 }
 
 taut_status taut_certify(taut_certificate *c, const char *path, taut_norm norm, double room)

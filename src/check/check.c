@@ -210,6 +210,8 @@ static void confirm(ck *c)
     ck_word(&f, "format"), ck_take(&f, "model");
     if (tool && !cJSON_IsString(tool)) ck_fail(c, "the certificate's tool is no word");
     if (table && !cJSON_IsString(table)) ck_fail(c, "the certificate's for is no word");
+    if (table && !ck_get(c->cert, "tolerance"))
+        ck_fail(c, "the certificate is for kernels, and states no tolerance of theirs");
     out->flat = strcmp(norm, "flat") == 0;
     c->version = ck_stated(&f, "version");
     out->foreign = c->version > 3 && c->version == floor(c->version); /* a later one may say what is not known here */
@@ -220,7 +222,8 @@ static void confirm(ck *c)
     if (tokens != (double)out->tokens) ck_fail(c, "the certificate must be for %lld tokens", (long long)out->tokens);
     ck_confirm(c, c->nodes, proof, region(c, &f));
     out->lip = ck_claim(&f, "lip", c->nodes->lip);
-    c->tolerance = ck_stated(&f, "tolerance"); /* any choice: radii are about such a runtime */
+    out->tolerance = c->tolerance = ck_stated(&f, "tolerance"); /* any choice: radii are about such a runtime */
+    if (table) snprintf(out->table, sizeof out->table, "%s", table->valuestring);
     out->defect = ck_claim(&f, "defect", isfinite(out->lip) ? c->nodes->defect : 0);
     if (*c->bad && isfinite(out->lip)) ck_fail(c, "%s is not finite: no finite lip is true", c->bad);
     ck_close(&f);

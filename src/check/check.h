@@ -10,14 +10,16 @@
 #include "base/status.h"
 
 typedef struct {
-    bool holds, flat;                             /* flat: the norm; else tokens */
-    bool series;                                  /* inputs are rows of numbers, outputs forecasts */
-    bool foreign;                                 /* not held, and not refuted: a rule that the checker does not know */
-    char why[512];                                /* if it does not hold: one line that names the number or rule */
-    int64_t pixels;                               /* of an image: inputs are such numbers in [0, 1], moved; else 0 */
-    double rows;                                  /* of a series: no row is longer before it is moved, as stated */
-    double lip, reach, room;                      /* as stated; reach: no token is longer, of images it says nothing */
-    double defect;                                /* of proximal layers: |f~(x) - f~(x')| <= lip |x - x'| + defect */
+    bool holds, flat;        /* flat: the norm; else tokens */
+    bool series;             /* inputs are rows of numbers, outputs forecasts */
+    bool foreign;            /* not held, and not refuted: a rule that the checker does not know */
+    char why[512];           /* if it does not hold: one line that names the number or rule */
+    int64_t pixels;          /* of an image: inputs are such numbers in [0, 1], moved; else 0 */
+    double rows;             /* of a series: no row is longer before it is moved, as stated */
+    double lip, reach, room; /* as stated; reach: no token is longer, of images it says nothing */
+    double tolerance;        /* as stated, and not confirmed: radii are for a runtime whose logits are so near */
+    char table[16];          /* for which kernels it was stated; "": for nobody's */
+    double defect;           /* of proximal layers: |f~(x) - f~(x')| <= lip |x - x'| + defect */
     int64_t tokens, numbers, examples, certified; /* numbers confirmed; examples, and those with a radius */
     int64_t
         unknown; /* examples with a radius that the checker's forward pass is too coarse for, or found no proximal step */

@@ -8,7 +8,7 @@ typedef struct {
 static const taut_key nystrom_keys[] = {
     { "nystrom_landmarks", TAUT_KEY_INT, offsetof(nystrom_own, landmarks), 32, 1, 1 << 12,
       .help = "landmarks a head, at most one a token" },
-    { "nystrom_steps", TAUT_KEY_INT, offsetof(nystrom_own, steps), 8, 0, 100, .help = "steps towards the inverse" },
+    { "nystrom_steps", TAUT_KEY_INT, offsetof(nystrom_own, steps), 8, 0, 24, .help = "steps towards the inverse" },
 };
 
 static taut_module *nystrom_build(const taut_attention_choice *c, const taut_site *s)

@@ -19,8 +19,9 @@ static taut_status join(taut_deviation *t, const taut_pass *pass)
     const taut_status s = taut_strays_read(&more, &count, pass, eta);
     if (s) return s;
     if (count == 0)
-        return taut_fail(TAUT_BAD_CONFIG,
-                         "the model has no attention in linear time: deviations are of plash and clustered");
+        return taut_fail(
+            TAUT_BAD_CONFIG,
+            "the model has neither plash nor clustered attention, whose distance from softmax is what is proved");
     for (int r = 0; t->row && r < count; r++) taut_stray_join(&t->row[r], &more[r]);
     if (t->row)
         free(more);

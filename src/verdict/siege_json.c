@@ -88,6 +88,8 @@ cJSON *taut_siege_json(const taut_siege *s, const char *attacks)
     cJSON *radii = cJSON_AddArrayToObject(o, "radii"), *bench = cJSON_AddArrayToObject(o, "robustbench");
     for (int i = 0; i < c->eps.count; i++) cJSON_AddItemToArray(radii, radius_json(s, i));
     for (int i = 0; i < c->eps.count; i++) cJSON_AddItemToArray(bench, robustbench(s, attacks, i));
+    const cJSON *table = cJSON_GetObjectItem(s->cert.json, "for");
+    if (table) cJSON_AddStringToObject(o, "for", table->valuestring);
     if (s->why) cJSON_AddStringToObject(o, "not_certified", s->why);
     cJSON *warnings = cJSON_AddArrayToObject(o, "warnings");
     for (int i = 0; i < s->warnings.count; i++) cJSON_AddItemToArray(warnings, cJSON_CreateString(s->warnings.line[i]));

@@ -49,7 +49,7 @@ check "it says so" sh -c '"$TAUT" measure "$1" --deviation --samples 1 | grep -q
 
 # shellcheck disable=SC2086
 check "a softmax model" "$TAUT" train $small --out "$tmp/soft"
-refuse "softmax" "no attention in linear time" "$TAUT" measure "$tmp/soft" --deviation
+refuse "softmax" "neither plash nor clustered attention" "$TAUT" measure "$tmp/soft" --deviation
 refuse "an option that means nothing" "has no meaning with --deviation" "$TAUT" measure "$tmp/plash" --deviation --layer 1
 refuse "no examples" "samples" "$TAUT" measure "$tmp/plash" --deviation --samples 0
 finish "cli deviation"

@@ -12,6 +12,13 @@ for k in ref wide cpu cuda; do
     check "taut check confirms it" "$TAUT" check "$tmp/$k.json" "$run"
     check "so does the second checker" python3 checker/check.py "$tmp/$k.json" "$run"
 done
+"$TAUT" check "$tmp/cpu.json" "$run" >"$tmp/out"
+check "the checker says whose word E is" grep -q 'stated for the kernels cpu: that they are is not for a checker' "$tmp/out"
+sed 's/"tolerance":[^,]*,//' "$tmp/cpu.json" >"$tmp/bent.json"
+"$TAUT" check "$tmp/bent.json" "$run" >"$tmp/out" 2>&1
+check "kernels without a tolerance" [ $? = 2 ]
+python3 checker/check.py "$tmp/bent.json" "$run" >"$tmp/out" 2>&1
+check "nor by the second checker" [ $? = 2 ]
 check "wide is off by more than ref" less "$(tolerance ref)" "$(tolerance wide)"
 check "cpu by more than wide" less "$(tolerance wide)" "$(tolerance cpu)"
 check "by which some images stay certified" grep -q certified "$tmp/cpu.json"
@@ -25,8 +32,9 @@ check "a module without a rule" "$TAUT" train recipes/encoder-1lip.ini --set mod
     --set train.steps=1 --out "$tmp/lip"
 "$TAUT" certify "$tmp/lip" --n-ex 4 --for cpu >"$tmp/out"
 check "certifies nothing, and says so" grep -q 'nothing is certified for the kernels cpu' "$tmp/out"
+check "no such kernels of an attack" refused "no kernels are called .gpu." attack "$run" --n-ex 2 --for gpu --attack fgsm --norm L2 --eps 0.1
 check "other kernels" refused "say nothing of cpu, which run here" attack "$run" --n-ex 2 --for wide --attack fgsm --norm L2 --eps 0.1
-check "no such kernels" refused "no kernels are called gpu" certify "$run" --n-ex 2 --for gpu
+check "no such kernels" refused "no kernels are called .gpu." certify "$run" --n-ex 2 --for gpu
 check "no examples" refused "--for is about examples" certify "$run" --for cpu
 check "a tolerance beside it" refused "leave --tolerance" certify "$run" --n-ex 2 --for cpu --tolerance 1
 check "no certificates" refused "--for is about certificates" attack "$run" --n-ex 2 --for cpu --no-certify
