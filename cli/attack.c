@@ -95,6 +95,7 @@ static int run(const cli_args *a)
     if (together > 1 && !o.join)
         return cli_refuse(
             a, "%d processes were started together, and each would do all of it: share it with --join DIR", together);
+    if (o.join) (void)cli_hush(); /* of processes that were started together the first says what all have found */
     taut_attacked *found = NULL;
     taut_attack_facts facts;
     char *json = NULL;

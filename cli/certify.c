@@ -154,7 +154,7 @@ static double rows_of(const cli_args *a)
 
 static int run(const cli_args *a)
 {
-    const bool hushed = !cli_text(a, "--join", NULL) && cli_hush();
+    const bool hushed = cli_hush();
     const char *norm = cli_text(a, "--norm", NULL), *out = cli_text(a, "--out", NULL);
     const int64_t wanted = cli_int(a, "--n-ex", 0, 0, 1000000);
     const taut_certify_options o = { .size = sizeof o,

@@ -32,12 +32,23 @@ static int told(int i, int *rank)
     return count < 1 || *rank < 0 || *rank >= count ? -1 : count;
 }
 
+/* Which launcher tells of several processes; -1: none does.  Where Open MPI's says that there is one, others tell of something
+ * else. */
+static int launcher(int *rank, int *count)
+{
+    for (int i = 0; i < LAUNCHERS; i++) {
+        if ((*count = told(i, rank)) > 1) return i;
+        if (i == 0 && *count == 1) break;
+    }
+    *rank = 0, *count = 1;
+    return -1;
+}
+
 int taut_ranks_here(int *count)
 {
-    for (int i = 0, rank; i < LAUNCHERS; i++)
-        if ((*count = told(i, &rank)) > 1) return rank;
-    *count = 1;
-    return 0;
+    int rank;
+    (void)launcher(&rank, count);
+    return rank;
 }
 
 static taut_status open_library(const taut_messages **out, int rank, int count)
@@ -52,8 +63,9 @@ static taut_status open_library(const taut_messages **out, int rank, int count)
 
 taut_status taut_ranks_open(taut_ranks *r)
 {
-    int count;
-    *r = (taut_ranks){ .rank = taut_ranks_here(&count), .count = 1 };
+    int here, count;
+    const int by = launcher(&here, &count);
+    *r = (taut_ranks){ .rank = here, .count = 1 };
     for (int i = 0, rank; count == 1 && i < LAUNCHERS; i++)
         if (told(i, &rank) < 0)
             return taut_fail(TAUT_BAD_CONFIG, "%s = %s and %s = %s are no number of processes and of one of them",
@@ -63,10 +75,11 @@ taut_status taut_ranks_open(taut_ranks *r)
     if (s) return s;
     r->rank = r->m->rank, r->count = r->m->count;
     if (r->count == count) return TAUT_OK;
-    return taut_fail(TAUT_BAD_CONFIG,
-                     "%d processes were started together, and MPI sees %d of them: start them by mpirun, or by "
-                     "srun --mpi=pmix (torchrun and plain srun bring no MPI), with the MPI of libtaut_mpi.so",
-                     count, r->count);
+    return taut_fail(
+        TAUT_BAD_CONFIG,
+        "%d processes were started together (%s = %s), and MPI sees %d of them: start them by mpirun, or by "
+        "srun --mpi=pmix (torchrun and plain srun bring no MPI), with the MPI of libtaut_mpi.so",
+        count, names[by][0], getenv(names[by][0]), r->count);
 }
 
 void taut_ranks_close(taut_ranks *r)

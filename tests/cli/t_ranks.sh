@@ -182,10 +182,12 @@ told "a number that is none" "^taut certify: --threads x is not" mpirun -n 3 "$p
         env WORLD_SIZE=2 RANK=5 "$program" train $small --out "$tmp/none"
     told "a rank that is no number" "WORLD_SIZE = xyz and RANK = 0 are no number of processes" \
         env WORLD_SIZE=xyz RANK=0 "$program" train $small --out "$tmp/none"
-    told "torchrun's variables, and no MPI" "4 processes were started together, and MPI sees 1 of them: start them by mpirun" \
+    told "torchrun's variables, and no MPI" "4 processes were started together (WORLD_SIZE = 4), and MPI sees 1 of them: start them by mpirun" \
         env WORLD_SIZE=4 RANK=0 LOCAL_RANK=0 MASTER_ADDR=localhost "$program" train $small --set train.accumulate=4 --out "$tmp/none"
-    told "Slurm's, and no MPI" "4 processes were started together, and MPI sees 1 of them: start them by mpirun" \
+    told "Slurm's, and no MPI" "4 processes were started together (SLURM_STEP_NUM_TASKS = 4), and MPI sees 1 of them: start them by mpirun" \
         env SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=0 "$program" train $small --set train.accumulate=4 --out "$tmp/none"
+    check "one of mpirun's is one, whoever else tells of more" env WORLD_SIZE=4 RANK=0 mpirun -n 1 "$program" train $small \
+        --out "$tmp/single"
     check "one process of torchrun's is a process" env WORLD_SIZE=1 RANK=0 "$program" train $small --out "$tmp/one"
 }
 # a folder of one name that is two: below each working folder
@@ -204,6 +206,8 @@ for n in 2 3; do
     check "$n ranks: the same certificate" cmp "$tmp/cert.json" "$tmp/cert$n.json"
     check "$n ranks: said once" cmp "$tmp/o" "$tmp/o$n"
 done
+mpirun -n 2 "$program" certify "$tmp/whole" --n-ex 3 --join "$tmp/shared" --json >"$tmp/o" 2>"$tmp/e"
+check "of those that share examples one speaks: $(head -n 3 "$tmp/e")" [ "$(json_get "$tmp/o" n_ex)" = 3 ]
 told "another model" "rank 1 has not the model of rank 0" mpirun -n 1 "$program" certify "$tmp/whole" --out "$tmp/none" : \
     -n 1 "$program" certify "$tmp/one" --out "$tmp/none"
 
