@@ -67,10 +67,9 @@ static void print_examples(const cJSON *o, double room)
         printf("no answer to %.0f of %.0f examples, which count as wrong: %s\n", silent, count, cli_word(o, "why"));
     const bool off = cJSON_GetObjectItem(o, "tolerance") != NULL;
     if (cJSON_GetObjectItem(o, "for") && cli_number(o, "tolerance") >= 1e300)
-        printf(
-            "nothing is certified for the kernels %s: a module of this model has no bound on their rounding, or theirs "
-            "grows too large\n",
-            cli_word(o, "for"));
+        printf("nothing is certified for the kernels %s: a module of this model has no bound on their rounding, or "
+               "their rounding grows too large\n",
+               cli_word(o, "for"));
     else if (cJSON_GetObjectItem(o, "for"))
         printf("radii hold for what the kernels %s compute: their logits are proved to be within %s of those in real "
                "arithmetic\n",

@@ -3,7 +3,8 @@
  * is held against that: if the input lies inside, measured with rounding up, and the ref kernels themselves give it another
  * class, one of the two is wrong.
  *
- * A success on float kernels that the ref kernels do not repeat is no contradiction: the certificate is about the latter. */
+ * A success on float kernels that the ref kernels do not repeat is no contradiction: the certificate is about the latter.
+ * Where radii are for the float kernels themselves (as_run below), it is one. */
 #ifndef TAUT_ATTACK_ALARM_H
 #define TAUT_ATTACK_ALARM_H
 #include "attack/campaign.h"

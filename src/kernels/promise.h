@@ -1,7 +1,8 @@
-/* WHAT THE TABLES PROMISE: how far each slot of a forward pass may be from its definition.  Proofs about the program that runs
- * (module/strays.h) and the tests of the kernels (tests/kernels) use these functions and no numbers of their own, so a
- * promise that is too small fails a test.  All are relative to the sum of the sizes of what is added up, entry by entry, or to
- * the result, as their lines say.  Beside that, PROMISE_LEAST a number that is added stands for what underflows. */
+/* WHAT THE TABLES PROMISE: how far the slots that proofs about the program that runs (module/strays.h) speak of may be
+ * from their definitions.  The kernels' tests hold the tables to these same functions.  A promise counts the roundings
+ * that could all go one way; what tests see is below it, of attention a hundred times.  All are relative to the sum of
+ * the sizes of what is added up, entry by entry, or to the result, as their lines say.  Beside that, PROMISE_LEAST a
+ * number that is added stands for what underflows. */
 #ifndef TAUT_KERNELS_PROMISE_H
 #define TAUT_KERNELS_PROMISE_H
 #include "kernels/kernels.h"

@@ -2,7 +2,8 @@
  *
  * Examples are attacked on the kernels that the model was opened with.  A certificate is about the ref kernels: it
  * says that no input nearer than `radius`, in l2, is given another class.  A success inside that radius which the ref
- * kernels repeat is a contradiction: attack or certificate is wrong.
+ * kernels repeat is a contradiction: attack or certificate is wrong.  A certificate for the attacked kernels (runs_on below) is
+ * contradicted by every success inside its radius.
  *
  * The order of calls: taut_siege_open; taut_campaign_open on siege->c; taut_siege_lead; taut_siege_close. */
 #ifndef TAUT_VERDICT_SIEGE_H

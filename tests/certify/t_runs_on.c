@@ -43,7 +43,7 @@ static void any_input(taut_pass *pass, double *x)
     m->k->get(x, pass->x.data, taut_len(pass->in));
 }
 
-/* The last token's logits at n inputs; pass->x was set. */
+/* All logits at n inputs. */
 static void logits_at(taut_pass *pass, const double *x, int64_t n, double *logits)
 {
     const taut_kernels *k = pass->m->k;
