@@ -10,6 +10,8 @@ OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_ov
 OMPI_MCA_hwloc_base_binding_policy=none
 export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM OMPI_MCA_rmaps_base_oversubscribe OMP_NUM_THREADS
 export OMPI_MCA_hwloc_base_binding_policy
+MPIEXEC_TIMEOUT=300 # seconds that any mpirun may take
+export MPIEXEC_TIMEOUT
 case $BUILD in # ASan's dlopen does not look where the program's own rpath says
     *san*) LD_LIBRARY_PATH=$(dirname "$program"); export LD_LIBRARY_PATH ;;
 esac
@@ -211,34 +213,56 @@ check "of those that share examples one speaks: $(head -n 3 "$tmp/e")" [ "$(json
 told "another model" "rank 1 has not the model of rank 0" mpirun -n 1 "$program" certify "$tmp/whole" --out "$tmp/none" : \
     -n 1 "$program" certify "$tmp/one" --out "$tmp/none"
 
-# a rank hangs: the others find out, say which, and end; in the middle of a training, before it begins, and in a proof
+# a rank hangs: the others find out, say which, and end; in the middle of a training, before it begins, as it begins (in the
+# call in which all meet first), and in a proof
+before=
 hang() { # NAME RANK READY COMMAND...: the rank is stopped when READY holds
     name=$1 victim=$2 ready=$3; shift 3
-    mpirun -n 3 "$program" "$@" >"$tmp/o-$name" 2>"$tmp/e-$name" &
+    mpirun -n 3 ${before:+-x "LD_PRELOAD=$before" -x "ASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0"} "$program" "$@" \
+        >"$tmp/o-$name" 2>"$tmp/e-$name" &
     launcher=$!
     for _ in $(seq 600); do [ "$(pgrep -P $launcher | wc -l)" = 3 ] && eval "$ready" && break; sleep 0.05; done
     stopped=$(pgrep -P $launcher | sed -n "$((victim + 1))p")
-    kill -STOP "$stopped"
+    [ -z "$stopped" ] || kill -STOP "$stopped"
     begin=$(date +%s)
     for _ in $(seq 80); do kill -0 $launcher 2>/dev/null || break; sleep 1; done
     echo $(($(date +%s) - begin)) >"$tmp/took-$name"
-    kill -CONT "$stopped" 2>/dev/null
+    if kill -0 $launcher 2>/dev/null; then # nobody found out
+        # shellcheck disable=SC2046 # words
+        kill -9 $(pgrep -P $launcher) $launcher
+    fi
+    [ -z "$stopped" ] || kill -9 "$stopped" 2>/dev/null
     wait $launcher
     echo $? >"$tmp/rc-$name"
 }
+cat >"$tmp/late.c" <<'END'
+#include <mpi.h>
+#include <signal.h>
+int MPI_Comm_dup(MPI_Comm of, MPI_Comm *to)
+{
+    int rank;
+    MPI_Comm_rank(of, &rank);
+    if (rank == 2) raise(SIGSTOP);
+    return PMPI_Comm_dup(of, to);
+}
+END
+check "a rank that stops as it begins: compiles" mpicc -shared -fPIC -o "$tmp/late.so" "$tmp/late.c"
 # shellcheck disable=SC2016,SC2086
 {
     hang middle 2 '[ -s "$tmp/hangs/state.safetensors" ]' train $long_run --set train.steps=100000 --out "$tmp/hangs" &
     hang start 0 true train $long_run --set train.steps=100000 --out "$tmp/none" &
     hang proof 1 'sleep 1' certify "$tmp/whole" --n-ex 100000 --threads 1 &
+    before=$tmp/late.so
+    hang late 2 'ps -o stat= --ppid $launcher | grep -q ^T' train $long_run --set train.steps=100000 --out "$tmp/none" &
     wait
 }
-for name in middle start proof; do
+for name in middle start proof late; do
     read -r took <"$tmp/took-$name"
     read -r rc <"$tmp/rc-$name"
     case $name in
         middle) says='rank 2 (.*, process .*) has given no sign of life' ;;
         start) says='rank [12] has waited .* for the others to begin\|rank 0 (.*) has given no sign of life' ;;
+        late) says='rank [01] has waited .* for the others to begin' ;;
         proof) says='rank 0 has waited .* for the others to begin\|rank 1 (.*) has given no sign of life' ;;
     esac
     check "a rank that hangs ($name) is named: $(cat "$tmp/e-$name")" grep -q "$says" "$tmp/e-$name"

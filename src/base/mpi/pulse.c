@@ -128,11 +128,13 @@ static void *beat(void *arg)
 void taut_pulse_start(int is_threaded)
 {
     int count;
-    if (waits) end_thread();
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &count);
     peers = rank == 0 ? count - 1 : 1;
-    if (!is_threaded || count == 1) return;
+    if (!is_threaded || count == 1) {
+        if (waits) end_thread();
+        return;
+    }
     who = calloc((size_t)count, sizeof *who);
     list = calloc((size_t)peers, sizeof *list);
     if (!who || !list) MPI_Abort(MPI_COMM_WORLD, 1);
@@ -141,6 +143,7 @@ void taut_pulse_start(int is_threaded)
     snprintf(who[rank], NAME, "%s, process %ld", host, (long)getpid());
     MPI_Comm_dup(MPI_COMM_WORLD, &between);
     MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, who, NAME, MPI_BYTE, between);
+    if (waits) end_thread(); /* not before: a rank can stop between MPI_Init and here */
     for (int i = 0; i < peers; i++) {
         list[i] = (peer){ .rank = rank == 0 ? i + 1 : 0, .out = MPI_REQUEST_NULL, .since = now() };
         expect(&list[i]);
