@@ -22,11 +22,14 @@ enum { FIGURES = sizeof figures / sizeof *figures };
 static int run(const cli_args *a)
 {
     const char *names[FIGURES], *name = a->operand[0];
+    const bool parts = cli_flag(a, "--parts"), small = cli_flag(a, "--small"), train = strcmp(name, "train") == 0;
     (void)cli_table(a);
+    if (parts && !train) return cli_refuse(a, "--parts is for train");
+    if (small && !parts) return cli_refuse(a, "--small is for train --parts");
     for (int i = 0; i < FIGURES; i++) {
         names[i] = figures[i].name;
         if (strcmp(name, figures[i].name) != 0) continue;
-        cJSON *result = figures[i].measure();
+        cJSON *result = parts ? bench_train_parts(small) : figures[i].measure();
         return result ? cli_json(result) : cli_fail(a);
     }
     const char *near = taut_nearest(name, names, FIGURES);
@@ -36,6 +39,12 @@ static int run(const cli_args *a)
                       name, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
+static const cli_option options[] = {
+    { "--parts", NULL, "train: where the time of a step goes" },
+    { "--small", NULL, "with --parts: a tiny model, to see that it works" },
+    { NULL, NULL, NULL },
+};
+
 const cli_command cli_bench = {
     "bench",
     "train|attention|certify|plash|measure|attack|attlip|gpu|gpu-layers|gpu-ranks",
@@ -43,6 +52,6 @@ const cli_command cli_bench = {
     "taut bench train --json",
     1,
     1,
-    NULL,
+    options,
     run,
 };

@@ -8,6 +8,7 @@
 #include "kernels/kernels.h"
 
 cJSON *bench_train(void);
+cJSON *bench_train_parts(bool small); /* small: a tiny model, to see that it works */
 cJSON *bench_attention(void);
 cJSON *bench_certify(void);
 cJSON *bench_attlip(void);
