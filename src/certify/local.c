@@ -1,13 +1,14 @@
 /* The same recursion over modules as the certificate's, in a region around the traced example.  For every r a constant
  * B(r) up to the last features holds on the ball of radius r, so the prediction stands on the ball of radius
  *     min( r, min_j (f_p - f_j - 2 round(r)) / (|scale| |w_p - w_j| B(r)) ).
- * r runs through room, room/2, room/4, ...: B grows with r, and once the first term is the smaller one a smaller r cannot
- * give more. */
+ * B grows with r, so the largest such radius lies between any second term and an r at which the first is larger: what r gives
+ * closes the gap from below or from above, and the next r is tried in the middle of the two, on a logarithmic scale. */
 #include "certify/local.h"
 
 #include <math.h>
 
-enum { STEPS = 10 };
+enum { STEPS = 16 };
+static const double CLOSE = 1.02, DOWN = 0x1p-10; /* near enough; a step where nothing is certain yet */
 
 /* *at becomes c with what holds within r of the example: lip, the constant up to the last features, the rounding of a logit. */
 static taut_status near(taut_certificate *at, const taut_certificate *c, const taut_pass *pass, double r)
@@ -31,15 +32,17 @@ taut_status taut_local_certify(taut_local *out, const taut_certificate *c, taut_
 {
     taut_certificate at;
     *out = (taut_local){ c->lip, e->radius };
-    double far = c->room.v;
-    for (int i = 0; i < STEPS && (i == 0 || far > out->radius.v); i++, far /= 2) {
-        const taut_status s = near(&at, c, pass, far);
+    double far = c->room.v, r = far; /* nothing is certain as far as that, but for r = room at first */
+    for (int i = 0; i < STEPS; i++) {
+        const taut_status s = near(&at, c, pass, r);
         if (s) return s;
         if (i == 0) out->lip = at.lip;
         if (c->model->classes < 2 || !(e->margin > 0)) break;
         const taut_lo held = taut_margin_radius(&at, logits, c->model->classes, e->predicted);
         if (held.v > out->radius.v) out->radius = held;
-        if (held.v >= far) break;
+        if (!(held.v >= r)) far = r;
+        if (out->radius.v * CLOSE >= far) break;
+        r = out->radius.v > 0 ? sqrt(out->radius.v) * sqrt(far) : far * DOWN;
     }
     return TAUT_OK;
 }
