@@ -60,16 +60,25 @@ double ck_longest(ck_mat m)
     return most;
 }
 
-/* MR by NR entries of C += sign A^T B: the sums of a block stay in registers. */
-static void tile(double *c, int64_t ld, const double *a, int64_t lda, const double *b, int64_t ldb, int64_t kb,
-                 double sign)
+/* NR numbers side by side, anywhere in memory: one register or several, whatever the processor has.  A lane does what a number
+ * by itself would, so the bits are the same on all of them. */
+typedef double lanes __attribute__((vector_size(NR * sizeof(double)), aligned(sizeof(double)), may_alias));
+#if defined __x86_64__ && defined __GLIBC__
+#define WIDEST __attribute__((target_clones("default", "avx2", "avx512f")))
+#else
+#define WIDEST
+#endif
+
+/* MR rows of C += sign A^T B, from column `from` on: the sums of a block stay in registers. */
+WIDEST static void strip(double *c, int64_t ld, const double *at, int64_t lda, ck_mat b, int64_t from, double sign)
 {
-    double sum[MR][NR] = { { 0 } };
-    for (int64_t k = 0; k < kb; k++, a += lda, b += ldb)
-        for (int i = 0; i < MR; i++)
-            for (int j = 0; j < NR; j++) sum[i][j] += a[i] * b[j];
-    for (int64_t i = 0; i < MR; i++)
-        for (int64_t j = 0; j < NR; j++) c[i * ld + j] += sign * sum[i][j];
+    for (int64_t j = from; j < b.cols; j += NR) {
+        const double *a = at, *right = b.v + j;
+        lanes sum[MR] = { { 0 } };
+        for (int64_t k = 0; k < b.rows; k++, a += lda, right += b.ld)
+            for (int i = 0; i < MR; i++) sum[i] += a[i] * *(const lanes *)right;
+        for (int64_t i = 0; i < MR; i++) *(lanes *)(c + i * ld + j) += sign * sum[i];
+    }
 }
 
 /* C += sign A^T B; upper: what is below the diagonal need not be right. */
@@ -82,8 +91,7 @@ static void multiply(double *c, int64_t ld, ck_mat a, ck_mat b, double sign, boo
             fesetround(FE_TONEAREST); /* in every thread, so that the bits do not depend on their number */
 #pragma omp for schedule(dynamic, 4)
             for (int64_t i = 0; i < a.cols; i += MR)
-                for (int64_t j = upper ? i / NR * NR : 0; j < b.cols; j += NR)
-                    tile(c + i * ld + j, ld, a.v + k * a.ld + i, a.ld, b.v + k * b.ld + j, b.ld, kb, sign);
+                strip(c + i * ld, ld, a.v + k * a.ld + i, a.ld, ck_rows(b, k, kb), upper ? i / NR * NR : 0, sign);
         }
         fesetround(FE_UPWARD);
     }
