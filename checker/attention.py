@@ -1,4 +1,4 @@
-"""The constants of attention, of five kinds: docs/certificate.md has the formulas, docs/modules/ the proofs."""
+"""The constants of attention, of six kinds: docs/certificate.md has the formulas, docs/modules/ the proofs."""
 import numpy as np
 
 from interval import Interval, exp, interval, least, length, most, sqrt, stack
@@ -50,8 +50,12 @@ def smallest(rows, count, live):
 def most_collected(m, live, spread):
     """The most that one key gets from all queries, the logits of each head being within its spread of each other."""
     asked, keys = m.c["asked"], m.t - (m.c.get("queries") or 0)
-    rivals = np.broadcast_to(np.arange(float(asked)) if m.c["causal"] else keys - 1.0, (len(live), asked))
-    if m.c["alibi"]:
+    if m.rule == "window":  # so many rows can meet a key, and none of them sees fewer keys than that
+        asked = m.t if m.c["global"] else min(m.t, (2 if m.c["causal"] else 3) * m.c["size"])
+        keys = 1 if m.c["causal"] else min(m.t, m.c["size"] + 1 + m.c["global"])
+    growing = m.c["causal"] and m.rule != "window"
+    rivals = np.broadcast_to(np.arange(float(asked)) if growing else keys - 1.0, (len(live), asked))
+    if m.c.get("alibi"):
         sums = np.cumsum(exp(-alibi_slopes(m)[live][:, None] * np.arange(1.0, m.t + 1)).lo, 1) * (1 - (m.t + 4) * 2.0 ** -52)
         rivals = np.take_along_axis(np.pad(sums, ((0, 0), (1, 0))), rivals.astype(int), 1)
     others = (exp(-spread)[:, None] * rivals).lo.min(0, initial=np.inf)
@@ -63,7 +67,7 @@ def biases(m, claim):
 
 def attention(m, claim, x, where):
     live, heads, families, value = live_heads(m, claim, plain=True)
-    s, c, turned, one = abs(interval(m.c["scale"])), abs(interval(m.c["out"])), m.c["rope"] != 0, Interval(np.ones(len(live)))
+    s, c, turned, one = abs(interval(m.c["scale"])), abs(interval(m.c["out"])), bool(m.c.get("rope")), Interval(np.ones(len(live)))
     q, k, bq, bk = (interval(by_head(m, name)[live]) for name in ("q.weight", "k.weight", "q.bias", "k.bias"))
     ask, ask_bias = (q, bq) if turned else (k.T @ q, (k.T @ bq[:, :, None])[:, :, 0])
     query, query_bias = norms(heads, "query", ask), lengths(heads, "query_bias", ask_bias)
@@ -81,7 +85,7 @@ def attention(m, claim, x, where):
     mean, joint, apart, queries = smallest(rows, 4, live)
     keys, (value_bias, bias) = least(joint, mean + apart), biases(m, claim)
     lip = (sqrt(count) if where.flat else 1) * keys + queries
-    if where.flat and m.c["queries"]:
+    if where.flat and m.c.get("queries"):
         lip = sqrt(count * keys * keys + queries * queries)
     return c * lip, c * (mean * x + value_bias) + bias
 

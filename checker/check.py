@@ -14,6 +14,7 @@ from claim import Claim
 from forward import Point, forward, meet
 from interval import Interval, interval, length, sqrt
 from reader import UNKNOWN, UNREADABLE, Verdict, Weights, need, need_keys, parse_json, read_bytes, whole
+from rivals import JUMPS
 from rules import confirm
 from tree import read_tree
 
@@ -50,6 +51,9 @@ def check_example(node, title, where):
     x, radius, margin = read_input(node.get(inputs), f"{title}: {inputs}", where), claim.number("radius"), claim.number("margin")
     need(node.get("verdict") == ("certified" if radius > 0 else "unknown"), f"{title}: verdict and radius do not fit")
     need(p < root.d_out and radius <= where.room.lo, f"{title}: predicted is no class, or radius is above room")
+    if where.jumps:  # no forward pass confirms another: nothing is said of the prediction
+        need(radius == 0, f"{title}: a radius, but the model has a module that jumps")
+        return True
     head, scale = root.parts[1], root.parts[2].c["factor"] if len(root.parts) > 2 else 1.0
     at, w = forward(where.body, Point(interval(x), x, np.zeros(len(x))), where), interval(head.get("weight"))
     z, b = at.box[-1], interval(head.get("bias") + np.zeros(root.d_out))
@@ -90,7 +94,7 @@ def check(cert_path, model_path):
     while first.rule == "sequence":
         first = first.parts[0]
     where = SimpleNamespace(root=root, body=root.parts[0], first=first if kind == "image" else None, kind=kind, weights=weights,
-                            flat=cert["norm"] == "flat", room=room)
+                            flat=cert["norm"] == "flat", room=room, jumps=any(m.rule in JUMPS for m in root.all()))
     lip, _, defect = confirm(root, cert.get("proof"), x, where)
     claim = Claim({**cert, "rule": ""}, "", "the certificate")
     where.finite = all(np.isfinite(weights.get(name)).all() for name in weights.table)
@@ -101,7 +105,8 @@ def check(cert_path, model_path):
     proved = [check_example(node, f"example {i}", where) for i, node in enumerate(cert.get("examples", []))]
     need(all(proved), f"{proved.count(False)} of {len(proved)} examples are left open", UNKNOWN)
     off = f", for logits that are within {cert['tolerance']!r}, which is not confirmed" if "tolerance" in cert else ""
-    return f"confirmed: lip {float(lip.hi)!r} in norm {cert['norm']}, and {len(proved)} examples{off}"
+    nothing = ", which promises nothing," if lip.hi == np.inf else ","
+    return f"confirmed: lip {float(lip.hi)!r} in norm {cert['norm']}{nothing} and {len(proved)} examples{off}"
 
 def main(arguments):
     try:

@@ -22,12 +22,19 @@ def activate(m, x):
 
 def rotate(m, v, sign=1.0):
     """RoPE: the features i and i + half of token t turned by t base^(-2i/width)."""
-    if m.c["rope"] == 0:
+    if not m.c.get("rope"):
         return v
     width, half = v.shape[-1], v.shape[-1] // 2
     angle = np.arange(float(m.t))[:, None] * exp(np.arange(half) * -2.0 / interval(float(width)) * log(m.c["rope"]))
     a, b, cos, sin = v[:, :half], v[:, half:2 * half], wave(np.cos, angle), wave(np.sin, angle) * sign
     return stack([a * cos - b * sin, a * sin + b * cos, v[:, 2 * half:]], 1)
+
+def seen(m):
+    """Which keys a query sees."""
+    at, first = np.arange(m.t), m.c.get("global", 0)
+    blocks = (at - first) // m.c.get("size", m.t)
+    near = (at < first) | (at < first)[:, None] | (np.abs(blocks - blocks[:, None]) <= 1)
+    return near & (at <= at[:, None]) if m.c["causal"] else near
 
 def softmax_attention(m, x):
     at, heads = np.arange(float(m.t)), []
@@ -35,11 +42,34 @@ def softmax_attention(m, x):
         q, k, v = (x @ by_head(m, name + ".weight")[h].T + by_head(m, name + ".bias")[h] for name in "qkv")
         unit = (lambda z: z / sqrt((z * z).sum()[:, None] + m.c["eps"])) if m.rule == "cosattention" else lambda z: z
         logits = unit(rotate(m, q)) @ unit(rotate(m, k)).T * m.c["scale"]
-        if m.c["alibi"]:
+        if m.c.get("alibi"):
             logits = logits - alibi_slopes(m)[h] * np.abs(at[:, None] - at)
-        if m.c["causal"]:
-            logits = logits.each(lambda end: np.where(at > at[:, None], -1e300, end))
+        logits = logits.each(lambda end: np.where(seen(m), end, -1e300))
         heads.append(softmax(logits) @ (unit(v) if m.c.get("values") else v))
+    return m.c["out"] * (stack(heads, 1) @ m.get("o.weight").T) + m.get("o.bias")
+
+def cosformer(m, x):
+    at, heads = np.arange(float(m.t)), []
+    near = wave(np.cos, PI / 2.0 * (at[:, None] - at) / float(m.c["tokens"]))
+    near = Interval(np.maximum(near.lo, 0), near.hi)
+    for h in range(m.c["heads"]):
+        q, k, v = (x @ by_head(m, name + ".weight")[h].T + by_head(m, name + ".bias")[h] for name in "qkv")
+        relu = lambda z: z.each(lambda end: np.maximum(end, 0))
+        share = relu(q) @ relu(k).T * near
+        share = Interval(np.maximum(share.lo, 0), share.hi)
+        whole = share.sum()
+        heads.append(share @ v / sqrt(whole * whole + interval(m.c["eps"]) * m.c["eps"])[:, None])
+    return m.c["out"] * (stack(heads, 1) @ m.get("o.weight").T) + m.get("o.bias")
+
+def performer(m, x):
+    heads, ways, by = [], m.c["directions"].reshape(-1, m.d // m.c["heads"]), sqrt(m.c["scale"])
+    for h in range(m.c["heads"]):
+        q, k, v = (x @ by_head(m, name + ".weight")[h].T + by_head(m, name + ".bias")[h] for name in "qkv")
+        q, k = by * q, by * k
+        logits = ways @ k.T - (k * k).sum() / 2.0
+        top = logits.hi.max(-1)
+        total = top + log(exp(logits - top[:, None]).sum())
+        heads.append(softmax(q @ ways.T + total) @ (softmax(logits) @ v))
     return m.c["out"] * (stack(heads, 1) @ m.get("o.weight").T) + m.get("o.bias")
 
 def l2attention(m, x):
@@ -114,10 +144,11 @@ FORWARD = {
     "centernorm": lambda m, x: m.c["factor"] * centre(m, x) * m.get("weight") + m.get("bias"),
     "mlp": lambda m, x: activate(m, x @ m.get("in.weight").T + m.get("in.bias")) @ m.get("out.weight").T + m.get("out.bias"),
     "potential": residual, "sll": residual, "attention": softmax_attention, "cosattention": softmax_attention,
-    "l2attention": l2attention, "posattention": posattention, "attlip": attlip,
+    "l2attention": l2attention, "posattention": posattention, "attlip": attlip, "window": softmax_attention,
+    "cosformer": cosformer, "performer": performer,
 }
 
-MIXES = ("attention", "cosattention", "l2attention", "posattention", "attlip", "pool", "l2pool", "concat", "prefix", "pixels")
+MIXES = ("attention", "window", "cosformer", "performer", "cosattention", "l2attention", "posattention", "attlip", "pool", "l2pool", "concat", "prefix", "pixels")
 
 def meet(a, b): return Interval(np.maximum(a.lo, b.lo), np.minimum(a.hi, b.hi))
 

@@ -4,6 +4,7 @@ import numpy as np
 from attention import attention, attlip, cosattention, l2attention, posattention
 from claim import Claim
 from interval import Interval, exp, interval, least, length, most, size, sqrt
+from rivals import cosformer, jumping, performer
 
 # Of each curve: middle and half width of its slopes.  Those of f(z)/z are 1/2 and 1/2, of abs 0 and 1.
 SLOPES = {"gelu": (0.5, 0.628904145185155), "gelu_tanh": (0.5, 0.628993068658772), "silu": (0.5, 0.599839320128867),
@@ -89,7 +90,8 @@ LEAVES = {
     "pointwise": pointwise, "halve": halve, "pixels": pixels, "layernorm": layernorm, "centernorm": centernorm,
     "mlp": mlp, "potential": residual, "sll": residual,
     "attention": attention, "cosattention": cosattention, "l2attention": l2attention, "posattention": posattention,
-    "attlip": attlip,
+    "attlip": attlip, "window": attention, "cosformer": cosformer, "performer": performer,
+    "nystrom": jumping, "clustered": jumping, "probsparse": jumping,
 }
 
 def confirm_leaf(m, claim, x, where, scope):
@@ -118,7 +120,7 @@ def confirm_parts(m, claim, x, where):
 
 def confirm(m, node, x, where, scope=()):
     """The stated constant and size of a module, and the defect that it adds, once all of them are proved."""
-    has_parts = bool(m.parts) or m.rule.endswith("attention")
+    has_parts = bool(m.parts) or m.rule.endswith("attention") or m.rule == "window"
     claim = Claim(node, m.rule, m.path or "the model", ("rule", "name", "lip", "out") + ("of",) * has_parts)
     claim.need(node.get("name", "") == m.name, f"its name must be {m.name!a}")
     lip, out, defect = confirm_parts(m, claim, x, where) if m.parts else confirm_leaf(m, claim, x, where, scope)

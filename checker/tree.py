@@ -20,6 +20,12 @@ RULES = {
     "cosattention": f"heads:w scale:f out:f causal:b alibi:b rope:a eps:f values:b | {FOUR}",
     "l2attention": "heads:w tied:b | q.weight:d,d v.weight:d,d o.weight:d,d",
     "attlip": "heads:w eta:f tol:f reflected:b steps:a near:f rope:a | weight:r,d root:1?",
+    "window": f"heads:w out:f scale:f causal:b size:w global:n? | {FOUR}",
+    "cosformer": f"heads:w out:f queries:n? tokens:w eps:f | {FOUR} | asked d",
+    "performer": f"heads:w out:f queries:n? scale:f directions:l | {FOUR} | asked d",
+    "nystrom": f"heads:w out:f queries:n? scale:f landmarks:w steps:n | {FOUR} | asked d",
+    "clustered": f"heads:w out:f queries:n? scale:f clusters:w steps:n first:b | {FOUR} | asked d",
+    "probsparse": f"heads:w out:f scale:f causal:b factor:w seed:a | {FOUR}",
     "posattention": "heads:w causal:b far:b row:n? | v.weight:d,d o.weight:d,d o.bias:d? distance.weight:heads,k",
 }
 CURVES = ("gelu", "gelu_tanh", "relu", "silu", "tanh", "elu", "abs")
@@ -31,12 +37,14 @@ FITS = {
     "tokens": lambda c: c["first"] + c["count"] <= c["t"], "neighbours": lambda c: c["cols"] <= c["d"],
     "position": lambda c: c["p"] >= c["t"], "maxmin": lambda c: c["d"] % c["group"] == 0,
     "parts": lambda c: 0 < c["first"] < c["t"],
-    "attention": lambda c: c["d"] % c["heads"] == 0 and c["queries"] < c["t"] and not (c["queries"] and c["causal"]),
-    "cosattention": lambda c: c["d"] % c["heads"] == 0, "l2attention": lambda c: c["d"] % c["heads"] == 0,
+    "attention": lambda c: c["queries"] < c["t"] and not (c["queries"] and c["causal"]),
+    "cosformer": lambda c: c["eps"] > 0 and c["queries"] < c["t"] and c["tokens"] >= max(c["asked"], c["t"] - c["queries"]),
+    "performer": lambda c: c["scale"] >= 0 and c["queries"] < c["t"] and len(c["directions"]) % (c["d"] // c["heads"]) == 0,
+    "nystrom": lambda c: c["steps"] <= 100 and c["queries"] < c["t"],
+    "clustered": lambda c: c["steps"] <= 100 and c["queries"] < c["t"],
     "attlip": lambda c: c["r"] % c["heads"] == 0,
-    "posattention": lambda c: c["d"] % c["heads"] == 0 and (
-        c["k"] == c["t"] and not c["causal"] and not c["far"] and c["t"] % c["row"] == 0 if c["row"] else
-        c["t"] <= c["context"] and (c["causal"] or c["k"] % 2 == 1)),
+    "posattention": lambda c: (c["k"] == c["t"] and not c["causal"] and not c["far"] and c["t"] % c["row"] == 0 if c["row"] else
+                               c["t"] <= c["context"] and (c["causal"] or c["k"] % 2 == 1)),
 }
 
 def read_constant(kind, value, what):
@@ -61,7 +69,7 @@ class Module:
         kinds, self.tensors, self.gives = [[pair.split(":") for pair in part.split()] for part in words[:3]]
         need_keys(node, {"rule", "name", "of", *dict(kinds)}, self.path)
         for key, kind in kinds:
-            self.need(key in node or "?" in kind, f"there is no {key}")
+            self.need(key in node or "?" in kind, f"there is no {key}", UNKNOWN if weights.old else 2)
             absent = None if key == "count" else 0
             self.c[key] = read_constant(kind[0], node[key], f"{self.path}: {key}") if key in node else absent
         (few, many), of = PARTS.get(self.rule, (0, 0)), node.get("of", [])
@@ -71,6 +79,9 @@ class Module:
 
     def need(self, condition, why, code=2):
         need(condition, f"{self.path or 'the model'} ({self.rule}): {why}", code)
+
+    def all(self):
+        return [self] + [module for part in self.parts for module in part.all()]
 
     def key(self, name):
         return "embed.weight" if self.rule == "linear" and name == "weight" and self.c["tied"] else f"{self.path}.{name}"
@@ -102,6 +113,7 @@ class Module:
         c["count"] = t - c.get("first", 0) if c.get("count") is None else c["count"]
         c["near"] = d + 2 * c["cols"] if "cols" in c else c.get("near")
         c["context"] = c.get("k", 0) if c.get("causal") or c.get("row") else (c.get("k", 0) + 1) // 2
+        self.need(self.rule == "attlip" or d % c.get("heads", 1) == 0, "its heads do not fit")
         self.need(FITS.get(self.rule, lambda c: True)(c), "its sizes do not fit")
         t_out, d_out = (c[word[0]] for word in self.gives or (["t"], ["d"]))
         if self.rule == "parts":
@@ -123,7 +135,8 @@ def read_tree(weights):
     """The tree of a model file: its root, and whether it reads an image, a text or a series."""
     tree = parse_json(weights.words.get("taut.tree", "null").encode(), "taut.tree")
     need_keys(tree, ("version", "tokens", "width", "unit", "root"), "taut.tree")
-    need(tree.get("version") in (2.0, 3.0), "taut.tree is of another version", UNKNOWN)
+    need(tree.get("version") in (2.0, 3.0, 4.0), "taut.tree is of another version", UNKNOWN)
+    weights.old = tree["version"] < 4  # said less of some rules
     t, d, table = whole(tree.get("tokens"), 1), whole(tree.get("width"), 1), weights.shape("embed.weight")
     need(t <= 2 ** 20 and t * d <= 2 ** 26, "inputs are too large for this checker", UNKNOWN)
     need(tree.get("unit") in ((0.0, 1.0) if table is None else (0.0,)), "unit cannot be that")

@@ -1,20 +1,22 @@
 /* The forward pass of every attention that takes means of values: o_i = sum_j P_ij v_j for every head, P the softmax of a
  * row's logits, which are
- *     attention, cosattention   scale q_i.k_j - slope |i - j|, with RoPE, with normalised vectors
+ *     attention, window, cosattention  scale q_i.k_j - slope |i - j|, with RoPE, with normalised vectors
  *     l2attention               scale (q_i.q_j - |q_j|^2/2): the softmax of -(scale/2) |q_i - q_j|^2
  *     posattention              those of its table
  * A logit that is off by e makes a weight off by a factor within exp(+-2 e) and some roundings, and so the mean. */
 #include <fenv.h>
+#include <stdlib.h>
 
 #include "check/ck.h"
 
-enum { HEADS, SCALE, TO, CAUSAL, ALIBI, ROPE, EPS, VALUES }; /* constants of attention and cosattention */
+enum { HEADS, SCALE, TO }; /* constants that are where they are in several rules */
 typedef struct {
     const ck_node *n;
     ck_mat q, k, v; /* q and k: none if there is a table */
     int64_t heads, dh;
     double scale;
     bool causal, alibi, apart; /* apart: distances for products */
+    int64_t block, global;     /* windows; 0: none */
 } attention;
 
 void ck_rotate(ck_mat *x, int64_t dh, double base, double sign)
@@ -51,14 +53,23 @@ static double logit(const attention *a, int64_t h, int64_t i, int64_t j)
     return a->scale * (a->apart ? sum - own / 2 : sum) - slope * fabs((double)(i - j));
 }
 
+/* In windows the first tokens, `global` of them, see and are seen by all; the others stand in blocks and see their own and
+ * the two beside it. */
+static bool sees(const attention *a, int64_t i, int64_t j)
+{
+    if (a->causal && j > i) return false;
+    return a->block == 0 || i < a->global || j < a->global ||
+           llabs((i - a->global) / a->block - (j - a->global) / a->block) <= 1;
+}
+
 /* Row i of head h; s is room for the logits. */
 static void attend(const attention *a, double *o, double *s, int64_t h, int64_t i)
 {
-    const int64_t sees = a->causal ? i + 1 : a->v.rows;
+    const int64_t t = a->v.rows;
     double top = -INFINITY, sum = 0;
-    for (int64_t j = 0; j < sees; j++) top = fmax(top, s[j] = logit(a, h, i, j));
-    for (int64_t j = 0; j < sees; j++) sum += s[j] = exp(s[j] - top);
-    for (int64_t j = 0; j < sees; j++)
+    for (int64_t j = 0; j < t; j++) top = fmax(top, s[j] = sees(a, i, j) ? logit(a, h, i, j) : -INFINITY);
+    for (int64_t j = 0; j < t; j++) sum += s[j] = exp(s[j] - top);
+    for (int64_t j = 0; j < t; j++)
         for (int64_t d = 0; d < a->dh; d++) o[d] += s[j] / sum * a->v.v[j * a->v.ld + h * a->dh + d];
 }
 
@@ -78,10 +89,11 @@ static void project(ck *c, attention *a, ck_mat x)
     ck_mat *const side[] = { &a->q, &a->k, &a->v };
     for (int i = 0; i < 3; i++) {
         *side[i] = ck_affine(c, x, 1, n->w[i], n->w[4 + i]);
-        if (i < 2 && n->k[ROPE] != 0) ck_rotate(side[i], a->dh, n->k[ROPE], 1);
-        if (ck_is(n, "cosattention") && (i < 2 || n->k[VALUES] != 0)) ck_divide(side[i], a->dh, 1, n->k[EPS]);
+        if (i < 2 && ck_constant(n, "rope") != 0) ck_rotate(side[i], a->dh, ck_constant(n, "rope"), 1);
+        if (ck_is(n, "cosattention") && (i < 2 || ck_constant(n, "values") != 0))
+            ck_divide(side[i], a->dh, 1, ck_constant(n, "eps"));
     }
-    a->scale = n->k[SCALE], a->causal = n->k[CAUSAL] != 0, a->alibi = n->k[ALIBI] != 0;
+    a->scale = n->k[SCALE], a->alibi = ck_constant(n, "alibi") != 0;
 }
 
 /* Keys are queries; values W_V x, or tied (1/sqrt(dh)) W_V^h W_Q^hT q: a matrix of blocks. */
@@ -108,6 +120,8 @@ void ck_attend(ck *c, const ck_node *n, ck_mat *x)
     const bool table = ck_is(n, "posattention"), l2 = ck_is(n, "l2attention");
     const int64_t heads = (int64_t)n->k[HEADS], dh = x->cols / heads, t = x->rows;
     attention a = { .n = n, .heads = heads, .dh = dh };
+    a.causal = ck_constant(n, "causal") != 0;
+    a.block = (int64_t)ck_constant(n, "size"), a.global = (int64_t)ck_constant(n, "global");
     if (ck_queries(n)) ck_not_run(c, n, x);
     if (l2)
         project_l2(c, &a, *x);
@@ -116,7 +130,6 @@ void ck_attend(ck *c, const ck_node *n, ck_mat *x)
     else {
         a.v = ck_affine(c, *x, 1, n->w[0], (ck_mat){ 0 });
         ck_weigh(&a.v, 1, ck_gains(c, n), (ck_mat){ 0 });
-        a.causal = n->k[1] != 0;
     }
     ck_mat o = ck_new(c, t, x->cols);
     double *s = ck_room(c, t * heads, sizeof *s);

@@ -18,6 +18,8 @@
  * With queries the first tokens ask and the others are read: the same formulas with e_i of the one and e_j of the other kind, so
  * that in norm flat the two parts are at most as long as their hypotenuse.
  *
+ * Windows: a key that is not seen has P_ij = 0, and nothing above counts keys.
+ *
  * flat: adding up rows costs sqrt(count), count >= sum_i max_h P^h_ij.  P_ij = 1 / (1 + sum over the other keys of
  * exp(difference of logits)); logits of a row differ by at most E, and with ALiBi by slope times distance, where the
  * nearest key has the largest share and the others are at most 1, 2, ... further away. */
@@ -25,7 +27,7 @@
 
 #include "check/ck.h"
 
-enum { HEADS, SCALE, TO, CAUSAL, ALIBI, ROPE, EPS, VALUES, QUERIES = EPS }; /* constants; the last of attention */
+enum { HEADS, SCALE, TO, CAUSAL, EPS = 6 }; /* constants that are where they are in several rules */
 enum { Q, K, V, OUT, SIDES };
 typedef struct {
     int64_t index;
@@ -148,16 +150,26 @@ static void cosine(attention *a, ck_fields *f, double to, double root)
     a->grown = fmin(a->grown, times(to, grown * far));
 }
 
+/* Of windows: so many rows can meet a key, and each sees at least so many keys (docs/modules/window.md). */
+static void in_windows(const ck_node *n, int64_t *rows, int64_t *seen)
+{
+    const double t = (double)n->tokens, size = ck_constant(n, "size"), all = ck_constant(n, "global");
+    const bool causal = ck_constant(n, "causal") != 0;
+    if (all == 0) *rows = (int64_t)fmin(t, (causal ? 2 : 3) * size);
+    *seen = causal ? 1 : (int64_t)fmin(t, size + 1 + all);
+}
+
 /* The largest possible sum over queries of one key's share; terms of the denominators are rounded down, libm is trusted
  * to 4 ulp.  sum[i] = q + q^2 + ..., one term for each other key that is seen; without ALiBi q = 1. */
 static double count_most(attention *a, bool causal, bool alibi)
 {
+    int64_t asking = ck_queries(a->n) ? ck_queries(a->n) : a->asked, sees = a->asked;
+    if (ck_is(a->n, "window")) in_windows(a->n, &asking, &sees), causal = false;
     double total = 0, *sum = ck_room(a->c, 2 * a->count, sizeof *sum), *power = sum + a->count;
     for (int64_t i = 0; i < a->count; i++) power[i] = 1;
-    const int64_t asking = ck_queries(a->n) ? ck_queries(a->n) : a->asked;
     for (int64_t row = 0, seen = 1; row < asking && a->count; row++) {
         double least = INFINITY;
-        for (; seen < (causal ? row + 1 : a->asked); seen++)
+        for (; seen < (causal ? row + 1 : sees); seen++)
             for (int64_t i = 0; i < a->count; i++) {
                 const double slope = exp2(-8 * (double)(a->head[i].index + 1) / a->n->k[HEADS]) * (1 + 4e-15);
                 power[i] = ck_below(power[i] * (alibi ? exp(-slope) * (1 - 4e-15) : 1));
@@ -208,28 +220,28 @@ static void family(attention *a, const cJSON *json, double root)
     ck_close(&f);
 }
 
-int64_t ck_queries(const ck_node *n) { return ck_is(n, "attention") ? (int64_t)n->k[QUERIES] : 0; }
+int64_t ck_queries(const ck_node *n) { return (int64_t)ck_constant(n, "queries"); }
 
 bool ck_heads_fit(const ck_node *n)
 {
     const int64_t heads = (int64_t)n->k[HEADS], d = n->w[Q].cols, asking = ck_queries(n);
-    const double base = ck_is(n, "l2attention") ? 0 : n->k[ROPE];
+    const double base = ck_constant(n, "rope");
     return d % heads == 0 && (base == 0 || (base >= 1 && d / heads % 2 == 0)) &&
-           (asking == 0 || (n->k[CAUSAL] == 0 && asking < n->tokens));
+           (asking == 0 || (ck_constant(n, "causal") == 0 && asking < n->tokens));
 }
 
 ck_bound ck_attention(ck_fields *f, ck_node *n, double x)
 {
     ck *c = f->c;
     const int64_t all = (int64_t)n->k[HEADS], d = n->w[Q].cols;
-    attention a = { .c = c, .n = n, .x = x, .scale = fabs(n->k[SCALE]), .rope = n->k[ROPE] != 0 };
+    attention a = { .c = c, .n = n, .x = x, .scale = fabs(n->k[SCALE]), .rope = ck_constant(n, "rope") != 0 };
     a.dh = d / all, a.asked = n->tokens - ck_queries(n), a.cosine = ck_is(n, "cosattention"),
-    a.values = n->k[VALUES] != 0;
+    a.values = ck_constant(n, "values") != 0;
     a.head = ck_room(c, all, sizeof *a.head), a.list = ck_room(c, all, sizeof *a.list);
     a.by = ck_room(c, all, sizeof *a.by);
     int64_t parts;
     const cJSON *json = read_heads(&a, ck_list(f, "of", &parts));
-    const double count = ck_claim(f, "count", count_most(&a, n->k[CAUSAL] != 0, n->k[ALIBI] != 0));
+    const double count = ck_claim(f, "count", count_most(&a, n->k[CAUSAL] != 0, ck_constant(n, "alibi") != 0));
     const double root = c->out->flat ? sqrt(count) : 1, to = fabs(n->k[TO]);
     a.mean = a.both = a.keys = a.logits = a.grown = a.count ? INFINITY : 0;
     for (; json; json = json->next) family(&a, json, root);

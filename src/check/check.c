@@ -135,7 +135,7 @@ const cJSON *ck_heads(ck_fields *f, int64_t heads)
 /* Weights with NaN or infinity bound nothing, also where they drop out of the rule. */
 static bool all_finite(const ck_node *n)
 {
-    for (int k = 0; k < 8; k++)
+    for (int k = 0; k < CK_TENSORS; k++)
         for (int64_t i = 0; i < n->w[k].rows * n->w[k].ld; i++)
             if (!isfinite(n->w[k].v[i])) return false;
     return true;

@@ -21,6 +21,8 @@ typedef struct {
     double lo, hi;
 } ck_range;
 
+enum { CK_TENSORS = 12, CK_CONSTANTS = 8 }; /* of a rule at most */
+
 /* A module of the tree.  w and k are its tensors and constants, in the order of its rule. */
 typedef struct ck_node {
     const struct ck_rule *rule;
@@ -28,8 +30,8 @@ typedef struct ck_node {
     char path[64];            /* of names: where its tensors are, and what messages call it */
     struct ck_node *up, *end; /* its parts are the nodes from the one behind it up to end */
     int64_t tokens, width;    /* that come in */
-    ck_mat w[8];
-    double k[8];
+    ck_mat w[CK_TENSORS];
+    double k[CK_CONSTANTS];
     bool mixed;          /* lip and out are about keep x + mix f(x) of the mix around it */
     double in, lip, out; /* as stated, once confirmed */
     double defect;       /* what solving to a tolerance only adds, at both ends of a pair together */
@@ -49,10 +51,11 @@ typedef struct {
     int64_t tokens, width; /* of an input; while the tree is built, of what comes next */
     double version;        /* of the certificate */
     double tolerance;      /* logits may be off by so much, as stated */
-    bool unit, old;        /* inputs are numbers in [0, 1], not embeddings; the tree's version is 2 */
+    bool unit, old;        /* inputs are numbers in [0, 1], not embeddings; the tree's version is below 4 */
     ck_mat embed;
     char bad[64]; /* a weight of f that is not finite */
     bool unsure;  /* the example at hand can neither be confirmed nor be refuted */
+    bool jumped;  /* it went through a module that jumps: nothing is said of its prediction */
 } ck;
 
 /* One JSON object in hand: every field is asked for once, and a number that is missing counts as 0. */
@@ -73,13 +76,14 @@ typedef struct ck_rule {
     ck_bound (*prove)(ck_fields *f, ck_node *n, double x);
     void (*run)(ck *c, const ck_node *n, ck_mat *x); /* NULL: it has parts */
     bool (*fits)(const ck_node *n);                  /* do constants and shapes?  NULL: always */
-    const char *constants[8];
+    const char *constants[CK_CONSTANTS];
     struct {
         const char *name, *shape;
-    } tensors[8];
+    } tensors[CK_TENSORS];
 } ck_rule;
 extern const ck_rule ck_rules[]; /* rules.c; the last one has no name */
 bool ck_is(const ck_node *n, const char *rule);
+double ck_constant(const ck_node *n, const char *key); /* by its name; 0 if its rule has none */
 
 /* check.c.  A problem ends the check: none of these returns then. */
 void ck_fail(ck *c, const char *format, ...) __attribute__((noreturn, format(printf, 2, 3)));
@@ -142,5 +146,13 @@ void ck_rotate(ck_mat *x, int64_t dh, double base, double sign);
 bool ck_attlip_fits(const ck_node *n); /* attlip.c */
 ck_bound ck_attlip(ck_fields *f, ck_node *n, double x);
 void ck_solve(ck *c, const ck_node *n, ck_mat *x);
+/* rivals.c: attentions in linear time */
+bool ck_linear_fits(const ck_node *n);
+ck_bound ck_cosformer(ck_fields *f, ck_node *n, double x);
+void ck_run_cosformer(ck *c, const ck_node *n, ck_mat *x);
+ck_bound ck_performer(ck_fields *f, ck_node *n, double x);
+void ck_run_performer(ck *c, const ck_node *n, ck_mat *x);
+ck_bound ck_jumping(ck_fields *f, ck_node *n, double x);
+void ck_jump(ck *c, const ck_node *n, ck_mat *x);
 void ck_examples(ck *c, const cJSON *first, int64_t count); /* example.c; on all threads */
 #endif

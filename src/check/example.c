@@ -105,9 +105,11 @@ static void check_one(ck *c, const cJSON *json)
           strcmp(ck_word(&f, "verdict"), radius > 0 ? "certified" : "unknown") == 0))
         ck_fail(c, "example %lld: its class, radius, room or verdict do not fit", (long long)c->out->examples);
     ck_close(&f);
-    c->unsure = false;
+    c->unsure = c->jumped = false;
     const double rho = forward(c, c->nodes + 1, &x);
-    if (!c->unsure) margins(c, x.v + (x.rows - 1) * x.ld, rho, (int64_t)predicted, radius, margin);
+    if (c->jumped && radius > 0)
+        ck_fail(c, "example %lld: a radius, but the network jumps", (long long)c->out->examples);
+    if (!c->unsure && !c->jumped) margins(c, x.v + (x.rows - 1) * x.ld, rho, (int64_t)predicted, radius, margin);
     c->out->examples++;
     c->out->certified += radius > 0 && !c->unsure;
     c->out->unknown += radius > 0 && c->unsure;

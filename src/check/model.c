@@ -140,8 +140,8 @@ static int64_t build(ck *c, const cJSON *json, ck_node *up, int64_t d)
     if (!n->rule->name) ck_fail(c, "%s: the checker does not know the rule %.30s", n->path, rule);
     int64_t size['z'] = { ['1' - '0'] = 1, ['d' - '0'] = d, ['t' - '0'] = c->tokens };
     n->tokens = c->tokens, n->width = d;
-    for (int i = 0; i < 8 && n->rule->constants[i]; i++) n->k[i] = constant(&f, n->rule->constants[i]);
-    for (int i = 0; i < 8 && n->rule->tensors[i].name; i++) load(&f, n, i, size);
+    for (int i = 0; i < CK_CONSTANTS && n->rule->constants[i]; i++) n->k[i] = constant(&f, n->rule->constants[i]);
+    for (int i = 0; i < CK_TENSORS && n->rule->tensors[i].name; i++) load(&f, n, i, size);
     d = leave(c, n, size['o' - '0'] ? size['o' - '0'] : d);
     int64_t parts;
     if (!n->rule->run) d = build_parts(c, ck_list(&f, "of", &parts), n, d);
@@ -186,10 +186,10 @@ void ck_model_read(ck *c)
     memmove(c->file, c->file + 8 + len, c->size); /* the weights, now aligned */
     ck_fields f = { c, "the model's tree", "taut.tree", c->tree, 0 };
     const double version = constant(&f, "#version");
-    c->old = version == 2; /* knew fewer rules: what does not fit it may be another function, but is no lie */
-    c->out->foreign = !c->old && version != 3; /* another version may say the same by other words */
+    c->old = version == 2 || version == 3;     /* knew less: what does not fit may be another function, but is no lie */
+    c->out->foreign = !c->old && version != 4; /* another version may say the same by other words */
     if (c->out->foreign)
-        ck_fail(c, "model file: the checker reads version 3 of taut.tree, not %.0f; save the model again", version);
+        ck_fail(c, "model file: the checker reads version 4 of taut.tree, not %.0f; save the model again", version);
     c->out->tokens = c->tokens = (int64_t)constant(&f, "#tokens");
     c->width = (int64_t)constant(&f, "#width");
     c->unit = constant(&f, "?unit") != 0;

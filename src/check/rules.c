@@ -23,7 +23,7 @@
  *                  eigenvalues lie in [1 - 2 ratio hi, 1 - 2 ratio lo], if T < 0 in [1 + 2 ratio lo, 1 + 2 ratio hi].
  *                  SLL has t_i >= sum_j |G_ij| q_j/q_i, G = W W^T, q > 0: the absolute row sums of Q^-1 T^-1 G Q,
  *                  Q = diag(q), are at most 1, so ratio = 1 (Gershgorin)
- *   attention      attention.c, posattention.c, attlip.c */
+ *   attention      attention.c, posattention.c, attlip.c, rivals.c */
 #include <string.h>
 
 #include "check/ck.h"
@@ -31,6 +31,13 @@
 static const ck_mat none;
 
 bool ck_is(const ck_node *n, const char *rule) { return strcmp(n->rule->name, rule) == 0; }
+
+double ck_constant(const ck_node *n, const char *key)
+{
+    for (int i = 0; i < CK_CONSTANTS && n->rule->constants[i]; i++)
+        if (strcmp(n->rule->constants[i] + (strchr("#?~+", *n->rule->constants[i]) != NULL), key) == 0) return n->k[i];
+    return 0;
+}
 
 /* Is the stated mu >= ||diag(g) C||?  Without C (not centred) the norm is max |g|.  With C let l <= mu^2.  If every
  * g_i^2 <= l: yes.  If g_1^2 alone is above l and all others are below, let sum' leave out i = 1.  Every
@@ -353,6 +360,18 @@ const ck_rule ck_rules[] = {
     { "sll", potential, run_potential, NULL, { "curve" }, { { "weight", "hd" }, { "?bias", "h" }, { "log_q", "h" } } },
     { "attention", ck_attention, ck_attend, ck_heads_fit, { HEADS, "+queries" }, { WEIGHTS, BIASES } },
     { "cosattention", ck_attention, ck_attend, ck_heads_fit, { HEADS, "eps", "?values" }, { WEIGHTS, BIASES } },
+    { "window", ck_attention, ck_attend, ck_heads_fit, { "#heads", "scale", "out", "?causal", "#size", "+global" },
+      { WEIGHTS, BIASES } },
+    { "cosformer", ck_cosformer, ck_run_cosformer, ck_linear_fits, { "#heads", "out", "#tokens", "eps", "+queries" },
+      { WEIGHTS, BIASES } },
+    { "performer", ck_performer, ck_run_performer, ck_linear_fits, { "#heads", "out", "scale", "+queries" },
+      { WEIGHTS, BIASES, { "=directions", "r" } } },
+    { "nystrom", ck_jumping, ck_jump, ck_linear_fits, { "#heads", "out", "scale", "#landmarks", "~steps", "+queries" },
+      { WEIGHTS, BIASES } },
+    { "clustered", ck_jumping, ck_jump, ck_linear_fits,
+      { "#heads", "out", "scale", "#clusters", "~steps", "?first", "+queries" }, { WEIGHTS, BIASES } },
+    { "probsparse", ck_jumping, ck_jump, ck_linear_fits, { "#heads", "out", "scale", "?causal", "#factor", "~seed" },
+      { WEIGHTS, BIASES } },
     { "l2attention", ck_l2attention, ck_attend, ck_heads_fit, { "#heads", "?tied" },
       { { "q.weight", "dd" }, { "v.weight", "dd" }, { "o.weight", "dd" } } },
     { "posattention", ck_posattention, ck_attend, ck_table_fits, { "#heads", "?causal", "?far", "+row" },

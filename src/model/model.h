@@ -62,7 +62,7 @@ taut_about taut_model_about(const taut_model *, taut_up room, taut_up reach, tau
 bool taut_model_finite(const taut_model *); /* no weight is NaN or infinite; with one, there is no bound */
 
 /* describe.c: JSON that says which function this is, but for its weights; the caller frees.  NULL: out of memory. */
-enum { TAUT_TREE_VERSION = 3 }; /* grows when any module describes itself otherwise */
+enum { TAUT_TREE_VERSION = 4 }; /* grows when any module describes itself otherwise */
 char *taut_model_tree(const taut_model *);
 
 /* checkpoint.c: model.safetensors, float32, with recipe, tree and vocabulary in its metadata */

@@ -8,9 +8,8 @@
  * Bound     Lip +inf: where a key changes its cluster, y jumps.  Region: o is an average of values.
  * Trace     q, k, v, o, the clusters and their means. */
 #include "base/float32.h"
-#include "bound/norm.h"
 #include "module/kind.h"
-#include "module/qkv.h"
+#include "module/reach.h"
 
 typedef struct {
     taut_module base;
@@ -131,30 +130,37 @@ static void clustered_vjp(const taut_module *m, taut_run *run, taut_tensor gx, t
     run->scratch = mark;
 }
 
-/* |W x + b| */
-static taut_up reach(const taut_qkv *s, const taut_affine *a, taut_up size)
-{
-    const taut_up linear = up_mul(up_norm(taut_ref_values(&a->weight), s->width, s->width), size);
-    return s->bias ? up_add(linear, up_norm_frobenius(taut_ref_values(&a->bias), s->width)) : linear;
-}
-
 static taut_answer clustered_bound(const taut_module *m, taut_ask in)
 {
     const clustered *s = (const clustered *)m;
-    const taut_up v = reach(&s->qkv, &s->qkv.v, in.size);
+    const taut_qkv *x = &s->qkv;
+    const taut_up v = qkv_reach(x, &x->v, in.ledger, in.size).size;
     taut_up mean = up_mul(up_sqrt(up_int(s->spec.heads)), v);
     if (s->spec.first) { /* |C_j| <= the root mean squares of k and v about their means */
-        const taut_up qk = up_mul(reach(&s->qkv, &s->qkv.q, in.size), reach(&s->qkv, &s->qkv.k, in.size));
+        const taut_up q = qkv_reach(x, &x->q, in.ledger, in.size).size;
+        const taut_up qk = up_mul(q, qkv_reach(x, &x->k, in.ledger, in.size).size);
         mean = up_mul(mean, up_add((taut_up){ 1 }, up_mul(up_exact(s->spec.scale), qk)));
     }
     ledger_word(in.ledger, "reason", "a key that changes its cluster makes the output jump");
     in.tokens = s->spec.queries ? s->spec.queries : in.tokens;
-    const taut_up size = up_mul(reach(&s->qkv, &s->qkv.o, up_mul(up_exact(s->qkv.out), mean)),
+    const taut_up size = up_mul(qkv_reach(x, &x->o, in.ledger, up_mul(up_exact(x->out), mean)).size,
                                 (taut_up){ 1 + 0x1p-20 });
     return (taut_answer){ .lip = UP_NONE, .size = size, .round = UP_NONE, .tokens = in.tokens };
 }
 
 static void clustered_params(taut_module *m, taut_visitor *v) { qkv_params(&((clustered *)m)->qkv, v); }
+
+static void clustered_describe(const taut_module *m, taut_ledger *l)
+{
+    const clustered *s = (const clustered *)m;
+    ledger_exact(l, "heads", (double)s->spec.heads);
+    ledger_exact(l, "out", s->qkv.out);
+    if (s->spec.queries) ledger_exact(l, "queries", (double)s->spec.queries);
+    ledger_exact(l, "scale", s->spec.scale);
+    ledger_exact(l, "clusters", (double)s->spec.groups);
+    ledger_exact(l, "steps", s->spec.steps);
+    ledger_exact(l, "first", s->spec.first);
+}
 
 static const taut_module_ops clustered_ops = {
     .kind = "clustered",
@@ -164,6 +170,7 @@ static const taut_module_ops clustered_ops = {
     .vjp = clustered_vjp,
     .bound = clustered_bound,
     .params = clustered_params,
+    .describe = clustered_describe,
     .free = leaf_free,
 };
 

@@ -26,6 +26,13 @@ taut_around around_of(const taut_site *s)
                           .out_gain = s->out_gain };
 }
 
+void core_describe(const taut_cored *s, taut_ledger *l)
+{
+    ledger_exact(l, "heads", (double)s->around.heads);
+    ledger_exact(l, "out", s->around.out);
+    if (s->around.queries) ledger_exact(l, "queries", (double)s->around.queries);
+}
+
 taut_plan core_plan(const taut_module *m, taut_shape in)
 {
     const taut_cored *s = (const taut_cored *)m;
@@ -70,7 +77,7 @@ void core_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut_tensor g
 taut_answer core_answer(const taut_cored *s, taut_ask in, taut_up lip, taut_up size, taut_up round)
 {
     const taut_up out = up_exact(s->qkv.out);
-    const taut_reach o = qkv_reach(&s->qkv, &s->qkv.o, up_mul(out, up_add(size, round)));
+    const taut_reach o = qkv_reach(&s->qkv, &s->qkv.o, in.ledger, up_mul(out, up_add(size, round)));
     const taut_up way = up_mul(out, o.norm);
     if (s->qkv.queries) in.tokens = s->qkv.queries;
     return answer_of(in, up_mul(way, lip), o.size,

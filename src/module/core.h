@@ -34,6 +34,8 @@ void core_forward(const taut_module *, taut_run *, taut_tensor y, taut_point at)
 void core_jvp(const taut_module *, taut_run *, taut_tensor ty, taut_tensor tx, taut_point at);
 void core_vjp(const taut_module *, taut_run *, taut_tensor gx, taut_tensor gy, taut_point at);
 
+void core_describe(const taut_cored *, taut_ledger *); /* heads, out, queries; a core adds its own */
+
 /* The bound of y from one of o: lip, how long o is and how wrong it is computed, a token. */
 taut_answer core_answer(const taut_cored *, taut_ask, taut_up lip, taut_up size, taut_up round);
 

@@ -237,8 +237,8 @@ static taut_answer cosformer_bound(const taut_module *m, taut_ask in)
     const taut_qkv *x = &s->out.qkv;
     const int64_t tq = x->queries ? x->queries : in.tokens, tk = in.tokens - x->queries;
     const int64_t dh = x->width / s->out.around.heads;
-    const taut_reach q = qkv_reach(x, &x->q, in.size), k = qkv_reach(x, &x->k, in.size),
-                     v = qkv_reach(x, &x->v, in.size);
+    const taut_reach q = qkv_reach(x, &x->q, in.ledger, in.size), k = qkv_reach(x, &x->k, in.ledger, in.size),
+                     v = qkv_reach(x, &x->v, in.ledger, in.size);
     const taut_up keys = up_int(tk), heads = up_sqrt(up_int(s->out.around.heads)), rows = up_sqrt(up_int(tq));
     const bool flat = in.norm == TAUT_NORM_FLAT;
     const taut_up steep = up_div(up_mul((taut_up){ 2 }, v.size), lo_exact(s->eps));
@@ -265,6 +265,14 @@ static void cosformer_free(taut_module *m)
     free(m);
 }
 
+static void cosformer_describe(const taut_module *m, taut_ledger *l)
+{
+    const cosformer *s = (const cosformer *)m;
+    core_describe(&s->out, l);
+    ledger_exact(l, "tokens", (double)s->tokens);
+    ledger_exact(l, "eps", s->eps);
+}
+
 static const taut_core cosformer_core = { cosformer_room, cosformer_forward, cosformer_jvp, cosformer_vjp };
 static const taut_module_ops cosformer_ops = {
     .kind = "cosformer",
@@ -274,6 +282,7 @@ static const taut_module_ops cosformer_ops = {
     .vjp = core_vjp,
     .bound = cosformer_bound,
     .params = cosformer_params,
+    .describe = cosformer_describe,
     .free = cosformer_free,
 };
 

@@ -337,7 +337,7 @@ static taut_answer nystrom_bound(const taut_module *m, taut_ask in)
 {
     const nystrom *s = (const nystrom *)m;
     const taut_qkv *x = &s->out.qkv;
-    taut_up size = up_mul(up_sqrt(up_int(s->out.around.heads)), qkv_reach(x, &x->v, in.size).size);
+    taut_up size = up_mul(up_sqrt(up_int(s->out.around.heads)), qkv_reach(x, &x->v, in.ledger, in.size).size);
     for (int i = 0; i < s->steps; i++) size = up_mul((taut_up){ 3.25 }, size);
     ledger_word(in.ledger, "reason", "the inverse of the landmarks' attention is as steep as that is near to singular");
     taut_answer b = core_answer(&s->out, in, UP_NONE, up_mul(size, (taut_up){ 1 + 0x1p-20 }), UP_ZERO);
@@ -357,6 +357,15 @@ static void nystrom_free(taut_module *m)
     free(m);
 }
 
+static void nystrom_describe(const taut_module *m, taut_ledger *l)
+{
+    const nystrom *s = (const nystrom *)m;
+    core_describe(&s->out, l);
+    ledger_exact(l, "scale", s->out.around.scale);
+    ledger_exact(l, "landmarks", (double)s->landmarks);
+    ledger_exact(l, "steps", s->steps);
+}
+
 static const taut_core nystrom_core = { nystrom_room, nystrom_forward, nystrom_jvp, nystrom_vjp };
 static const taut_module_ops nystrom_ops = {
     .kind = "nystrom",
@@ -366,6 +375,7 @@ static const taut_module_ops nystrom_ops = {
     .vjp = core_vjp,
     .bound = nystrom_bound,
     .params = nystrom_params,
+    .describe = nystrom_describe,
     .free = nystrom_free,
 };
 

@@ -203,9 +203,10 @@ static taut_answer performer_bound(const taut_module *m, taut_ask in)
     const taut_qkv *x = &s->out.qkv;
     const int64_t tq = x->queries ? x->queries : in.tokens, tk = in.tokens - x->queries;
     const int64_t dh = x->width / s->out.around.heads;
-    const taut_reach q = qkv_reach(x, &x->q, in.size), k = qkv_reach(x, &x->k, in.size),
-                     v = qkv_reach(x, &x->v, in.size);
-    const taut_up root = up_sqrt(up_exact(s->out.around.scale)), w = longest(s), kk = up_mul(root, k.size);
+    const taut_reach q = qkv_reach(x, &x->q, in.ledger, in.size), k = qkv_reach(x, &x->k, in.ledger, in.size),
+                     v = qkv_reach(x, &x->v, in.ledger, in.size);
+    const taut_up root = up_sqrt(up_exact(s->out.around.scale)), w = up_state(in.ledger, "longest", longest(s)),
+                  kk = up_mul(root, k.size);
     const taut_up heads = up_sqrt(up_int(s->out.around.heads)), rows = up_sqrt(up_int(tq));
     const taut_up ask = up_mul(up_mul(v.size, root), w), read = up_mul(up_mul(v.size, root), up_add(w, kk));
     const taut_up keys = up_add(v.norm, up_mul(up_mul((taut_up){ 2 }, read), k.norm));
@@ -233,6 +234,18 @@ static void performer_free(taut_module *m)
     free(m);
 }
 
+static void performer_describe(const taut_module *m, taut_ledger *l)
+{
+    const performer *s = (const performer *)m;
+    const int64_t dh = s->out.around.width / s->out.around.heads;
+    double *w = taut_malloc((size_t)(s->features * dh) * sizeof *w);
+    core_describe(&s->out, l);
+    ledger_exact(l, "scale", s->out.around.scale);
+    for (int64_t i = 0; i < s->features * dh && w; i++) w[i] = s->w.reals[i / dh * (dh + 1) + i % dh];
+    ledger_list(l, "directions", w, w ? (int)(s->features * dh) : 0);
+    free(w);
+}
+
 static const taut_core performer_core = { performer_room, performer_forward, performer_jvp, performer_vjp };
 static const taut_module_ops performer_ops = {
     .kind = "performer",
@@ -242,6 +255,7 @@ static const taut_module_ops performer_ops = {
     .vjp = core_vjp,
     .bound = performer_bound,
     .params = performer_params,
+    .describe = performer_describe,
     .free = performer_free,
 };
 

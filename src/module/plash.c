@@ -235,10 +235,13 @@ static taut_answer plash_bound(const taut_module *m, taut_ask in)
     const plash *s = (const plash *)m;
     const int64_t d = s->spec.width, tq = s->spec.queries ? s->spec.queries : in.tokens;
     const bool flat = in.norm == TAUT_NORM_FLAT;
-    taut_plash_reach r = { .q = qkv_reach(&s->qkv, &s->qkv.q, in.size),
-                           .k = qkv_reach(&s->qkv, &s->qkv.k, in.size),
-                           .v = qkv_reach(&s->qkv, &s->qkv.v, in.size),
-                           .prototype = longest(s),
+    const taut_reach q = qkv_reach(&s->qkv, &s->qkv.q, in.ledger, in.size);
+    const taut_reach k = qkv_reach(&s->qkv, &s->qkv.k, in.ledger, in.size);
+    const taut_reach v = qkv_reach(&s->qkv, &s->qkv.v, in.ledger, in.size);
+    taut_plash_reach r = { .q = q,
+                           .k = k,
+                           .v = v,
+                           .prototype = up_state(in.ledger, "longest", longest(s)),
                            .route = s->route,
                            .scale = s->spec.scale,
                            .heads = s->spec.heads,
@@ -251,13 +254,13 @@ static taut_answer plash_bound(const taut_module *m, taut_ask in)
     middle.size = up_add(a.size, a.round);
     const taut_answer before = { .lip = { 1 }, .round = taut_round_of(middle, a.round) };
     const taut_answer b = taut_answer_then(before, taut_bound_named(s->middle, "middle", middle));
-    r.kg = reach_of(taut_ref_values(&s->w_kg), NULL, d, b.size);
-    r.vg = reach_of(taut_ref_values(&s->w_vg), NULL, d, b.size);
+    r.kg = reach_of(in.ledger, "group_key", &s->w_kg, d, b.size);
+    r.vg = reach_of(in.ledger, "group_value", &s->w_vg, d, b.size);
     const taut_plash_readout c = up_plash_readout(&r, b.round);
     const taut_up group = flat ? up_mul(up_sqrt(up_int(tq)), up_mul(c.group_flat, up_mul(b.lip, a.flat)))
                                : up_mul(c.group_tokens, up_mul(b.lip, a.tokens));
     const taut_up out = up_exact(s->qkv.out);
-    const taut_reach o = qkv_reach(&s->qkv, &s->qkv.o, up_mul(out, up_add(c.size, c.round)));
+    const taut_reach o = qkv_reach(&s->qkv, &s->qkv.o, in.ledger, up_mul(out, up_add(c.size, c.round)));
     const taut_up round = up_add(up_mul(up_mul(out, o.norm), c.round), up_add(o.round, up_round_sum(o.size, UP_ZERO)));
     in.tokens = tq;
     return answer_of(in, up_mul(up_mul(out, o.norm), up_add(c.query, group)), o.size, round);
@@ -280,6 +283,18 @@ static void plash_free(taut_module *m)
     free(s);
 }
 
+static void plash_describe(const taut_module *m, taut_ledger *l)
+{
+    const plash *s = (const plash *)m;
+    ledger_exact(l, "heads", (double)s->spec.heads);
+    ledger_exact(l, "out", s->qkv.out);
+    if (s->spec.queries) ledger_exact(l, "queries", (double)s->spec.queries);
+    ledger_exact(l, "scale", s->spec.scale);
+    ledger_exact(l, "pair", s->spec.pair);
+    ledger_exact(l, "route", s->route);
+    taut_describe(s->middle, "middle", l);
+}
+
 static const taut_module_ops plash_ops = {
     .kind = "plash",
     .plan = plash_plan,
@@ -288,6 +303,7 @@ static const taut_module_ops plash_ops = {
     .vjp = plash_vjp,
     .bound = plash_bound,
     .params = plash_params,
+    .describe = plash_describe,
     .free = plash_free,
 };
 

@@ -10,9 +10,8 @@
  * Trace     q, k, v, o, who looks. */
 #include "base/float32.h"
 #include "base/rng.h"
-#include "bound/norm.h"
 #include "module/kind.h"
-#include "module/qkv.h"
+#include "module/reach.h"
 
 typedef struct {
     taut_module base;
@@ -92,24 +91,30 @@ static void probsparse_vjp(const taut_module *m, taut_run *run, taut_tensor gx, 
     run->scratch = mark;
 }
 
-/* |W x + b| */
-static taut_up reach(const taut_qkv *s, const taut_affine *a, taut_up size)
-{
-    const taut_up linear = up_mul(up_norm(taut_ref_values(&a->weight), s->width, s->width), size);
-    return s->bias ? up_add(linear, up_norm_frobenius(taut_ref_values(&a->bias), s->width)) : linear;
-}
-
 static taut_answer probsparse_bound(const taut_module *m, taut_ask in)
 {
     const probsparse *s = (const probsparse *)m;
-    taut_up o = up_mul(up_sqrt(up_int(s->spec.heads)), reach(&s->qkv, &s->qkv.v, in.size));
+    const taut_qkv *x = &s->qkv;
+    taut_up o = up_mul(up_sqrt(up_int(s->spec.heads)), qkv_reach(x, &x->v, in.ledger, in.size).size);
     if (s->spec.causal) o = up_mul(up_int(in.tokens), o);
     ledger_word(in.ledger, "reason", "a query that begins to look makes the output jump");
-    const taut_up size = up_mul(reach(&s->qkv, &s->qkv.o, up_mul(up_exact(s->qkv.out), o)), (taut_up){ 1 + 0x1p-20 });
+    const taut_up size = up_mul(qkv_reach(x, &x->o, in.ledger, up_mul(up_exact(x->out), o)).size,
+                                (taut_up){ 1 + 0x1p-20 });
     return (taut_answer){ .lip = UP_NONE, .size = size, .round = UP_NONE, .tokens = in.tokens };
 }
 
 static void probsparse_params(taut_module *m, taut_visitor *v) { qkv_params(&((probsparse *)m)->qkv, v); }
+
+static void probsparse_describe(const taut_module *m, taut_ledger *l)
+{
+    const probsparse *s = (const probsparse *)m;
+    ledger_exact(l, "heads", (double)s->spec.heads);
+    ledger_exact(l, "out", s->qkv.out);
+    ledger_exact(l, "scale", s->spec.scale);
+    ledger_exact(l, "causal", s->spec.causal);
+    ledger_exact(l, "factor", (double)s->spec.factor);
+    ledger_exact(l, "seed", (double)s->spec.seed);
+}
 
 static const taut_module_ops probsparse_ops = {
     .kind = "probsparse",
@@ -119,6 +124,7 @@ static const taut_module_ops probsparse_ops = {
     .vjp = probsparse_vjp,
     .bound = probsparse_bound,
     .params = probsparse_params,
+    .describe = probsparse_describe,
     .free = leaf_free,
 };
 

@@ -199,6 +199,26 @@ static void sketch_free(taut_module *m)
     free(s);
 }
 
+static void sketch_describe(const taut_module *m, taut_ledger *l)
+{
+    const sketch *s = (const sketch *)m;
+    double degree[TERMS], size[TERMS], *hash = NULL;
+    int64_t len = 0;
+    for (int i = 0; i < s->spec.degrees; i++) {
+        degree[i] = s->spec.degree[i], size[i] = (double)s->spec.size[i];
+        len += s->hash[i].len;
+    }
+    hash = taut_malloc((size_t)len * sizeof *hash);
+    for (int64_t at = 0, i = 0; hash && i < s->spec.degrees; at += s->hash[i++].len)
+        for (int64_t k = 0; k < s->hash[i].len; k++) hash[at + k] = s->hash[i].whole[k];
+    ledger_exact(l, "floor", s->spec.floor);
+    ledger_exact(l, "tau", s->spec.tau);
+    ledger_list(l, "degrees", degree, s->spec.degrees);
+    ledger_list(l, "sizes", size, s->spec.degrees);
+    ledger_list(l, "hash", hash, (int)len);
+    free(hash);
+}
+
 static const taut_module_ops sketch_ops = {
     .kind = "sketch",
     .plan = sketch_plan,
@@ -207,6 +227,7 @@ static const taut_module_ops sketch_ops = {
     .vjp = sketch_vjp,
     .bound = sketch_bound,
     .params = sketch_params,
+    .describe = sketch_describe,
     .free = sketch_free,
 };
 

@@ -223,6 +223,16 @@ static taut_answer window_bound(const taut_module *m, taut_ask in)
 
 static void window_params(taut_module *m, taut_visitor *v) { qkv_params(&((windowed *)m)->out.qkv, v); }
 
+static void window_describe(const taut_module *m, taut_ledger *l)
+{
+    const windowed *s = (const windowed *)m;
+    core_describe(&s->out, l);
+    ledger_exact(l, "scale", s->out.around.scale);
+    ledger_exact(l, "causal", s->out.around.causal);
+    ledger_exact(l, "size", (double)s->size);
+    if (s->global) ledger_exact(l, "global", (double)s->global);
+}
+
 static const taut_core window_core = { window_room, window_forward, window_jvp, window_vjp };
 static const taut_module_ops window_ops = {
     .kind = "window",
@@ -232,6 +242,7 @@ static const taut_module_ops window_ops = {
     .vjp = core_vjp,
     .bound = window_bound,
     .params = window_params,
+    .describe = window_describe,
     .free = leaf_free,
 };
 

@@ -43,10 +43,27 @@ static const char *const kinds[] = {
     SERIES "label = 1\ndepth = 2\nnorm = none\nattention = attlip\nattlip_head_width = 3\nlogit_scale = 0.5\n",
     SERIES
     "label = 0\ndepth = 1\nattention = cosine\ncosine_eps = 0.1\nnorm = rmsnorm\nnorm_eps = 0.1\nactivation = maxmin\n",
+    TEXT "norm = layernorm\nattention = window\nwindow_size = 2\n",
+    TEXT "arch = classifier\nclasses = 3\nnorm = none\nattention = window\nwindow_size = 1\nbias = false\n",
+    VIT "norm = none\nattention = window\nwindow_size = 1\nwindow_global = 1\nresidual = convex\n",
+    VIT "norm = none\nattention = cosformer\ncosformer_eps = 0.1\n",
+    SERIES "label = 2\ndepth = 2\ndistil = true\nattention = cosformer\nnorm_eps = 0.1\nbias = false\n",
+    TEXT "arch = classifier\nclasses = 3\nnorm = none\nattention = performer\nperformer_features = 7\n",
+    SERIES "label = 2\ndepth = 1\nattention = performer\nnorm_eps = 0.1\n",
+    VIT "norm = none\nattention = nystrom\nnystrom_landmarks = 3\nnystrom_steps = 2\n",
+    SERIES "label = 1\ndepth = 1\nattention = nystrom\nnystrom_landmarks = 2\nbias = false\nnorm_eps = 0.1\n",
+    VIT "norm = none\nattention = clustered\nclusters = 2\n",
+    SERIES "label = 1\ndepth = 1\nattention = clustered\nclusters = 2\ncluster_first = true\nnorm_eps = 0.1\n",
+    SERIES "label = 2\ndepth = 1\nattention = probsparse\nnorm_eps = 0.1\n",
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static inline bool is_image(int kind) { return strstr(kinds[kind], "image_height") != NULL; }
+/* No constant, and no forward pass that could confirm another. */
+static inline bool is_jumping(int kind)
+{
+    return strstr(kinds[kind], "nystrom") || strstr(kinds[kind], "clustered") || strstr(kinds[kind], "probsparse");
+}
 static inline bool is_series(int kind) { return strstr(kinds[kind], "forecaster") != NULL; }
 
 /* That model with random weights, saved. */

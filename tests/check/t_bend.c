@@ -6,6 +6,7 @@
 #include "check/verdict.h"
 
 static int tried, refused, certified;
+static bool loose; /* rounding is not bounded, and what comes out is stated as large as it can make it */
 
 static bool confirmed(const cJSON *cert)
 {
@@ -60,11 +61,16 @@ static void bend(const cJSON *cert, cJSON *j, const char *key)
     if (cJSON_IsNumber(j) && j->valuedouble != 0 && !is_choice(key)) {
         const bool up = is_upward(key); /* a radius has some room for rounding and for solvers */
         const double v = j->valuedouble, less[] = { up ? 1.5 * v + 1e-3 : v * (1 - 1e-3), up ? 3 * v + 1 : v / 2 };
-        for (int i = 0; i < 2; i++) {
+        for (int i = loose && strcmp(key, "out") == 0; i < 2; i++) {
             j->valuedouble = less[i];
             must_refuse(cert, key);
         }
         j->valuedouble = v;
+    }
+    if (cJSON_IsString(j) && strcmp(key, "lip") == 0) {
+        j->type = cJSON_Number, j->valuedouble = 1e200;
+        must_refuse(cert, key);
+        j->type = cJSON_String;
     }
     if (strcmp(key, "rule") == 0 && cJSON_IsString(j)) {
         char *word = j->valuestring;
@@ -93,6 +99,19 @@ static void worse_runtime(cJSON *cert)
         cJSON_DeleteItemFromObject(cert, "tolerance");
     }
     if (had) cJSON_AddItemToObject(cert, "tolerance", had);
+}
+
+/* Where the network jumps nothing is said of its examples, but a radius is refused; what else they say is not bent. */
+static void only_infinite(taut_certificate *c)
+{
+    cJSON *one;
+    cJSON_ArrayForEach(one, cJSON_GetObjectItem(c->json, "examples"))
+    {
+        cJSON_SetNumberValue(cJSON_GetObjectItem(one, "radius"), 1e-9);
+        cJSON_SetValuestring(cJSON_GetObjectItem(one, "verdict"), "certified");
+        must_refuse(c->json, "a radius");
+    }
+    cJSON_DeleteItemFromObject(c->json, "examples");
 }
 
 static void flip(const cJSON *cert)
@@ -124,8 +143,11 @@ int main(void)
         must(taut_certify_rows(&c, model_path, case_no / KINDS ? TAUT_NORM_FLAT : TAUT_NORM_TOKENS, 0.25,
                                series ? 2 : INFINITY));
         if (case_no % 2) must(taut_certificate_tolerate(&c, 1e-3));
+        const bool jumps = is_jumping(case_no % KINDS);
         if (!series && (images || !strstr(text, "encoder"))) add_examples(&c);
-        CHECK(isfinite(c.lip.v) && confirmed(c.json), text);
+        CHECK(isfinite(c.lip.v) == !jumps && confirmed(c.json), text);
+        if (jumps) only_infinite(&c);
+        loose = jumps;
         bend(c.json, c.json, "");
         worse_runtime(c.json);
         flip(c.json);

@@ -29,7 +29,8 @@ static void look_at_all(const cJSON *json)
     for (const cJSON *k = json->child; k; k = k->next) {
         const char *key = k->string;
         if (key) look(key);
-        if (cJSON_IsString(k) && key && strcmp(key, "name") && strcmp(key, "tool") && strcmp(key, "sha256"))
+        if (cJSON_IsString(k) && key && strcmp(key, "name") && strcmp(key, "tool") && strcmp(key, "sha256") &&
+            strcmp(key, "reason"))
             look(k->valuestring);
         look_at_all(k);
     }

@@ -81,17 +81,31 @@ def bend(cert, path, model, most):
     for holder, place, key in random.sample(places, min(most, len(places))):
         true = holder[place]
         up = key in RAISED
-        holder[place] = random.choice([1.5 * true + 1e-3, 3 * true + 1] if up else [true * (1 - 1e-3), true / 2])
+        slight = true / 2 if key == "out" and cert["lip"] == "inf" else true * (1 - 1e-3)  # of what jumps no rounding is bounded
+        holder[place] = random.choice([1.5 * true + 1e-3, 3 * true + 1] if up else [slight, true / 2])
         put(path, cert)
         expect(f"{model}: {key} bent from {true} to {holder[place]}", (2,), path, model)
         counts["bent"] += 1
         holder[place] = true
+    infinite = [node for node in (cert, *nodes(cert["proof"])) if node.get("lip") == "inf"]
+    for node in random.sample(infinite, min(2, len(infinite))):
+        node["lip"] = 1e200
+        put(path, cert)
+        expect(f"{model}: an infinite lip bent", (2,), path, model)
+        node["lip"] = "inf"
     rules = [part for part in nodes(cert["proof"]) if part["rule"] != "family"]
     node = random.choice(rules)
     node["rule"], word = "linear" if node["rule"] == "scale" else "scale", node["rule"]
     put(path, cert)
     expect(f"{model}: {word} called {node['rule']}", (2,), path, model)
     node["rule"] = word
+
+
+def jump(cert, path, model):
+    assert cert["lip"] == "inf" and cert["examples"]
+    cert["examples"][0].update(radius=1e-9, verdict="certified")
+    put(path, cert)
+    expect(f"{model}: a radius of a network that jumps", (2,), path, model)
 
 
 def nodes(node):
@@ -154,7 +168,7 @@ def tolerate(model, cert_path, norm):
         expect(f"{model}, {norm}: tolerance bent to {off}", (2,), path, model)
     cert["tolerance"], cert["examples"] = best / 64, exact["examples"]
     put(path, cert)
-    bound = any(0 < example["radius"] < 0.24 for example in exact["examples"])
+    bound = any(1e-6 < example["radius"] < 0.24 for example in exact["examples"])
     expect(f"{model}, {norm}: the radii of no tolerance", (2,) if bound else (0, 2), path, model)
     counts["tolerant"] += 1
 
@@ -175,6 +189,9 @@ def judge(name):
         expect(f"{name}, {norm}: true", (0,), cert_path, model)
         counts["confirmed"] += 1
         counts["certified"] += sum(example["radius"] > 0 for example in cert.get("examples", []))
+        if name.startswith("jumping"):  # nothing is said of examples, but a radius is refused
+            jump(copy.deepcopy(cert), path, model)
+            del cert["examples"]
         bend(copy.deepcopy(cert), path, model, max(1, round(3 * EFFORT)))
         if examples:
             tolerate(model, cert_path, norm)

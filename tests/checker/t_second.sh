@@ -50,7 +50,18 @@ make series-l2 "$series" label=2 depth=3 attention=l2 distil=true bias=false nor
 make series-position "$series" label=5 depth=1 decoder_depth=2 norm=none attention=position activation=abs residual=convex
 make series-attlip "$series" label=1 depth=2 norm=none attention=attlip attlip_head_width=3 logit_scale=0.5
 make series-cosine "$series" label=0 depth=1 attention=cosine cosine_eps=0.1 norm=rmsnorm norm_eps=0.1 activation=maxmin
-check "25 models" [ "$(find "$runs" -mindepth 1 -maxdepth 1 | wc -l)" = 25 ]
+make text-window "$text" norm=layernorm attention=window window_size=2
+make words-window "$words" norm=none attention=window window_size=1 bias=false
+make image-longformer "$images" norm=none attention=window window_size=1 window_global=1
+make image-cosformer "$images" norm=none attention=cosformer cosformer_eps=0.1
+make series-cosformer "$series" label=2 depth=2 distil=true attention=cosformer norm_eps=0.1
+make words-performer "$words" norm=none attention=performer performer_features=7
+make series-performer "$series" label=2 depth=1 attention=performer norm_eps=0.1
+make jumping-nystrom "$images" norm=none attention=nystrom nystrom_landmarks=3 nystrom_steps=2
+make series-clustered "$series" label=1 depth=1 attention=clustered clusters=2 cluster_first=true norm_eps=0.1
+make jumping-clustered "$images" norm=none attention=clustered clusters=2
+make series-probsparse "$series" label=2 depth=1 attention=probsparse norm_eps=0.1
+check "36 models" [ "$(find "$runs" -mindepth 1 -maxdepth 1 | wc -l)" = 36 ]
 python3 tests/checker/second.py "$runs" "$TAUT" "${TAUT_EFFORT:-1}" || fails=$((fails + 1))
 # what it does not know, and what is no file
 make plash "$text" arch=encoder attention=plash plash_groups=2
