@@ -191,11 +191,11 @@ int main(void)
         affine_case(s.m, s.n, s.k, case_no % 5 ? s.alpha : 0, rng_int(0, 1));
     }
     for (int i = 0; i < 8; i++, case_no++) affine_case(128 << i % 3, 64 << i / 3, 96, 1, i % 4);
-    const int64_t large[][3] = {
-        { 300, 65, 64 }, { 129, 257, 100 }, { 64, 96, 500 }, { 1, 700, 300 }, { 900, 1, 200 }
-    };
-    for (int i = 0; i < 5; i++, case_no++)
-        gemm_case((shape){ large[i][0], large[i][1], large[i][2], case_no % 2, case_no / 2 % 2, 1, i % 2 });
+    affine_case(300, 75, 600, 1, true); /* more rows and a longer k than a tile's, and columns left over */
+    const int64_t large[][3] = { { 300, 65, 64 }, { 129, 257, 100 }, { 64, 96, 500 },
+                                 { 1, 700, 300 }, { 900, 1, 200 },   { 279, 41, 530 } };
+    for (int i = 0; i < 24; i++, case_no++)
+        gemm_case((shape){ large[i / 4][0], large[i / 4][1], large[i / 4][2], i % 2, i / 2 % 2, 1, i / 4 % 2 });
     poison();
     zeros();
     coarse();

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/multiply.h"
 #include "kernels/cpu/vmath.h"
 
 enum { ATT_ROWS = 128, ATT_COLS = 256 }; /* queries and keys of a tile, by measurement */
@@ -73,8 +73,9 @@ static inline att_tile att_tile_twice(const att_tile *t)
 static inline void att_scores(float *s, const float *x, int64_t x_stride, const float *y, const att_head *g,
                               const att_tile *t, float alpha, float beta)
 {
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)t->rows, (int)t->cols, (int)g->a->dh, alpha, x,
-                (int)x_stride, y, (int)g->width, beta, s, (int)t->stride);
+    CPU(multiply)
+    (s, t->stride, (cpu_matrix){ x, x_stride, false }, (cpu_matrix){ y, g->width, true }, t->rows, t->cols, g->a->dh,
+     alpha, beta, NULL);
 }
 
 static inline void att_alibi(float *s, const att_head *g, const att_tile *t)
@@ -108,9 +109,9 @@ static inline void att_times(float *out, int64_t stride, const float *p, const f
     const int64_t step = safe ? t->rows : 1;
     for (int64_t r = 0; r < t->rows; r += step) {
         const int64_t cols = safe ? t->cols : t->seen[r];
-        if (cols > 0)
-            cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)step, (int)dh, (int)cols, alpha,
-                        p + r * t->stride, (int)t->stride, x, (int)g->width, 1.0f, out + r * stride, (int)stride);
+        if (cols > 0) CPU(multiply)
+        (out + r * stride, stride, (cpu_matrix){ p + r * t->stride, t->stride, false },
+         (cpu_matrix){ x, g->width, false }, step, dh, cols, alpha, 1, NULL);
     }
 }
 
@@ -123,9 +124,9 @@ static inline void att_trans_times(float *out, const float *p, const float *x, c
     const int64_t step = safe ? t->rows : 1;
     for (int64_t r = 0; r < t->rows; r += step) {
         const int64_t cols = safe ? t->cols : t->seen[r];
-        if (cols > 0)
-            cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)cols, (int)dh, (int)step, alpha,
-                        p + r * t->stride, (int)t->stride, x + r * g->width, (int)g->width, 1.0f, out, (int)g->width);
+        if (cols > 0) CPU(multiply)
+        (out, g->width, (cpu_matrix){ p + r * t->stride, t->stride, true },
+         (cpu_matrix){ x + r * g->width, g->width, false }, cols, dh, step, alpha, 1, NULL);
     }
 }
 

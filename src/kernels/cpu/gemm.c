@@ -1,22 +1,19 @@
-/* C (m,n) = alpha op(A) op(B) + beta C, row-major: OpenBLAS, one single-threaded call a piece.
+/* C (m,n) = alpha op(A) op(B) + beta C, row-major: one thread a piece (multiply.h).
  *
  * A piece is a block of C and a slice of k; the cut depends on m, n and k alone, so the same bits come out
- * for any thread count.  A call packs its strips of A and B anew, so blocks should be large: 256 x 256
+ * for any thread count.  A piece packs its strips of A and B anew, so blocks should be large: 256 x 256
  * where there is enough of C.  Where C is small and k long (weight gradients), k is cut too: slice 0 goes
  * to C, the others to scratch, and they are added to C in order.
- * Poison    NaN and infinity propagate; with alpha = 0 nothing in A and B does, with beta = 0 nothing in C.  Neither
- *           0 reaches OpenBLAS, whose small products on SkylakeX read A and B for alpha = 0 (seen in 0.3.21).
- * Error     |C - exact| <= (k+8) 2^-24 (|alpha| |op A| |op B| + |beta C|), entry by entry (no Strassen). */
-#include <cblas.h>
+ * Poison    NaN and infinity propagate; with alpha = 0 nothing in A and B does, with beta = 0 nothing in C.
+ * Error     |C - exact| <= (k+8) 2^-24 (|alpha| |op A| |op B| + |beta C| + |bias|), entry by entry (no Strassen). */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
-#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/multiply.h"
 
 typedef struct {
     float *c, *scratch;
-    const float *a, *b;
+    const float *a, *b, *bias; /* bias: of a column; or NULL */
     int64_t m, n, k;
     bool ta, tb;
     float alpha, beta;
@@ -52,34 +49,17 @@ static void cut(product *p)
     while (tasks(p) < FEW && p->rows + p->cols > 2 * SIDE && p->rows * p->cols * p->depth > WORTH) halve_block(p);
 }
 
-/* One row or column: a matrix times a vector is four times faster than a matrix that thin. */
-static void thin(const product *p, float *c, const float *a, const float *b, int64_t rows, int64_t cols, int64_t depth,
-                 float beta)
-{
-    const bool column = p->n == 1;
-    const float *matrix = column ? a : b, *vector = column ? b : a;
-    const bool across = column ? p->ta : !p->tb; /* the matrix lies with k as its rows */
-    const int64_t len = column ? rows : cols, stride = column ? (p->ta ? p->m : p->k) : (p->tb ? p->k : p->n);
-    cblas_sgemv(CblasRowMajor, across ? CblasTrans : CblasNoTrans, (int)(across ? depth : len),
-                (int)(across ? len : depth), p->alpha, matrix, (int)stride, vector, 1, beta, c, 1);
-}
-
 static void piece(const product *p, int64_t task)
 {
     const int64_t across = pieces(p->n, p->cols), down = pieces(p->m, p->rows);
     const int64_t j = task % across * p->cols, i = task / across % down * p->rows, slice = task / across / down;
     const int64_t l = slice * p->depth, rows = cpu_min(p->rows, p->m - i), cols = cpu_min(p->cols, p->n - j);
     const int64_t depth = cpu_min(p->depth, p->k - l), lda = p->ta ? p->m : p->k, ldb = p->tb ? p->k : p->n;
-    const float *a = p->a + (p->ta ? l * lda + i : i * lda + l), *b = p->b + (p->tb ? j * ldb + l : l * ldb + j);
+    const cpu_matrix a = { p->a + (p->ta ? l * lda + i : i * lda + l), lda, p->ta };
+    const cpu_matrix b = { p->b + (p->tb ? j * ldb + l : l * ldb + j), ldb, p->tb };
     float *c = (slice ? p->scratch + (slice - 1) * p->m * p->n : p->c) + i * p->n + j;
-    const bool fresh = slice || p->beta == 0;
-    for (int64_t r = 0; fresh && r < rows; r++) memset(c + r * p->n, 0, (size_t)cols * sizeof(float));
-    const float beta = fresh ? 1 : p->beta;
-    if (p->m == 1 || p->n == 1)
-        thin(p, c, a, b, rows, cols, depth, beta);
-    else
-        cblas_sgemm(CblasRowMajor, p->ta ? CblasTrans : CblasNoTrans, p->tb ? CblasTrans : CblasNoTrans, (int)rows,
-                    (int)cols, (int)depth, p->alpha, a, (int)lda, b, (int)ldb, beta, c, (int)p->n);
+    CPU(multiply)
+    (c, p->n, a, b, rows, cols, depth, p->alpha, slice ? 0 : p->beta, p->bias && !slice ? p->bias + j : NULL);
 }
 
 static void add_slices(const product *p, int64_t slices)
@@ -94,32 +74,16 @@ static void add_slices(const product *p, int64_t slices)
         }
 }
 
-void CPU(gemm)(taut_real *c, const taut_real *a, const taut_real *b, int64_t m, int64_t n, int64_t k, bool ta, bool tb,
-               double alpha, double beta)
+static void multiply(product p)
 {
-    if (m <= 0 || n <= 0) return;
-    if ((float)alpha == 0 || k <= 0) {
-        CPU(axpby)(c, 0, c, beta, m * n);
-        return;
-    }
-    product p = { .c = (float *)c,
-                  .a = (const float *)a,
-                  .b = (const float *)b,
-                  .m = m,
-                  .n = n,
-                  .k = k,
-                  .ta = ta,
-                  .tb = tb,
-                  .alpha = (float)alpha,
-                  .beta = (float)beta };
     cut(&p);
-    const int64_t count = tasks(&p), slices = pieces(k, p.depth);
+    const int64_t count = tasks(&p), slices = pieces(p.k, p.depth);
     if (count == 1) {
         piece(&p, 0);
         return;
     }
     if (slices > 1) {
-        p.scratch = taut_malloc((size_t)((slices - 1) * m * n) * sizeof(float));
+        p.scratch = taut_malloc((size_t)((slices - 1) * p.m * p.n) * sizeof(float));
         TAUT_CHECK(p.scratch, "gemm: no memory for the slices");
     }
 #pragma omp parallel
@@ -129,6 +93,26 @@ void CPU(gemm)(taut_real *c, const taut_real *a, const taut_real *b, int64_t m, 
         if (slices > 1) add_slices(&p, slices);
     }
     free(p.scratch);
+}
+
+void CPU(gemm)(taut_real *c, const taut_real *a, const taut_real *b, int64_t m, int64_t n, int64_t k, bool ta, bool tb,
+               double alpha, double beta)
+{
+    if (m <= 0 || n <= 0) return;
+    if ((float)alpha == 0 || k <= 0) {
+        CPU(axpby)(c, 0, c, beta, m * n);
+        return;
+    }
+    multiply((product){ .c = (float *)c,
+                        .a = (const float *)a,
+                        .b = (const float *)b,
+                        .m = m,
+                        .n = n,
+                        .k = k,
+                        .ta = ta,
+                        .tb = tb,
+                        .alpha = (float)alpha,
+                        .beta = (float)beta });
 }
 
 void CPU(gemm_by)(taut_real *c, const taut_real *a, const taut_real *b, int64_t m, int64_t n, int64_t k, bool ta,
@@ -149,8 +133,21 @@ void CPU(gemm_each)(taut_real *c, const taut_real *p, const taut_real *a, const 
 void CPU(affine)(taut_real *y, const taut_real *x, const taut_real *w, const taut_real *b, int64_t rows, int64_t out,
                  int64_t in, double alpha)
 {
-    CPU(gemm)(y, x, w, rows, out, in, false, true, alpha, 0);
-    if (b) CPU(add_rows)(y, y, b, rows, out, 1);
+    if (rows <= 0 || out <= 0) return;
+    if ((float)alpha == 0 || in <= 0) {
+        CPU(axpby)(y, 0, y, 0, rows * out);
+        if (b) CPU(add_rows)(y, y, b, rows, out, 1);
+        return;
+    }
+    multiply((product){ .c = (float *)y,
+                        .a = (const float *)x,
+                        .b = (const float *)w,
+                        .bias = (const float *)b,
+                        .m = rows,
+                        .n = out,
+                        .k = in,
+                        .tb = true,
+                        .alpha = (float)alpha });
 }
 
 taut_status CPU(products)(taut_products how)

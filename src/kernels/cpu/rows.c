@@ -1,13 +1,17 @@
 /* Rows of a (rows, cols) matrix against one row that repeats, and means over tokens (formulas: ref/rows.c).
  *
- * Sums run in double, down a block of columns, rows in order; blocks are the parallel work.
+ * Sums run in double.  Of one row that all rows meet: over BLOCK rows at a time, which are the parallel work, and the blocks are
+ * added in order; a page of memory is then read once, from one end to the other.  Of others: down a block of columns.
  * Aliasing  y may be x in add_rows and mul_rows.  Poison: NaN and infinity propagate.
  * Error     add_rows, mul_rows, spread_tokens: one or two roundings, 2^-23 |y|; copy_rows: none.
  *           sum_rows, dot_rows, mean_tokens: the double sum rounds once to float and is added once:
  *           2^-23 |result| + (rows+4) 2^-53 sum |terms|. */
+#include <stdlib.h>
+
+#include "base/alloc.h"
 #include "kernels/cpu/cpu.h"
 
-enum { COLS = 32 }; /* two cache lines a row: wide enough to stream, narrow enough for many threads */
+enum { BLOCK = 128, COLS = 32 }; /* two cache lines a row: wide enough to stream, narrow enough for many threads */
 
 void CPU(add_rows)(taut_real *y_, const taut_real *x_, const taut_real *p_, int64_t rows, int64_t cols, int64_t period)
 {
@@ -42,9 +46,50 @@ static void column_sums(double *sum, const float *y, int64_t rows, int64_t cols,
     }
 }
 
+static void add_row(double *sum, const float *x, int64_t cols)
+{
+#pragma omp simd
+    for (int64_t c = 0; c < cols; c++) sum[c] += (double)x[c];
+}
+
+static void add_products(double *sum, const float *x, const float *y, int64_t cols)
+{
+#pragma omp simd
+    for (int64_t c = 0; c < cols; c++) sum[c] += (double)x[c] * (double)y[c];
+}
+
+/* g[c] += sum over r of x[r][c], or of x[r][c] y[r][c] where there is a y. */
+static void add_up(float *g, const float *x, const float *y, int64_t rows, int64_t cols)
+{
+    const int64_t blocks = (rows + BLOCK - 1) / BLOCK;
+    double *sum = taut_calloc((size_t)(blocks * cols), sizeof *sum);
+    TAUT_CHECK(sum || blocks * cols == 0, "rows: no memory for their sums");
+#pragma omp parallel if (rows * cols > CPU_CHUNK)
+    {
+#pragma omp for schedule(static)
+        for (int64_t b = 0; b < blocks; b++)
+            for (int64_t r = b * BLOCK; r < cpu_min(rows, (b + 1) * BLOCK); r++)
+                if (y)
+                    add_products(sum + b * cols, x + r * cols, y + r * cols, cols);
+                else
+                    add_row(sum + b * cols, x + r * cols, cols);
+#pragma omp for schedule(static)
+        for (int64_t c = 0; c < cols; c++) {
+            double all = 0;
+            for (int64_t b = 0; b < blocks; b++) all += sum[b * cols + c];
+            g[c] = (float)(g[c] + all);
+        }
+    }
+    free(sum);
+}
+
 void CPU(sum_rows)(taut_real *p_, const taut_real *y, int64_t rows, int64_t cols, int64_t period)
 {
     const int64_t blocks = (cols + COLS - 1) / COLS;
+    if (period == 1) {
+        add_up((float *)p_, (const float *)y, NULL, rows, cols);
+        return;
+    }
 #pragma omp parallel for collapse(2) schedule(static) if (rows * cols > CPU_CHUNK)
     for (int64_t r = 0; r < period; r++)
         for (int64_t b = 0; b < blocks; b++) {
@@ -58,17 +103,7 @@ void CPU(sum_rows)(taut_real *p_, const taut_real *y, int64_t rows, int64_t cols
 
 void CPU(dot_rows)(taut_real *g_, const taut_real *x_, const taut_real *y_, int64_t rows, int64_t cols)
 {
-#pragma omp parallel for schedule(static) if (rows * cols > CPU_CHUNK)
-    for (int64_t from = 0; from < cols; from += COLS) {
-        const int64_t width = cpu_min(COLS, cols - from);
-        float *g = (float *)g_ + from;
-        double sum[COLS] = { 0 };
-        for (int64_t r = 0; r < rows; r++) {
-            const float *x = (const float *)x_ + r * cols + from, *y = (const float *)y_ + r * cols + from;
-            for (int64_t c = 0; c < width; c++) sum[c] += (double)x[c] * (double)y[c];
-        }
-        for (int64_t c = 0; c < width; c++) g[c] = (float)(g[c] + sum[c]);
-    }
+    add_up((float *)g_, (const float *)x_, (const float *)y_, rows, cols);
 }
 
 void CPU(copy_rows)(taut_real *y_, int64_t y_stride, const taut_real *x_, int64_t x_stride, int64_t rows, int64_t cols)
