@@ -52,7 +52,7 @@ def read_constant(kind, value, what):
         need(isinstance(value, list) and value, f"{what} is no list")
         return np.array([read_constant("f", number, what) for number in value])
     need(value in CURVES if kind == "c" else isinstance(value, float), f"{what} is no constant of its kind")
-    need(value in (0, 1) if kind == "b" else kind != "f" or np.float32(value) == value, f"{what} cannot be {value!a}")
+    need(value in (0, 1) if kind == "b" else kind != "f" or float(np.float32(value)) == value, f"{what} cannot be {value!a}")
     return whole(value, kind == "w") if kind in "wnb" else value
 
 class Module:

@@ -60,9 +60,12 @@ static ck_mat listed(ck_fields *f, const char *key)
     int64_t count;
     const cJSON *j = ck_list(f, key, &count);
     const ck_mat m = ck_new(f->c, 1, count);
-    for (int64_t i = 0; j; i++, j = j->next) m.v[i] = cJSON_GetNumberValue(j);
-    if (m.cols == 0 || !isfinite(ck_length(m)))
-        ck_fail(f->c, "%s (%s): %s is no list of numbers", f->path, f->part, key);
+    bool sound = count > 0;
+    for (int64_t i = 0; j; i++, j = j->next) {
+        m.v[i] = cJSON_GetNumberValue(j);
+        sound = sound && isfinite(m.v[i]) && m.v[i] == taut_float32(m.v[i]);
+    }
+    if (!sound) ck_fail(f->c, "%s (%s): %s is no list of numbers", f->path, f->part, key);
     return m;
 }
 

@@ -75,6 +75,7 @@ static const struct {
     { "no list of numbers", FEATURES("1", "") },
     { "no list of numbers", FEATURES("1", "1,'x'") },
     { "no list of numbers", FEATURES("1", "1,1e999") },
+    { "no list of numbers", FEATURES("1", "1,0.1") }, /* no float32 number */
     { "do not fit the rule", MARKS("-1") },
     { "do not fit the rule", MARKS("1.5") },
     { "do not fit the rule", MARKS("1e9") },

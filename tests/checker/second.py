@@ -20,6 +20,7 @@ sys.path.insert(0, "checker")
 import check  # noqa: E402  the second checker
 from interval import Interval  # noqa: E402
 from norm import norm_is_at_most  # noqa: E402
+import tree  # noqa: E402
 
 FOLDER, TAUT, EFFORT = sys.argv[1], sys.argv[2], float(sys.argv[3])
 CHOICES = {"weights", "units", "room", "rows", "ids", "pixels", "tool", "sha256", "verdict", "box"}  # any of them may be as true
@@ -223,7 +224,21 @@ def arithmetic(rounds):
             print(f"FAIL the norm of a matrix of {n} by {k}, {top!r}")
 
 
+def constants():
+    """A constant that is no float32 number makes another function."""
+    for kind, value, good in (("f", 0.5, True), ("f", 0.1, False), ("l", [0.5, 0.1], False), ("a", 0.1, True)):
+        try:
+            tree.read_constant(kind, value, "it")
+            read = True
+        except check.Verdict:
+            read = False
+        if read != good:
+            fails.append("constants")
+            print(f"FAIL {value} read as {kind}: {read}")
+
+
 random.seed(1)
+constants()
 arithmetic(round(20 * EFFORT) + 1)
 for run in sorted(os.listdir(FOLDER)):
     judge(run)
