@@ -30,28 +30,28 @@ static taut_status is_done(bool *done, const char *run, taut_config *cfg)
     return s;
 }
 
-static taut_status configure(taut_config **cfg, const paper_options *o, const char *run, const char *recipe,
-                             const char *const *overrides, int count)
+taut_status paper_configure(taut_config **cfg, const paper_plan *p)
 {
     static const char *const tiny[] = { "train.steps=3", "train.batch=4", "train.warmup=1", "data.length=2000" };
-    taut_status s = taut_config_parse(cfg, recipe, run);
-    for (int i = 0; !s && i < count; i++) s = taut_config_set(*cfg, overrides[i]);
-    for (int i = 0; !s && o->tiny && i < 4; i++) s = taut_config_set(*cfg, tiny[i]);
+    taut_status s = taut_config_parse(cfg, p->recipe, p->run);
+    for (int i = 0; !s && i < p->count; i++) s = taut_config_set(*cfg, p->overrides[i]);
+    for (int i = 0; !s && p->o->tiny && i < 4; i++) s = taut_config_set(*cfg, tiny[i]);
     return s;
 }
 
 taut_status paper_net_train(const paper_options *o, const char *run, const char *recipe, const char *const *overrides,
                             int count)
 {
+    paper_plan plan = { o, run, recipe, overrides, count, NULL };
     taut_config *cfg = NULL;
     taut_train_summary summary;
     bool done = false;
-    taut_status s = configure(&cfg, o, run, recipe, overrides, count);
+    taut_status s = paper_configure(&cfg, &plan);
     if (!s) s = is_done(&done, run, cfg);
     if (!s && done) ++*o->kept;
-    const taut_kernels *k = NULL;
-    if (!s && !done) s = taut_kernels_open(&k, o->k);
-    if (!s && !done) s = taut_train(&summary, cfg, k, &(taut_training){ .run = run, .overwrite = true });
+    if (!s && !done) s = taut_kernels_open(&plan.k, o->k);
+    if (!s && !done && o->ask) s = paper_ask_first(&plan);
+    if (!s && !done) s = taut_train(&summary, cfg, plan.k, &(taut_training){ .run = run, .overwrite = true });
     taut_config_free(cfg);
     return s;
 }

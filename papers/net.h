@@ -20,6 +20,17 @@ typedef struct {
  * is there with others, of another scale say, is overwritten. */
 taut_status paper_net_train(const paper_options *, const char *run, const char *recipe, const char *const *overrides,
                             int count) TAUT_MUST_USE;
+/* A network that is to be trained; and what its recipe says with the overrides and at the scale. */
+typedef struct {
+    const paper_options *o;
+    const char *run, *recipe;
+    const char *const *overrides;
+    int count;
+    const taut_kernels *k;
+} paper_plan;
+taut_status paper_configure(taut_config **, const paper_plan *) TAUT_MUST_USE;
+/* Refuses to begin what takes long, and says how long. */
+taut_status paper_ask_first(const paper_plan *) TAUT_MUST_USE;
 /* The first n test images. */
 taut_status paper_net_open(paper_net *, const paper_options *, const char *run, int64_t n) TAUT_MUST_USE;
 void paper_net_close(paper_net *); /* fine after a failed open */

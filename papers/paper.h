@@ -7,6 +7,7 @@
 
 typedef struct {
     bool small;       /* minutes on two cores; else the paper's own size */
+    bool ask;         /* full size, no device, and nobody has said yes */
     bool tiny;        /* small, and cut to seconds on built-in data: whether it runs, not what comes out */
     const char *out;  /* folder for its runs; a finished one with the same recipe is not run again */
     const char *data; /* a text, or NULL for the figure's own */

@@ -13,6 +13,9 @@ check "the list as JSON" json "$tmp/list.json"
 refuse "a table that is not there" "did you mean enforced-table1" "$TAUT" paper enforced-table2
 refuse "a scale" "tiny, small or full" "$TAUT" paper enforced-table1 --scale middle
 refuse "no figure" "which figure" "$TAUT" paper
+refuse "a full size without a device" "its first network alone takes about [0-9]* [a-z]* (6000 steps of 32 examples on the kernels cpu.*): --yes" \
+    "$TAUT" paper attlip-table2 --scale full --out "$tmp/full"
+check "which begins nothing" [ ! -e "$tmp/full" ]
 for id in $ids; do
     check "$id is written down" grep -q "taut paper $id" papers/*/README.md
     time=$(awk -v id="$id" '$1 == id { print $2, $3 }' "$tmp/list")
