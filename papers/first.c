@@ -19,7 +19,7 @@ static double now(void)
 static taut_status read_train(taut_train_spec *train, const paper_plan *p)
 {
     taut_config *cfg = NULL;
-    taut_recipe r;
+    taut_recipe r = { 0 };
     taut_status s = paper_configure(&cfg, p);
     if (!s) s = taut_recipe_read(&r, cfg);
     if (!s) *train = r.train;

@@ -63,27 +63,39 @@ double ck_longest(ck_mat m)
 /* NR numbers side by side, anywhere in memory: one register or several, whatever the processor has.  A lane does what a number
  * by itself would, so the bits are the same on all of them. */
 typedef double lanes __attribute__((vector_size(NR * sizeof(double)), aligned(sizeof(double)), may_alias));
-#if defined __x86_64__ && defined __GLIBC__
-#define WIDEST __attribute__((target_clones("default", "avx2", "avx512f")))
-#else
-#define WIDEST
-#endif
+typedef void strip(double *c, int64_t ld, const double *at, int64_t lda, ck_mat b, int64_t from, double sign);
 
 /* MR rows of C += sign A^T B, from column `from` on: the sums of a block stay in registers. */
-WIDEST static void strip(double *c, int64_t ld, const double *at, int64_t lda, ck_mat b, int64_t from, double sign)
-{
-    for (int64_t j = from; j < b.cols; j += NR) {
-        const double *a = at, *right = b.v + j;
-        lanes sum[MR] = { { 0 } };
-        for (int64_t k = 0; k < b.rows; k++, a += lda, right += b.ld)
-            for (int i = 0; i < MR; i++) sum[i] += a[i] * *(const lanes *)right;
-        for (int64_t i = 0; i < MR; i++) *(lanes *)(c + i * ld + j) += sign * sum[i];
+#define STRIP(name, target)                                                                                            \
+    target static void name(double *c, int64_t ld, const double *at, int64_t lda, ck_mat b, int64_t from, double sign) \
+    {                                                                                                                  \
+        for (int64_t j = from; j < b.cols; j += NR) {                                                                  \
+            const double *a = at, *right = b.v + j;                                                                    \
+            lanes sum[MR] = { { 0 } };                                                                                 \
+            for (int64_t k = 0; k < b.rows; k++, a += lda, right += b.ld)                                              \
+                for (int i = 0; i < MR; i++) sum[i] += a[i] * *(const lanes *)right;                                   \
+            for (int64_t i = 0; i < MR; i++) *(lanes *)(c + i * ld + j) += sign * sum[i];                              \
+        }                                                                                                              \
     }
+STRIP(strip_any, )
+#if defined __x86_64__
+STRIP(strip_avx2, __attribute__((target("avx2"))))
+STRIP(strip_avx512, __attribute__((target("avx512f"))))
+#endif
+
+static strip *widest(void)
+{
+#if defined __x86_64__
+    if (__builtin_cpu_supports("avx512f")) return strip_avx512;
+    if (__builtin_cpu_supports("avx2")) return strip_avx2;
+#endif
+    return strip_any;
 }
 
 /* C += sign A^T B; upper: what is below the diagonal need not be right. */
 static void multiply(double *c, int64_t ld, ck_mat a, ck_mat b, double sign, bool upper)
 {
+    strip *const by = widest();
     for (int64_t k = 0; k < a.rows; k += KB) {
         const int64_t kb = a.rows - k < KB ? a.rows - k : KB;
 #pragma omp parallel if (a.cols * b.cols * kb > 500000)
@@ -91,7 +103,7 @@ static void multiply(double *c, int64_t ld, ck_mat a, ck_mat b, double sign, boo
             fesetround(FE_TONEAREST); /* in every thread, so that the bits do not depend on their number */
 #pragma omp for schedule(dynamic, 4)
             for (int64_t i = 0; i < a.cols; i += MR)
-                strip(c + i * ld, ld, a.v + k * a.ld + i, a.ld, ck_rows(b, k, kb), upper ? i / NR * NR : 0, sign);
+                by(c + i * ld, ld, a.v + k * a.ld + i, a.ld, ck_rows(b, k, kb), upper ? i / NR * NR : 0, sign);
         }
         fesetround(FE_UPWARD);
     }
