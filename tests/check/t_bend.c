@@ -68,9 +68,10 @@ static void bend(const cJSON *cert, cJSON *j, const char *key)
         j->valuedouble = v;
     }
     if (cJSON_IsString(j) && strcmp(key, "lip") == 0) {
-        j->type = cJSON_Number, j->valuedouble = 1e200;
+        char *word = j->valuestring;
+        j->type = cJSON_Number, j->valuestring = NULL, j->valuedouble = 1e200;
         must_refuse(cert, key);
-        j->type = cJSON_String;
+        j->type = cJSON_String, j->valuestring = word;
     }
     if (strcmp(key, "rule") == 0 && cJSON_IsString(j)) {
         char *word = j->valuestring;
