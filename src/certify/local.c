@@ -32,7 +32,7 @@ taut_status taut_local_certify(taut_local *out, const taut_certificate *c, taut_
 {
     taut_certificate at;
     *out = (taut_local){ c->lip, e->radius };
-    double far = c->room.v, r = far; /* nothing is certain as far as that, but for r = room at first */
+    double far = c->room.v, r = far; /* the radius is not beyond it */
     for (int i = 0; i < STEPS; i++) {
         const taut_status s = near(&at, c, pass, r);
         if (s) return s;

@@ -24,12 +24,6 @@ END {
 AWK
 check "parts: nine of them, which add up to the step" awk -f "$tmp/sums.awk" "$tmp/parts"
 
-refuse() { # WHAT WORDS ARGUMENTS...
-    what=$1 words=$2; shift 2
-    "$TAUT" bench "$@" >"$tmp/out" 2>"$tmp/err"
-    check "$what: exit code 1" [ $? = 1 ]
-    check "$what: says why" grep -q -e "$words" "$tmp/err"
-}
-refuse "parts of another figure" "--parts is for train" attention --parts
-refuse "small without parts" "--small is for" train --small
+refuse "parts of another figure" "--parts is for train" "$TAUT" bench attention --parts
+refuse "small without parts" "--small is for" "$TAUT" bench train --small
 finish "bench        $checks checks"
