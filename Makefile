@@ -31,6 +31,7 @@ ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -fPIC -fopenmp -fno-math-errno -fno-trapping
 INSIDE    = -Isrc
 ifdef SAN
 CFLAGS   := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+HOT      := -O3 # where most of the time goes: the cpu kernels, and the hash of files and data
 endif
 
 # FLINT 3 has Arb inside; before, Arb was a library of its own.
@@ -98,6 +99,7 @@ $(BUILD)/%.o: %.c Makefile
 	@$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 # What single folders need; a variable of its own, since CFLAGS on make's command line would win over additions here.
 $(BUILD)/src/kernels/library.o: OWN_CFLAGS = $(TABLE)
+$(BUILD)/src/base/sha256.o: OWN_CFLAGS = $(HOT)
 $(BUILD)/src/check/%.o $(BUILD)/src/bound/local.o $(BUILD)/src/bound/local_%.o $(BUILD)/tests/check/%.o: OWN_CFLAGS = -frounding-math
 $(BUILD)/papers/%.o $(BUILD)/bench/%.o: OWN_CFLAGS = -I.
 $(BUILD)/cli/%.o: INSIDE = # the commands see taut.h and nothing of src/
@@ -105,7 +107,7 @@ define variant
 $(BUILD)/src/kernels/cpu/$1/%.o: src/kernels/cpu/%.c Makefile
 	@mkdir -p $$(@D)
 	@echo "  cc    $$< ($1)"
-	@$$(CC) $$(ALL_CFLAGS) $$(CPU_$1) -DTAUT_VARIANT=$1 -MMD -MP -c -o $$@ $$<
+	@$$(CC) $$(ALL_CFLAGS) $$(CPU_$1) $$(HOT) -DTAUT_VARIANT=$1 -MMD -MP -c -o $$@ $$<
 endef
 $(foreach v,$(VARIANTS),$(eval $(call variant,$v)))
 
