@@ -32,6 +32,7 @@ enum { Q, K, V, OUT, SIDES };
 typedef struct {
     int64_t index;
     ck_mat w[SIDES];                               /* W_Q (or A), W_K, W_V; M_h^T, or W_O^hT where values are n(v) */
+    ck_square square[SIDES];                       /* of A and M_h^T, which several norms need */
     double norm[SIDES], reach[SIDES], shift, most; /* of W; how far its vectors reach; |b_Q|; E */
     double r, span;                                /* r_h of this family; times R if values are n(v) */
 } head;
@@ -40,6 +41,7 @@ typedef struct {
     const ck_node *n;
     head *head;
     ck_mat *list;
+    ck_square *squares;
     double *by, x, scale, mean, both, keys, logits, grown; /* the least of all families so far */
     int64_t count, dh, asked;                              /* asked: tokens that are read */
     bool cosine, rope, values;
@@ -85,20 +87,25 @@ static void read_head(attention *a, head *h, const cJSON *json)
  * that is smaller by far than the largest is raised, and so is the norm.  W^h = 0 adds nothing, whatever its factor is. */
 static double stacked(ck_fields *f, const attention *a, const char *key, int side)
 {
-    const struct ck_block *mark = a->c->blocks;
     double most = 0;
     int power = 0;
+    const bool thick = a->count && a->head[0].w[side].rows >= a->head[0].w[side].cols; /* more of X than of X^T X */
     for (int64_t i = 0; i < a->count; i++) {
-        a->list[i] = a->head[i].w[side];
+        head *h = a->head + i;
+        a->list[i] = h->w[side];
+        if (thick && !h->square[side].g.v) h->square[side] = ck_squared(a->c, h->w[side]);
+        a->squares[i] = h->square[side];
         if (isnan(a->by[i])) a->by[i] = INFINITY;
         if (ck_length(a->list[i]) == 0) a->by[i] = 0;
         most = fmax(most, fabs(a->by[i]));
     }
+    const struct ck_block *mark = a->c->blocks;
     if (most < INFINITY) frexp(most, &power);
     for (int64_t i = 0; i < a->count; i++)
         if (a->by[i] != 0) a->by[i] = fmax(ldexp(fabs(a->by[i]), -power), 0x1p-190);
     const double stated = ck_stated(f, key), near = ldexp(stated, -power);
-    const double proved = ck_norm(a->c, ck_stack(a->c, a->list, a->by, a->count), near);
+    const double proved = thick ? ck_square_norm(a->c, ck_square_sum(a->c, a->squares, a->by, a->count), near)
+                                : ck_norm(a->c, ck_stack(a->c, a->list, a->by, a->count), near);
     ck_give_back(a->c, mark);
     if (near > 0 && near < 1e-290) return ck_accept(f, key, stated, INFINITY); /* no longer exact */
     return ck_accept(f, key, stated, proved <= near ? stated : ldexp(proved, power));
@@ -238,6 +245,7 @@ ck_bound ck_attention(ck_fields *f, ck_node *n, double x)
     a.dh = d / all, a.asked = n->tokens - ck_queries(n), a.cosine = ck_is(n, "cosattention"),
     a.values = ck_constant(n, "values") != 0;
     a.head = ck_room(c, all, sizeof *a.head), a.list = ck_room(c, all, sizeof *a.list);
+    a.squares = ck_room(c, all, sizeof *a.squares);
     a.by = ck_room(c, all, sizeof *a.by);
     int64_t parts;
     const cJSON *json = read_heads(&a, ck_list(f, "of", &parts));

@@ -117,6 +117,13 @@ ck_mat ck_product(ck *c, ck_mat a, ck_mat b);                             /* A^T
 double ck_roundings(int64_t k);                                           /* of a sum of k products in it */
 ck_mat ck_stack(ck *c, const ck_mat *m, const double *by, int64_t count); /* by_0 M_0, below it by_1 M_1, ... */
 double ck_norm(ck *c, ck_mat m, double mu); /* at least the norm: mu if that can be proved, or more */
+typedef struct {
+    ck_mat g; /* X^T X, the upper half; err: of X */
+    double length, roundings;
+} ck_square;
+ck_square ck_squared(ck *c, ck_mat m);
+ck_square ck_square_sum(ck *c, const ck_square *, const double *by, int64_t count); /* of ck_stack's matrix */
+double ck_square_norm(ck *c, ck_square, double mu);                                 /* as ck_norm */
 
 taut_status ck_arithmetic(void) TAUT_MUST_USE; /* arithmetic.c; TAUT_DEVICE: nothing can be checked here */
 

@@ -11,6 +11,8 @@
  *    |D| <= gamma_q |R|^T|R|, and || |R|^T|R| || <= |R|_F^2 = sum_i (s_ii + d_ii) <= tr(S) / (1 - gamma_q).  As R^T R
  *    >= 0, lam_max(G) <= tau + gamma_q tr(S) / (1 - gamma_q); tr(S) <= n tau, as g_ii >= 0.  Rounding tau - g_ii adds
  *    u tau.  tau is mu^2 less all this; gamma is 1 % too large everywhere, for terms of second order.
+ *    G of matrices below each other, by_h X_h, is the sum of by_h^2 G_h: count + 2 more roundings, each twice as large, as
+ *    they are upward.
  * 3. If X stands for a matrix within err, mu - err is proved for X.  |X|_F <= mu is a proof too, and settles X = 0.
  * 4. Range.  Entries are float32 numbers or products of two, times weights or powers of two within 2^+-200, so squares
  *    are within 2^+-1000: no overflow.  What underflows in R is below 2^-1050 for each term, far below that 1 %.
@@ -153,27 +155,56 @@ static bool cholesky(ck_mat s)
     return true;
 }
 
-double ck_norm(ck *c, ck_mat m, double mu)
+ck_square ck_squared(ck *c, ck_mat m)
 {
-    const double whole = ck_length(m);
-    if (whole <= mu) return mu;
-    if (m.rows < m.cols) m = ck_turn(c, m);
-    const int64_t size = m.cols;
+    ck_square q = { ck_new(c, m.cols, m.cols), ck_length(m), ck_roundings(m.rows) };
+    multiply(q.g.v, q.g.ld, m, m, 1, true);
+    q.g.err = m.err;
+    return q;
+}
+
+ck_square ck_square_sum(ck *c, const ck_square *q, const double *by, int64_t count)
+{
+    const int64_t n = count ? q[0].g.cols : 0;
+    ck_square all = { ck_new(c, n, n), 0, 0 };
+    for (int64_t k = 0; k < count; k++) {
+        const double square = by[k] * by[k];
+        if (by[k] == 0) continue;
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t j = i; j < n; j++) all.g.v[i * all.g.ld + j] += square * q[k].g.v[i * q[k].g.ld + j];
+        all.length = ck_hypot(all.length, fabs(by[k]) * q[k].length);
+        all.g.err = ck_hypot(all.g.err, fabs(by[k]) * q[k].g.err);
+        all.roundings = fmax(all.roundings, q[k].roundings);
+        if (!(fabs(by[k]) >= 0x1p-200 && fabs(by[k]) <= 0x1p200)) all.length = INFINITY; /* out of range */
+    }
+    all.roundings += 2 * (double)(count + 2);
+    return all;
+}
+
+double ck_square_norm(ck *c, ck_square q, double mu)
+{
+    const ck_mat g = q.g;
+    const int64_t size = g.cols;
     const double n = (double)size;
-    ck_mat g = ck_new(c, size, size), s = ck_new(c, size, size);
     double trace = 0, tried = mu;
-    multiply(g.v, g.ld, m, m, 1, true);
+    if (q.length <= mu) return mu;
+    const ck_mat s = ck_new(c, size, size);
     for (int64_t i = 0; i < size; i++) trace += g.v[i * g.ld + i];
     /* a larger mu is tried only for the message, but proved like the first */
-    for (double more = 1e-9; tried > 0 && tried < whole; tried = mu * (1 + more), more *= 4) {
-        const double x = -(m.err - tried);
-        const double slack = ck_gamma(ck_roundings(m.rows) + 2) * trace +
-                             ck_gamma(n * (KB + NB + 6 + ceil(n / KB)) + 4) * x * x;
+    for (double more = 1e-9; tried > 0 && tried < q.length; tried = mu * (1 + more), more *= 4) {
+        const double x = -(g.err - tried);
+        const double slack = ck_gamma(q.roundings + 2) * trace + ck_gamma(n * (KB + NB + 6 + ceil(n / KB)) + 4) * x * x;
         const double tau = -(slack - ck_below(x * x));
         if (!(x > 0 && tau > 0) || isinf(tau)) continue;
         for (int64_t i = 0; i < size; i++)
             for (int64_t j = i; j < size; j++) s.v[i * s.ld + j] = (i == j ? tau : 0) - g.v[i * g.ld + j];
         if (cholesky(s)) return tried;
     }
-    return whole;
+    return q.length;
+}
+
+double ck_norm(ck *c, ck_mat m, double mu)
+{
+    if (ck_length(m) <= mu) return mu;
+    return ck_square_norm(c, ck_squared(c, m.rows < m.cols ? ck_turn(c, m) : m), mu);
 }
