@@ -11,8 +11,8 @@
  *    |D| <= gamma_q |R|^T|R|, and || |R|^T|R| || <= |R|_F^2 = sum_i (s_ii + d_ii) <= tr(S) / (1 - gamma_q).  As R^T R
  *    >= 0, lam_max(G) <= tau + gamma_q tr(S) / (1 - gamma_q); tr(S) <= n tau, as g_ii >= 0.  Rounding tau - g_ii adds
  *    u tau.  tau is mu^2 less all this; gamma is 1 % too large everywhere, for terms of second order.
- *    G of matrices below each other, by_h X_h, is the sum of by_h^2 G_h: count + 2 more roundings, each twice as large, as
- *    they are upward.
+ *    G of matrices below each other, by_h X_h, is the sum of by_h^2 G_h: a term meets the roundings of by_h^2, of its product
+ *    with G_h and of at most count sums as well, and || sum_h by_h^2 |X_h|^T|X_h| || <= sum_h by_h^2 tr(G_h).
  * 3. If X stands for a matrix within err, mu - err is proved for X.  |X|_F <= mu is a proof too, and settles X = 0.
  * 4. Range.  Entries are float32 numbers or products of two, times weights or powers of two within 2^+-200, so squares
  *    are within 2^+-1000: no overflow.  What underflows in R is below 2^-1050 for each term, far below that 1 %.
@@ -175,9 +175,9 @@ ck_square ck_square_sum(ck *c, const ck_square *q, const double *by, int64_t cou
         all.length = ck_hypot(all.length, fabs(by[k]) * q[k].length);
         all.g.err = ck_hypot(all.g.err, fabs(by[k]) * q[k].g.err);
         all.roundings = fmax(all.roundings, q[k].roundings);
-        if (!(fabs(by[k]) >= 0x1p-200 && fabs(by[k]) <= 0x1p200)) all.length = INFINITY; /* out of range */
+        if (!(fabs(by[k]) >= 0x1p-200 && fabs(by[k]) <= 0x1p200)) all.length = all.g.err = INFINITY; /* out of range */
     }
-    all.roundings += 2 * (double)(count + 2);
+    all.roundings += (double)(count + 2);
     return all;
 }
 

@@ -97,6 +97,48 @@ static void norms(ck *c)
     }
 }
 
+/* Matrices below each other, by their squares: 1e-9 above the norm is proved, 1e-9 below it is not, errors are paid for. */
+static void squares(ck *c)
+{
+    for (case_no = 0; case_no < effort(30); case_no++) {
+        const int64_t cols = rng_int(1, 40), rows = cols + rng_int(0, 9), count = rng_int(1, 5);
+        double *d = doubles(rows * cols * count), *all = doubles(rows * cols * count), by[5];
+        ck_mat m[5];
+        ck_square q[5];
+        fill(d, rows * cols * count);
+        fesetround(FE_UPWARD);
+        for (int64_t k = 0; k < count; k++) {
+            m[k] = matrix(c, d + k * rows * cols, rows, cols);
+            by[k] = k && rng_int(0, 4) == 0 ? 0 : ldexp(1 + rng_unit(), (int)rng_int(-9, 0));
+            q[k] = ck_squared(c, m[k]);
+        }
+        const ck_square sum = ck_square_sum(c, q, by, count);
+        fesetround(FE_TONEAREST);
+        for (int64_t i = 0; i < rows * cols * count; i++) all[i] = by[i / (rows * cols)] * d[i];
+        const double norm2 = spectral(all, rows * count, cols);
+        ck_square off = sum;
+        off.g.err = norm2 / 2;
+        fesetround(FE_UPWARD);
+        off.length += off.g.err;
+        const double more = ck_square_norm(c, sum, norm2 * (1 + 1e-9)),
+                     less = ck_square_norm(c, sum, norm2 * (1 - 1e-9));
+        const double with = ck_square_norm(c, off, norm2 * 1.4999), paid = ck_square_norm(c, off, norm2 * 1.5001);
+        const double whole = ck_length(ck_stack(c, m, by, count));
+        by[0] = 0x1p-201;
+        const ck_square far = ck_square_sum(c, q, by, count);
+        fesetround(FE_TONEAREST);
+        CHECK_LE(more, norm2 * (1 + 1e-9), "just above");
+        CHECK(less > norm2 * (1 - 1e-9), "just below");
+        CHECK_LE(norm2 * (1 - 1e-12), less, "what can be proved instead is true");
+        CHECK(with > norm2 * 1.4999, "the errors of the heads are paid for");
+        CHECK_LE(paid, fmax(norm2 * 1.5001, whole), "and not more than that");
+        CHECK_LE(fabs(sum.length - whole), 1e-12 * whole, "their length");
+        CHECK(isinf(far.length) && isinf(far.g.err), "a weight out of range");
+        ck_give_back(c, NULL);
+        free(d), free(all);
+    }
+}
+
 static void products(ck *c)
 {
     for (case_no = 0; case_no < effort(40); case_no++) {
@@ -137,6 +179,7 @@ int main(void)
     c.out = &out;
     if (setjmp(c.end)) return test_end("check norm", "%s", "it gave up");
     norms(&c);
+    squares(&c);
     products(&c);
     return test_end("check norm", "sizes 1 to 130, six kinds of matrices");
 }
