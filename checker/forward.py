@@ -5,6 +5,7 @@ import numpy as np
 
 from attention import alibi_slopes, by_head, eta_of, gains, shares, softmax
 from interval import LOOSE, Interval, erf, exp, expm1, interval, length, log, sqrt, stack, tanh, wave
+from plash import run_plash, run_sketch
 from reader import UNKNOWN, need
 from rules import scales_of
 
@@ -145,10 +146,10 @@ FORWARD = {
     "mlp": lambda m, x: activate(m, x @ m.get("in.weight").T + m.get("in.bias")) @ m.get("out.weight").T + m.get("out.bias"),
     "potential": residual, "sll": residual, "attention": softmax_attention, "cosattention": softmax_attention,
     "l2attention": l2attention, "posattention": posattention, "attlip": attlip, "window": softmax_attention,
-    "cosformer": cosformer, "performer": performer,
+    "cosformer": cosformer, "performer": performer, "sketch": run_sketch,
 }
 
-MIXES = ("attention", "window", "cosformer", "performer", "cosattention", "l2attention", "posattention", "attlip", "pool", "l2pool", "concat", "prefix", "pixels")
+MIXES = ("attention", "plash", "window", "cosformer", "performer", "cosattention", "l2attention", "posattention", "attlip", "pool", "l2pool", "concat", "prefix", "pixels")
 
 def meet(a, b): return Interval(np.maximum(a.lo, b.lo), np.minimum(a.hi, b.hi))
 
@@ -157,6 +158,10 @@ class Point:
 
     def __init__(self, box, centre, off):
         self.box, self.centre, self.off = meet(box, centre + Interval(-1, 1) * off[:, None]), centre, off
+
+def around(box):
+    middle, radius = box.ball()
+    return Point(box, middle, length(radius).hi)
 
 def slope_of(m, at):
     """The stated constant; of layernorm token by token: around the centre no deviation is smaller than the centre's less off."""
@@ -185,7 +190,9 @@ def forward(m, at, where):
         middle, radius = (keep * at.centre + mix * inner.centre).ball()
         return Point(keep * at.box + mix * inner.box, middle, (abs(keep) * at.off + abs(mix) * inner.off + length(radius)).hi)
     leaf = m.parts[0] if m.joint else m
-    known = leaf.rule in FORWARD and not m.c.get("queries") and m.t <= 2 ** 13
+    known = leaf.rule in (*FORWARD, "plash") and not m.c.get("queries") and m.t <= 2 ** 13
     need(known, f"{m.path}: no examples through {m.rule}", UNKNOWN)
+    if m.rule == "plash":
+        return step(m, at, lambda x: run_plash(m, x, lambda u: forward(m.parts[0], around(u), where).box), where)
     apply = FORWARD[leaf.rule]
     return step(m, at, (lambda x: m.c["keep"] * x + m.c["mix"] * apply(leaf, x)) if m.joint else lambda x: apply(m, x), where)

@@ -4,6 +4,7 @@ import numpy as np
 from attention import attention, attlip, cosattention, l2attention, posattention
 from claim import Claim
 from interval import Interval, exp, interval, least, length, most, size, sqrt
+from plash import plash, sketch
 from rivals import cosformer, jumping, performer
 
 # Of each curve: middle and half width of its slopes.  Those of f(z)/z are 1/2 and 1/2, of abs 0 and 1.
@@ -90,7 +91,7 @@ LEAVES = {
     "pointwise": pointwise, "halve": halve, "pixels": pixels, "layernorm": layernorm, "centernorm": centernorm,
     "mlp": mlp, "potential": residual, "sll": residual,
     "attention": attention, "cosattention": cosattention, "l2attention": l2attention, "posattention": posattention,
-    "attlip": attlip, "window": attention, "cosformer": cosformer, "performer": performer,
+    "attlip": attlip, "sketch": sketch, "window": attention, "cosformer": cosformer, "performer": performer,
     "nystrom": jumping, "clustered": jumping, "probsparse": jumping,
 }
 
@@ -101,6 +102,8 @@ def confirm_leaf(m, claim, x, where, scope):
     return *((lip, out) if m.finite else (NONE, NONE)), defect
 
 def confirm_parts(m, claim, x, where):
+    if m.rule == "plash":
+        return plash(m, claim, x, where, confirm)
     claim.need(len(claim.of) == len(m.parts), f"it must have {len(m.parts)} parts")
     joint = m.joint = m.rule == "mix" and [part.rule for part in m.parts] == ["mlp"] and claim.of[0].get("scope") == "mix"
     lip, out, defect, apart = ONE, x, NOTHING, []

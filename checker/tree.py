@@ -1,6 +1,7 @@
 """Which function a model file holds: the tree of its metadata, every constant, every tensor and every size of it."""
 import numpy as np
 
+from plash import sketch_fits
 from reader import UNKNOWN, need, need_keys, parse_json, whole
 
 # Of every rule: its constants (w: whole and at least 1, n: whole, b: 0 or 1, f: float32, a: any number, c: a curve, l: a list of
@@ -26,10 +27,12 @@ RULES = {
     "nystrom": f"heads:w out:f queries:n? scale:f landmarks:w steps:n | {FOUR} | asked d",
     "clustered": f"heads:w out:f queries:n? scale:f clusters:w steps:n first:b | {FOUR} | asked d",
     "probsparse": f"heads:w out:f scale:f causal:b factor:w seed:a | {FOUR}",
+    "plash": f"heads:w out:f queries:n? scale:f pair:n route:f | {FOUR} prototypes:groups,d kg.weight:d,d vg.weight:d,d | asked d",
+    "sketch": "floor:f tau:f degrees:l sizes:l hash:l | beta:k | t e",
     "posattention": "heads:w causal:b far:b row:n? | v.weight:d,d o.weight:d,d o.bias:d? distance.weight:heads,k",
 }
 CURVES = ("gelu", "gelu_tanh", "relu", "silu", "tanh", "elu", "abs")
-PARTS = {"sequence": (1, 128), "mix": (1, 128), "parts": (2, 2), "ask": (1, 1)}
+PARTS = {"sequence": (1, 128), "mix": (1, 128), "parts": (2, 2), "ask": (1, 1), "plash": (1, 1)}
 # What else must hold of the sizes.
 FITS = {
     "pixels": lambda c: c["t"] == 1 and c["patches"] * c["patch"] == c["d"] and c["height"] % c["patch_height"] == 0
@@ -42,6 +45,7 @@ FITS = {
     "performer": lambda c: c["scale"] >= 0 and c["queries"] < c["t"] and len(c["directions"]) % (c["d"] // c["heads"]) == 0,
     "nystrom": lambda c: c["steps"] <= 100 and c["queries"] < c["t"],
     "clustered": lambda c: c["steps"] <= 100 and c["queries"] < c["t"],
+    "plash": lambda c: c["queries"] < c["t"] and c["pair"] <= (0 if c["queries"] else 2), "sketch": sketch_fits,
     "attlip": lambda c: c["r"] % c["heads"] == 0,
     "posattention": lambda c: (c["k"] == c["t"] and not c["causal"] and not c["far"] and c["t"] % c["row"] == 0 if c["row"] else
                                c["t"] <= c["context"] and (c["causal"] or c["k"] % 2 == 1)),
@@ -72,6 +76,9 @@ class Module:
             self.need(key in node or "?" in kind, f"there is no {key}", UNKNOWN if weights.old else 2)
             absent = None if key == "count" else 0
             self.c[key] = read_constant(kind[0], node[key], f"{self.path}: {key}") if key in node else absent
+        for i, (degree, buckets) in enumerate(zip(self.c.get("degrees", ()), self.c.get("sizes", ()))):  # a weight for each
+            self.tensors.append([f"degree{degree:.0f}.weight", f"e,D{i}"])
+            self.c[f"D{i}"] = buckets
         (few, many), of = PARTS.get(self.rule, (0, 0)), node.get("of", [])
         self.need(isinstance(of, list) and few <= len(of) <= many, "it has a wrong number of parts")
         self.need(len(self.path) < 64, "its path is too long")
@@ -120,7 +127,9 @@ class Module:
             (a, d_out), (b, other) = self.parts[0].fit(c["first"], d), self.parts[1].fit(t - c["first"], d)
             self.need(d_out == other, "its parts have different widths")
             t_out = a + b
-        for part in self.parts if self.rule != "parts" else ():
+        if self.rule == "plash":
+            self.need(self.parts[0].fit(c["groups"], 2 * d) == (c["groups"], d), "its part has another shape")
+        for part in self.parts if self.rule not in ("parts", "plash") else ():
             t_out, d_out = part.fit(t_out, d_out)
             self.need(self.rule != "mix" or (t_out, d_out) == (t, d), "a part changes the shape")
         if self.rule == "ask":

@@ -156,7 +156,8 @@ void ck_confirm(ck *c, ck_node *n, const cJSON *json, double x)
     n->mixed = *scope != 0;
     if (n->mixed && strcmp(scope, "mix") != 0) ck_fail(c, "%s (mlp): its scope can be mix only", n->path);
     /* without numbers, and with lip and out infinite, a leaf claims nothing */
-    const bool silent = cJSON_GetArraySize(json) == f.taken + 2 && cJSON_IsString(ck_get(json, "lip")) && n->rule->run;
+    const bool silent = cJSON_GetArraySize(json) == f.taken + 2 && cJSON_IsString(ck_get(json, "lip")) &&
+                        !ck_has_parts(n);
     if (!silent) b = n->rule->prove(&f, n, x);
     if (!all_finite(n)) b = (ck_bound){ INFINITY, INFINITY };
     n->lip = ck_claim(&f, "lip", b.lip);

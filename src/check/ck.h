@@ -70,11 +70,12 @@ typedef struct {
  * forward pass.  A constant is a float32 number; with # a whole number >= 1, with + one or, absent, 0,
  * with ? 0 or 1, with ~ any number; curve is a word.
  * A shape's letters: d is the width that comes in, o what goes out, t the tokens, others as they are; a tensor's name with
- * = is a list in the tree, one with ? may be absent. */
+ * = is a list in the tree, one with ? may be absent; of one with * there are as many as the first list has numbers, which stand
+ * in its place, and its S is a size of its own. */
 typedef struct ck_rule {
     const char *name;
     ck_bound (*prove)(ck_fields *f, ck_node *n, double x);
-    void (*run)(ck *c, const ck_node *n, ck_mat *x); /* NULL: it has parts */
+    void (*run)(ck *c, const ck_node *n, ck_mat *x); /* NULL: its parts one after the other */
     bool (*fits)(const ck_node *n);                  /* do constants and shapes?  NULL: always */
     const char *constants[CK_CONSTANTS];
     struct {
@@ -83,6 +84,7 @@ typedef struct ck_rule {
 } ck_rule;
 extern const ck_rule ck_rules[]; /* rules.c; the last one has no name */
 bool ck_is(const ck_node *n, const char *rule);
+bool ck_has_parts(const ck_node *n);
 double ck_constant(const ck_node *n, const char *key); /* by its name; 0 if its rule has none */
 
 /* check.c.  A problem ends the check: none of these returns then. */
@@ -154,6 +156,11 @@ bool ck_attlip_fits(const ck_node *n); /* attlip.c */
 ck_bound ck_attlip(ck_fields *f, ck_node *n, double x);
 void ck_solve(ck *c, const ck_node *n, ck_mat *x);
 /* rivals.c: attentions in linear time */
+typedef struct {
+    double norm, size; /* ||W||, |W x + b| */
+} ck_reach;
+ck_reach ck_reach_of(ck_fields *f, int side, ck_mat w, ck_mat b, double x); /* side: of queries, keys, values, out */
+ck_bound ck_leave(ck_fields *f, const ck_node *n, double lip, double size); /* of out W_O o + b_O, from those of o */
 bool ck_linear_fits(const ck_node *n);
 ck_bound ck_cosformer(ck_fields *f, ck_node *n, double x);
 void ck_run_cosformer(ck *c, const ck_node *n, ck_mat *x);
@@ -161,5 +168,14 @@ ck_bound ck_performer(ck_fields *f, ck_node *n, double x);
 void ck_run_performer(ck *c, const ck_node *n, ck_mat *x);
 ck_bound ck_jumping(ck_fields *f, ck_node *n, double x);
 void ck_jump(ck *c, const ck_node *n, ck_mat *x);
+/* plash.c */
+bool ck_sketch_fits(const ck_node *n);
+ck_bound ck_sketch(ck_fields *f, ck_node *n, double x);
+void ck_run_sketch(ck *c, const ck_node *n, ck_mat *x);
+bool ck_plash_fits(const ck_node *n);
+ck_bound ck_plash(ck_fields *f, ck_node *n, double x);
+void ck_run_plash(ck *c, const ck_node *n, ck_mat *x); /* and its part */
+double ck_forward(ck *c, const ck_node *n,
+                  ck_mat *x); /* example.c: x becomes what n makes of it; how far that may be off */
 void ck_examples(ck *c, const cJSON *first, int64_t count); /* example.c; on all threads */
 #endif

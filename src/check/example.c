@@ -1,6 +1,6 @@
 /* Predictions: the forward pass in double with a proved error, and from its margins the radius.
  *
- * Tokens are rows, each within err of what real arithmetic would make of the node's computed input.  forward answers
+ * Tokens are rows, each within err of what real arithmetic would make of the node's computed input.  ck_forward answers
  * rho >= that distance for the node's output: of the largest token (norm tokens), or over all tokens (flat: at most
  * sqrt(T) times that).  Along a sequence rho_{i+1} <= lip_i rho_i + own: the confirmed lip holds, as real and computed
  * tokens are in the node's region (computed ones are looked at; else inf).
@@ -15,8 +15,7 @@
 #include "base/memory.h"
 #include "check/ck.h"
 
-/* See the top; x becomes the output. */
-static double forward(ck *c, const ck_node *n, ck_mat *x)
+double ck_forward(ck *c, const ck_node *n, ck_mat *x)
 {
     const bool inside = ck_longest(*x) <= n->in, mixed = ck_is(n, "mix");
     if (ck_is(n, "parts") || ck_is(n, "ask")) ck_not_run(c, n, x);
@@ -25,8 +24,8 @@ static double forward(ck *c, const ck_node *n, ck_mat *x)
     double rho = 0;
     x->err = 0;
     if (n->rule->run) n->rule->run(c, n, x);
-    for (const ck_node *k = n + 1; k < n->end; k = k->end) {
-        const double own = forward(c, k, x);
+    for (const ck_node *k = n + 1; k < n->end && !n->rule->run; k = k->end) {
+        const double own = ck_forward(c, k, x);
         rho = rho == 0 ? own : k->lip * rho + own;
         x->err = 0;
     }
@@ -106,7 +105,7 @@ static void check_one(ck *c, const cJSON *json)
         ck_fail(c, "example %lld: its class, radius, room or verdict do not fit", (long long)c->out->examples);
     ck_close(&f);
     c->unsure = c->jumped = false;
-    const double rho = forward(c, c->nodes + 1, &x);
+    const double rho = ck_forward(c, c->nodes + 1, &x);
     if (c->jumped && radius > 0)
         ck_fail(c, "example %lld: a radius, but the network jumps", (long long)c->out->examples);
     if (!c->unsure && !c->jumped) margins(c, x.v + (x.rows - 1) * x.ld, rho, (int64_t)predicted, radius, margin);

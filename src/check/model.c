@@ -76,7 +76,14 @@ static void load(ck_fields *f, ck_node *n, int i, int64_t *size)
     ck *c = f->c;
     const char *name = n->rule->tensors[i].name, *shape = n->rule->tensors[i].shape;
     const bool tied = ck_is(n, "linear") && i == 0 && n->k[0] != 0;
-    snprintf(full, sizeof full, "%s.%s", n->path, name + (*name == '?'));
+    const char *star = strchr(name, '*');
+    const int64_t at = star ? i - 4 : 0; /* behind the lists and what belongs to them all */
+    if (star && at >= n->w[0].cols) return;
+    if (star)
+        snprintf(full, sizeof full, "%s.%.*s%.0f%s", n->path, (int)(star - name), name, n->w[0].v[at], star + 1);
+    else
+        snprintf(full, sizeof full, "%s.%s", n->path, name + (*name == '?'));
+    if (star) size['S' - '0'] = 0; /* each has a size of its own */
     n->w[i] = tied ? c->embed : *name == '=' ? listed(f, name + 1) : tensor(c, full);
     if (!n->w[i].v && *name == '?') return;
     const int64_t sides[] = { n->w[i].rows, n->w[i].cols };
@@ -104,14 +111,16 @@ static int64_t leave(ck *c, const ck_node *n, int64_t d)
     return d / c->tokens;
 }
 
-/* The parts of a node; those of parts get the tokens before and from k[0] on. */
+/* The parts of a node; those of parts get the tokens before and from k[0] on, that of plash as many as there are prototypes. */
 static int64_t build(ck *c, const cJSON *json, ck_node *up, int64_t d);
 static int64_t build_parts(ck *c, const cJSON *part, ck_node *n, int64_t d)
 {
-    const bool apart = ck_is(n, "parts"), asks = ck_is(n, "ask");
+    const bool apart = ck_is(n, "parts"), asks = ck_is(n, "ask"), gathers = ck_is(n, "plash");
+    const int64_t after = c->tokens, groups = gathers ? n->w[8].rows : 0;
     const int64_t first = apart || asks ? (int64_t)n->k[0] : 0;
     int64_t count = 0, all = 0, wide = d;
     bool fits = first <= n->tokens;
+    if (gathers) c->tokens = groups, d *= 2;
     for (const cJSON *k = part; k && fits; k = k->next, count++) {
         if (apart) c->tokens = count ? n->tokens - first : first;
         d = build(c, k, n, apart ? n->width : d);
@@ -119,6 +128,8 @@ static int64_t build_parts(ck *c, const cJSON *part, ck_node *n, int64_t d)
         wide = d, all += c->tokens;
     }
     if (apart) c->tokens = all;
+    if (gathers) fits = count == 1 && c->tokens == groups && d == n->width;
+    if (gathers) c->tokens = after;
     if (asks) fits = fits && c->tokens == first && d == n->width;
     if (asks) c->tokens = n->tokens;
     if (ck_is(n, "mix")) fits = d == n->width && c->tokens == n->tokens;
@@ -147,7 +158,7 @@ static int64_t build(ck *c, const cJSON *json, ck_node *up, int64_t d)
     for (int i = 0; i < CK_TENSORS && n->rule->tensors[i].name; i++) load(&f, n, i, size);
     d = leave(c, n, size['o' - '0'] ? size['o' - '0'] : d);
     int64_t parts;
-    if (!n->rule->run) d = build_parts(c, ck_list(&f, "of", &parts), n, d);
+    if (ck_has_parts(n)) d = build_parts(c, ck_list(&f, "of", &parts), n, d);
     ck_close(&f);
     n->end = c->nodes + c->count;
     return d;

@@ -13,10 +13,6 @@
 #include "check/ck.h"
 
 enum { Q, K, V, OUT, DIRECTIONS = 8 };
-typedef struct {
-    double norm, size;
-} reach;
-
 static double asks(const ck_node *n) { return (double)(ck_queries(n) ? ck_queries(n) : n->tokens); }
 static double read_by_all(const ck_node *n) { return (double)(n->tokens - ck_queries(n)); }
 static int64_t heads_of(const ck_node *n) { return (int64_t)ck_constant(n, "heads"); }
@@ -31,31 +27,35 @@ bool ck_linear_fits(const ck_node *n)
     return !ck_is(n, "cosformer") || (ck_constant(n, "eps") > 0 && tokens >= fmax(asks(n), read_by_all(n)));
 }
 
-static reach reach_of(ck_fields *f, const ck_node *n, int side, double x)
+ck_reach ck_reach_of(ck_fields *f, int side, ck_mat w, ck_mat b, double x)
 {
     static const char *const key[][2] = {
         { "query", "query_bias" }, { "key", "key_bias" }, { "value", "value_bias" }, { "out_norm", "bias" }
     };
-    const double norm = ck_claim_norm(f, key[side][0], n->w[side]);
-    return (reach){ norm, norm * x + ck_claim(f, key[side][1], ck_length(n->w[4 + side])) };
+    const double norm = ck_claim_norm(f, key[side][0], w);
+    return (ck_reach){ norm, norm * x + ck_claim(f, key[side][1], ck_length(b)) };
 }
 
-/* Of y, from the constant of o and the length of its tokens. */
-static ck_bound leave(ck_fields *f, const ck_node *n, double lip, double size)
+static ck_reach reach_of(ck_fields *f, const ck_node *n, int side, double x)
+{
+    return ck_reach_of(f, side, n->w[side], n->w[4 + side], x);
+}
+
+ck_bound ck_leave(ck_fields *f, const ck_node *n, double lip, double size)
 {
     const double to = fabs(ck_constant(n, "out"));
-    const reach o = reach_of(f, n, OUT, to * size);
+    const ck_reach o = reach_of(f, n, OUT, to * size);
     return (ck_bound){ to * o.norm * lip, o.size };
 }
 
 ck_bound ck_cosformer(ck_fields *f, ck_node *n, double x)
 {
-    const reach q = reach_of(f, n, Q, x), k = reach_of(f, n, K, x), v = reach_of(f, n, V, x);
+    const ck_reach q = reach_of(f, n, Q, x), k = reach_of(f, n, K, x), v = reach_of(f, n, V, x);
     const double keys = read_by_all(n), rows = asks(n), heads = sqrt((double)heads_of(n));
     const double steep = 2 * ck_over(v.size, ck_constant(n, "eps"));
     const double tokens = heads * v.norm + steep * keys * (k.size * q.norm + q.size * k.norm);
     const double flat = sqrt(rows) * v.norm + steep * (keys * k.size * q.norm + sqrt(rows * keys) * q.size * k.norm);
-    return leave(f, n, f->c->out->flat ? flat : tokens, heads * v.size);
+    return ck_leave(f, n, f->c->out->flat ? flat : tokens, heads * v.size);
 }
 
 /* w_r as rows */
@@ -67,11 +67,11 @@ static ck_mat directions(const ck_node *n)
 
 ck_bound ck_performer(ck_fields *f, ck_node *n, double x)
 {
-    const reach q = reach_of(f, n, Q, x), k = reach_of(f, n, K, x), v = reach_of(f, n, V, x);
+    const ck_reach q = reach_of(f, n, Q, x), k = reach_of(f, n, K, x), v = reach_of(f, n, V, x);
     const double w = ck_claim(f, "longest", ck_longest(directions(n))), s = sqrt(ck_constant(n, "scale"));
     const double heads = sqrt((double)heads_of(n)), all = f->c->out->flat ? sqrt(asks(n)) : heads;
     const double keys = v.norm + 2 * v.size * s * (w + s * k.size) * k.norm;
-    return leave(f, n, all * keys + v.size * s * w * q.norm, heads * v.size);
+    return ck_leave(f, n, all * keys + v.size * s * w * q.norm, heads * v.size);
 }
 
 /* Nystromformer, clustered, ProbSparse: no constant, but a size.  A head's o is a mean of values, with clusters perhaps plus
@@ -88,7 +88,7 @@ ck_bound ck_jumping(ck_fields *f, ck_node *n, double x)
     }
     if (ck_is(n, "probsparse") && ck_constant(n, "causal") != 0) size *= (double)n->tokens;
     for (double i = 0; i < ck_constant(n, "steps") && ck_is(n, "nystrom"); i++) size *= 3.25;
-    return (ck_bound){ INFINITY, leave(f, n, 0, size).out };
+    return (ck_bound){ INFINITY, ck_leave(f, n, 0, size).out };
 }
 
 /* Where rounding decides to which side it falls, no forward pass confirms another. */

@@ -23,7 +23,7 @@
  *                  eigenvalues lie in [1 - 2 ratio hi, 1 - 2 ratio lo], if T < 0 in [1 + 2 ratio lo, 1 + 2 ratio hi].
  *                  SLL has t_i >= sum_j |G_ij| q_j/q_i, G = W W^T, q > 0: the absolute row sums of Q^-1 T^-1 G Q,
  *                  Q = diag(q), are at most 1, so ratio = 1 (Gershgorin)
- *   attention      attention.c, posattention.c, attlip.c, rivals.c */
+ *   attention      attention.c, posattention.c, attlip.c, rivals.c, plash.c */
 #include <string.h>
 
 #include "check/ck.h"
@@ -31,6 +31,8 @@
 static const ck_mat none;
 
 bool ck_is(const ck_node *n, const char *rule) { return strcmp(n->rule->name, rule) == 0; }
+
+bool ck_has_parts(const ck_node *n) { return !n->rule->run || n->rule->run == ck_run_plash; }
 
 double ck_constant(const ck_node *n, const char *key)
 {
@@ -335,6 +337,10 @@ static bool image_fits(const ck_node *n)
     { "q.weight", "dd" }, { "k.weight", "dd" }, { "v.weight", "dd" }, { "o.weight", "dd" }
 #define BIASES \
     { "?q.bias", "d" }, { "?k.bias", "d" }, { "?v.bias", "d" }, { "?o.bias", "d" }
+#define DEGREE                 \
+    {                          \
+        "degree*.weight", "oS" \
+    }
 /* clang-format off */
 const ck_rule ck_rules[] = {
     { "sequence", sequence, NULL, NULL, { 0 }, { { 0 } } },
@@ -372,6 +378,10 @@ const ck_rule ck_rules[] = {
       { "#heads", "out", "scale", "#clusters", "~steps", "?first", "+queries" }, { WEIGHTS, BIASES } },
     { "probsparse", ck_jumping, ck_jump, ck_linear_fits, { "#heads", "out", "scale", "?causal", "#factor", "~seed" },
       { WEIGHTS, BIASES } },
+    { "plash", ck_plash, ck_run_plash, ck_plash_fits, { "#heads", "out", "+queries", "scale", "~pair", "route" },
+      { WEIGHTS, BIASES, { "prototypes", "md" }, { "kg.weight", "dd" }, { "vg.weight", "dd" } } },
+    { "sketch", ck_sketch, ck_run_sketch, ck_sketch_fits, { "floor", "tau" },
+      { { "=degrees", "k" }, { "=sizes", "k" }, { "=hash", "h" }, { "beta", "k" }, DEGREE, DEGREE, DEGREE, DEGREE } },
     { "l2attention", ck_l2attention, ck_attend, ck_heads_fit, { "#heads", "?tied" },
       { { "q.weight", "dd" }, { "v.weight", "dd" }, { "o.weight", "dd" } } },
     { "posattention", ck_posattention, ck_attend, ck_table_fits, { "#heads", "?causal", "?far", "+row" },

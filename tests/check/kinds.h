@@ -55,6 +55,13 @@ static const char *const kinds[] = {
     VIT "norm = none\nattention = clustered\nclusters = 2\n",
     SERIES "label = 1\ndepth = 1\nattention = clustered\nclusters = 2\ncluster_first = true\nnorm_eps = 0.1\n",
     SERIES "label = 2\ndepth = 1\nattention = probsparse\nnorm_eps = 0.1\n",
+    VIT "norm = none\nattention = plash\nplash_groups = 3\nplash_mixers = 0\nplash_floor = 1\nplash_sizes = 16\n",
+    TEXT "arch = classifier\nclasses = 3\nnorm = none\nattention = plash\nplash_groups = 2\nplash_features = 5\n"
+         "plash_degrees = 1 3\nplash_sizes = 8 4\nplash_pair = qv\nplash_norm_eps = 1\nplash_floor = 1\n",
+    TEXT "arch = encoder\nnorm = none\nattention = plash\nplash_groups = 2\nplash_hash = fixed\nplash_sizes = 16\n"
+         "plash_pair = qk\nplash_norm_eps = 1\nplash_floor = 1\nbias = false\n",
+    SERIES "label = 2\ndepth = 1\nattention = plash\nplash_groups = 2\nplash_tau = 0.5\nplash_tau_g = 2\n"
+           "plash_degrees = 2\nplash_sizes = 8\nplash_norm_eps = 1\nplash_floor = 1\nnorm_eps = 0.1\n",
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 

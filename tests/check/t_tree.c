@@ -6,12 +6,23 @@
 static char *model_path, *cert_path;
 
 static const tree_tensor tensors[] = {
-    { "embed.weight", 6, 4 },   { "head.weight", 6, 4 },  { "a.weight", 4, 4 },      { "wide.weight", 10, 4 },
-    { "m.in.weight", 2, 4 },    { "m.out.weight", 4, 2 }, { "big.in.weight", 2, 4 }, { "big.out.weight", 3000, 2 },
-    { "tall.weight", 6, 3000 }, { "odd.weight", 3, 4 },   { "back.weight", 6, 3 },   { "t.q.weight", 4, 4 },
-    { "t.k.weight", 4, 4 },     { "t.v.weight", 4, 4 },   { "t.o.weight", 4, 4 },    { "t.distance.weight", 2, 5 },
-    { "ten.weight", 6, 10 },    { "w.weight", 6, 4 },     { "r.weight", 6, 4 },      { "r.root", 1, 1 },
-    { "l.q.weight", 4, 4 },     { "l.v.weight", 4, 4 },   { "l.o.weight", 4, 4 },
+    { "embed.weight", 6, 4 },     { "head.weight", 6, 4 },
+    { "a.weight", 4, 4 },         { "wide.weight", 10, 4 },
+    { "m.in.weight", 2, 4 },      { "m.out.weight", 4, 2 },
+    { "big.in.weight", 2, 4 },    { "big.out.weight", 3000, 2 },
+    { "tall.weight", 6, 3000 },   { "odd.weight", 3, 4 },
+    { "back.weight", 6, 3 },      { "t.q.weight", 4, 4 },
+    { "t.k.weight", 4, 4 },       { "t.v.weight", 4, 4 },
+    { "t.o.weight", 4, 4 },       { "t.distance.weight", 2, 5 },
+    { "ten.weight", 6, 10 },      { "w.weight", 6, 4 },
+    { "r.weight", 6, 4 },         { "r.root", 1, 1 },
+    { "l.q.weight", 4, 4 },       { "l.v.weight", 4, 4 },
+    { "l.o.weight", 4, 4 },       { "k.beta", 0, 2 },
+    { "k.degree1.weight", 4, 5 }, { "k.degree2.weight", 4, 3 },
+    { "g.q.weight", 4, 4 },       { "g.k.weight", 4, 4 },
+    { "g.v.weight", 4, 4 },       { "g.o.weight", 4, 4 },
+    { "g.prototypes", 3, 4 },     { "g.kg.weight", 4, 4 },
+    { "g.vg.weight", 4, 4 },      { "g.fold.weight", 4, 8 },
 };
 enum { TENSORS = sizeof tensors / sizeof *tensors };
 
@@ -37,6 +48,12 @@ enum { TENSORS = sizeof tensors / sizeof *tensors };
 #define FEATURES(s, w) SEQ("{'name':'t','rule':'performer','heads':2,'out':1,'scale':" s ",'directions':[" w "]}," HEAD)
 #define MARKS(steps) \
     SEQ("{'name':'t','rule':'nystrom','heads':2,'out':1,'scale':1,'landmarks':2,'steps':" steps "}," HEAD)
+#define SKETCH(floor, degrees, sizes, hash)                                                                  \
+    SEQ("{'name':'k','rule':'sketch','floor':" floor ",'tau':1,'degrees':[" degrees "],'sizes':[" sizes "]," \
+        "'hash':[" hash "]}," HEAD)
+#define HASH "0,1,-5,4, 0,1,2,-3, -1,0,1,2"
+#define GATHER(heads, more, of) \
+    SEQ("{'name':'g','rule':'plash','heads':" heads ",'out':1,'scale':1,'route':1," more ",'of':[" of "]}," HEAD)
 #define LETTERS "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 static const struct {
     const char *why; /* NULL: it is accepted */
@@ -62,6 +79,34 @@ static const struct {
     { NULL, COS("2", "3", "1") },
     { NULL, FEATURES("0", "1,2,3,4,5,6") },
     { NULL, MARKS("24") },
+    { NULL, SKETCH("1", "1,2", "5,3", HASH) },
+    { "do not fit the rule", SKETCH("0", "1,2", "5,3", HASH) },
+    { "do not fit the rule", SKETCH("-1", "1,2", "5,3", HASH) },
+    { "do not fit the rule", SKETCH("1", "1,2", "5,4", HASH) },
+    { "do not fit the rule", SKETCH("1", "1,2", "5,0", HASH) },
+    { "do not fit the rule", SKETCH("1", "1,2", "5,3", "0,1,-5,4, 0,1,2,-3, -1,0,1") },
+    { "do not fit the rule", SKETCH("1", "1,2", "5,3", HASH ",0") },
+    { "do not fit the rule", SKETCH("1", "1,2", "5,3", "0,1,-5,4, 0,1,2,-3, -1,0,1,3") },
+    { "do not fit the rule", SKETCH("1", "1,2", "5,3", "0,1,-6,4, 0,1,2,-3, -1,0,1,2") },
+    { "do not fit the rule", SKETCH("1", "1,2", "5,3", "0,1,-5,0.5, 0,1,2,-3, -1,0,1,2") },
+    { "do not fit the rule", SKETCH("1", "1,1.5", "5,3", HASH) },
+    { "sizes is missing or of another shape", SKETCH("1", "1,2", "5,3,3", HASH) },
+    { "degree3.weight is missing", SKETCH("1", "1,3", "5,3", HASH) },
+    { "degree-1.weight is missing", SKETCH("1", "1,-1", "5,3", HASH) },
+    { "beta is missing or of another shape", SKETCH("1", "1", "5", "0,1,-5,4") },
+    { "degree0.weight is missing", SKETCH("1", "0,0", "5,3", HASH) },
+    { "query is stated as 0", GATHER("2", "'pair':0", LIN("fold")) }, /* the tree is taken; its proof says nothing */
+    { "query is stated as 0", GATHER("1", "'pair':2", LIN("fold")) },
+    { "do not fit the rule plash", GATHER("2", "'pair':3", LIN("fold")) },
+    { "do not fit the rule plash", GATHER("2", "'pair':0.5", LIN("fold")) },
+    { "do not fit the rule plash", GATHER("2", "'pair':-1", LIN("fold")) },
+    { "do not fit the rule plash", GATHER("2", "'pair':1,'queries':1", LIN("fold")) },
+    { "do not fit the rule plash", GATHER("2", "'pair':0,'queries':3", LIN("fold")) },
+    { "do not fit the rule plash", GATHER("3", "'pair':0", LIN("fold")) },
+    { "do not fit the rule plash", GATHER("2", "'pair':0", "") },
+    { "do not fit the rule plash", GATHER("2", "'pair':0", LIN("fold") ",{'rule':'halve'}") },
+    { "do not fit the rule plash", GATHER("2", "'pair':0", "{'rule':'sinusoid'}") }, /* 8 features come out */
+    { "pair is missing", GATHER("2", "'queries':1", LIN("fold")) },
     { "size is missing", WINDOW("0", "") },
     { "size is missing", WINDOW("1.5", "") },
     { "global is missing", WINDOW("1", ",'global':-1") },

@@ -237,10 +237,29 @@ def constants():
             print(f"FAIL {value} read as {kind}: {read}")
 
 
+def foreign(name):
+    """A rule that nobody knows is left open by both, by its name."""
+    model = os.path.join(FOLDER, name)
+    with open(os.path.join(model, "model.safetensors"), "rb") as file:
+        data = file.read().replace(b'\\"plash\\"', b'\\"blash\\"')
+    bad, path = os.path.join(model, "foreign.safetensors"), os.path.join(model, "bent.json")
+    with open(bad, "wb") as file:
+        file.write(data)
+    with open(os.path.join(model, "tokens.json"), encoding="utf-8") as text:
+        cert = json.load(text)
+    cert["model"] = {"bytes": len(data), "sha256": check.Weights(data).hash}
+    put(path, cert)
+    expect(f"{name}: another rule", (3,), path, bad)
+    if any("not know the rule" not in checker(path, bad)[1] for checker in (first, second)):
+        fails.append("foreign")
+        print("FAIL a rule that is not known is not named")
+
+
 random.seed(1)
 constants()
 arithmetic(round(20 * EFFORT) + 1)
 for run in sorted(os.listdir(FOLDER)):
     judge(run)
+foreign("image-plash")
 print(f"{len(os.listdir(FOLDER))} architectures: " + ", ".join(f"{count} {word}" for word, count in counts.items()))
 sys.exit(bool(fails))
