@@ -71,6 +71,8 @@ static void page_of_taut(void)
     entry(NULL, "OMP_NUM_THREADS", NULL, "threads, where --threads does not say; without both, one per processor");
     entry(NULL, "OMP_WAIT_POLICY", NULL,
           "passive unless it is set: threads that wait sleep; active: they spin, which slows other programs down");
+    entry(NULL, "TAUT_SILENCE", NULL,
+          "of processes that train together: the seconds without a sign of life after which one is given up; else 40");
     printf(".SH SEE ALSO\n");
     for (int i = 0; i < cli_command_count; i++)
         printf(".BR taut\\-%s (%d)%s\n", cli_commands[i]->name, cli_commands[i] == &cli_recipe ? 5 : 1,

@@ -71,6 +71,9 @@ taut_status taut_ranks_open(taut_ranks *r)
             return taut_fail(TAUT_BAD_CONFIG, "%s = %s and %s = %s are no number of processes and of one of them",
                              names[i][0], getenv(names[i][0]), names[i][1], getenv(names[i][1]));
     if (count == 1) return TAUT_OK;
+    const char *silence = getenv("TAUT_SILENCE");
+    if (silence && (whole(silence) < 5 || whole(silence) > 3600))
+        return taut_fail(TAUT_BAD_CONFIG, "TAUT_SILENCE = %s is no number of seconds from 5 to 3600", silence);
     const taut_status s = open_library(&r->m, r->rank, count);
     if (s) return s;
     r->rank = r->m->rank, r->count = r->m->count;

@@ -4,7 +4,7 @@
 . tests/cli/lib.sh
 long
 run=$tmp/run
-waves="recipes/forecast-waves.ini --set train.steps=60 --set model.width=16 --set model.mlp=32 --set train.eval_every=0 --set data.length=1500"
+waves="recipes/forecast-waves.ini --set train.steps=60 --set model.width=16 --set model.mlp=32 --set train.batch=8 --set train.eval_every=0 --set data.length=1500"
 
 for attention in softmax plash clustered probsparse l2 attlip window cosformer performer nystrom none; do
     set -- --set model.attention=$attention

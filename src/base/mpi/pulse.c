@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EVERY = 2, COMING = 45, STILL = 40, NAME = 64 }; /* seconds */
-enum { ALIVE = 1, LAST = 2 };                           /* what the byte says */
+enum { EVERY = 2, LATER = 5, NAME = 64 }; /* seconds; LATER: to begin they have so many more */
+enum { ALIVE = 1, LAST = 2 };             /* what the byte says */
 
 typedef struct {
     int rank;
@@ -24,7 +24,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
 static bool waits, beats, done; /* waits: the thread is that of await; done: it may end */
 static MPI_Comm between;
-static int rank, peers;
+static int rank, peers, silence = 40; /* seconds */
 static peer *list;
 static char (*who)[NAME]; /* machine and process of every rank */
 
@@ -49,7 +49,7 @@ static void rest(double seconds)
 /* The first of those that wait speaks; the launcher ends the rest. */
 static void *await(void *arg)
 {
-    int left = COMING + 3 * (rank < 2 ? rank : 2); /* seconds in which it was not stopped itself */
+    int left = silence + LATER + 3 * (rank < 2 ? rank : 2); /* seconds in which it was not stopped itself */
     (void)arg;
     pthread_mutex_lock(&lock);
     for (; !done && left > 0; left--) rest(1);
@@ -57,7 +57,7 @@ static void *await(void *arg)
     pthread_mutex_unlock(&lock);
     if (began) return NULL;
     dprintf(2, "taut: rank %d has waited %d s for the others to begin: one of them is stopped or has failed\n", rank,
-            COMING);
+            silence + LATER);
     _exit(1);
 }
 
@@ -74,15 +74,16 @@ static void end_thread(void)
 void taut_pulse_await(int of)
 {
     rank = of;
+    if (getenv("TAUT_SILENCE")) silence = atoi(getenv("TAUT_SILENCE")); /* taut_ranks_open has looked at it */
     waits = pthread_create(&thread, NULL, await, NULL) == 0;
 }
 
 static void end(const peer *p)
 {
     const bool first = rank == (p->rank == 0 ? 1 : 0);
-    if (!first) sleep(5);
+    if (!first) sleep(LATER);
     dprintf(2, "taut: rank %d (%s) has given no sign of life for %d s: the others stop; what was saved is whole\n",
-            p->rank, who[p->rank], STILL);
+            p->rank, who[p->rank], silence);
     _exit(1);
 }
 
@@ -115,7 +116,7 @@ static void *beat(void *arg)
         for (peer *p = list; p < list + peers; p++) {
             if (slept) p->since = before;
             look(p, last);
-            if (!p->over && now() - p->since > STILL) end(p);
+            if (!p->over && now() - p->since > silence) end(p);
             together &= p->told && p->over;
         }
         if (!together) rest(last ? 0.01 : EVERY);

@@ -1,5 +1,5 @@
 /* Is every rank alive?  MPI waits for good for one that is stopped, or hangs with its machine.  So a thread of each rank sends
- * the first one a byte every few seconds, and the first answers all of them; where nothing comes for most of a minute, by the
+ * the first one a byte every few seconds, and the first answers all of them; where nothing comes for TAUT_SILENCE seconds, by the
  * watcher's own clock, one line says which rank it was, and the job ends.  A rank that is slow goes on sending. */
 #ifndef TAUT_BASE_MPI_PULSE_H
 #define TAUT_BASE_MPI_PULSE_H
