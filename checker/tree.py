@@ -121,6 +121,7 @@ class Module:
         c["near"] = d + 2 * c["cols"] if "cols" in c else c.get("near")
         c["context"] = c.get("k", 0) if c.get("causal") or c.get("row") else (c.get("k", 0) + 1) // 2
         self.need(self.rule == "attlip" or d % c.get("heads", 1) == 0, "its heads do not fit")
+        self.need(c.get("rope", 0) == 0 or c["rope"] >= 1, "its rotations have no base")
         self.need(FITS.get(self.rule, lambda c: True)(c), "its sizes do not fit")
         t_out, d_out = (c[word[0]] for word in self.gives or (["t"], ["d"]))
         if self.rule == "parts":

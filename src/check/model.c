@@ -1,9 +1,10 @@
 /* The model file: is it the one that the certificate names, which function does it say it is, where are its weights?
  *
  * The file is read once: the bytes that are hashed are the bytes that are used.  Every tensor must lie inside the file,
- * be F32 and have the shape that its rule asks for.  A tensor that nobody asks for, a constant that is missing or
+ * be F32 and have the shape that its rule asks for; together they fill it.  A tensor that nobody asks for, a constant that is missing or
  * unknown: refused, since the function might then be another one. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/float32.h"
@@ -173,6 +174,30 @@ static bool root_fits(const ck_node *root)
            (ck_is(head, "linear") && (last == end || (ck_is(last, "scale") && last->k[0] > 0 && last->end == end)));
 }
 
+static int rising(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Do the tensors, which were all read, fill the file and share no byte?  Where each begins, another has ended. */
+static bool side_by_side(ck *c)
+{
+    const int count = cJSON_GetArraySize(c->header) - 1;
+    double *begin = ck_room(c, count, sizeof *begin), *end = ck_room(c, count + 1, sizeof *end);
+    int i = 0;
+    for (const cJSON *t = c->header->child; t; t = t->next) {
+        const cJSON *at = ck_get(t, "data_offsets");
+        if (strcmp(t->string, "__metadata__") == 0) continue;
+        begin[i] = item(at, 0), end[++i] = item(at, 1);
+    }
+    qsort(begin, (size_t)count, sizeof *begin, rising);
+    qsort(end, (size_t)count + 1, sizeof *end, rising);
+    bool fits = end[count] == (double)c->size;
+    for (i = 0; i < count; i++) fits = fits && begin[i] == end[i];
+    return fits;
+}
+
 void ck_model_read(ck *c)
 {
     char hex[65];
@@ -220,5 +245,6 @@ void ck_model_read(ck *c)
     if (!root_fits(c->nodes)) ck_fail(c, "the model's tree is not one of a body, perhaps a head and a scale");
     if (c->used + 1 != cJSON_GetArraySize(c->header))
         ck_fail(c, "model file: it has tensors that its tree does not name");
+    if (!side_by_side(c)) ck_fail(c, "model file: its tensors overlap, or leave bytes to nobody");
     c->out->foreign = false;
 }

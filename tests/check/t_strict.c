@@ -175,8 +175,8 @@ static void words(void)
     free(text);
 }
 
-/* The model with its header changed, and the certificate about it. */
-static void model_expect(int want, const char *from, const char *to)
+/* The model with its header changed and `tail` bytes more or less, and the certificate about it. */
+static void model_with(int want, const char *from, const char *to, int tail)
 {
     size_t len;
     char hex[65], *file = temp_get(model_path, &len), head[64];
@@ -184,11 +184,11 @@ static void model_expect(int want, const char *from, const char *to)
     memcpy(&size, file, 8);
     char *header = strndup(file + 8, size), *other = swapped(header, from, to);
     const uint64_t now = strlen(other);
-    char *made = malloc(len + strlen(to) + 8);
+    char *made = calloc(1, len + strlen(to) + 64);
     memcpy(made, &now, 8);
     memcpy(made + 8, other, now);
     memcpy(made + 8 + now, file + 8 + size, len - 8 - size);
-    temp_put("model.safetensors", made, 8 + now + len - 8 - size);
+    temp_put("model.safetensors", made, (size_t)((int64_t)(now + len - size) + tail));
     must(taut_sha256_file(hex, &bytes, model_path));
     cJSON *cert = cJSON_Parse(cert_text), *about = cJSON_GetObjectItem(cert, "model");
     cJSON_ReplaceItemInObject(about, "sha256", cJSON_CreateString(hex));
@@ -201,8 +201,14 @@ static void model_expect(int want, const char *from, const char *to)
     free(text), free(made), free(other), free(header), free(file);
 }
 
+static void model_expect(int want, const char *from, const char *to) { model_with(want, from, to, 0); }
+
 static void models(void)
 {
+    model_with(0, "{", "{ ", 0);
+    model_with(2, "{", "{ ", 4); /* bytes that no tensor has */
+    model_with(2, "{", "{ ", -4);
+    model_with(2, "\"data_offsets\":[0,", "\"data_offsets\":[4,", 0); /* of another size */
     model_expect(0, "{", " {");
     model_expect(2, "{", "x{");
     model_expect(2, "{\"", "{\"head.weight\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"");
