@@ -1,5 +1,6 @@
 """Certificates: what is proved of a stored model, and the check of it."""
 import ctypes
+import json
 import os
 import tempfile
 from dataclasses import dataclass, field
@@ -68,6 +69,8 @@ class Certificate:
     json: str              # as docs/certificate.md has it
     report: str            # and what follows from it, also as JSON: other units and norms, accuracies, why there is none
     swaps: "tuple[Swaps, ...]" = ()
+    tolerance: float = 0.0            # how far from real arithmetic logits may be, wherever radii are to hold
+    runs_on: Optional[str] = None     # the kernels that the tolerance was proved for
 
     @property
     def right(self) -> np.ndarray:
@@ -128,13 +131,16 @@ def _read(handle: Any, model: Path, swaps: bool) -> Certificate:
     def column(name: str, dtype: Any) -> np.ndarray:
         return np.array([getattr(e, name) for e in each], dtype)
 
+    proof = _c.text("taut_cert_json", handle)
+    said = json.loads(proof)
     return Certificate(
         Path(model), _c.METRICS[f.metric], f.lip, f.body, f.room, f.reach, f.rows, f.defect, f.round, f.tokens, f.sha256.decode(),
         column("label", np.int32), column("predicted", np.int32), column("margin", float), column("radius", float),
         column("local_lip", float), column("local_radius", float),
         tuple(Layer(y.path.decode(), y.rule.decode(), y.lip, y.out) for y in layers),
-        _c.text("taut_cert_json", handle), _c.text("taut_cert_report", handle),
-        tuple(Swaps(*(getattr(s, name) for name, _ in s._fields_)) for s in swapped))
+        proof, _c.text("taut_cert_report", handle),
+        tuple(Swaps(*(getattr(s, name) for name, _ in s._fields_)) for s in swapped),
+        float(said.get("tolerance", 0)), said.get("for"))
 
 
 class Verdict(NamedTuple):

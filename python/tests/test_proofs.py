@@ -44,6 +44,7 @@ def test_tolerance(image_model):
     """Radii for a runtime that is off are smaller, and none is left of one that is off by half a margin."""
     exact, off, worse = (image_model.certify(norm="flat", examples=8, radius=9, tolerance=e) for e in (0, 1e-3, 1e9))
     assert np.all(off.radii <= exact.radii) and (off.radii < exact.radii).any() and not worse.radii.any()
+    assert [cert.tolerance for cert in (exact, off, worse)] == [0, 1e-3, 1e9] and off.runs_on is None
     with pytest.raises(taut.InputError):
         image_model.certify(norm="flat", tolerance=1)
 
@@ -52,6 +53,8 @@ def test_runs_on(image_model):
     """Radii for kernels that round are smaller, those of wide hardly."""
     exact, wide, cpu = (image_model.certify(norm="flat", examples=8, radius=9, runs_on=k) for k in (None, "wide", "cpu"))
     assert np.all(cpu.radii <= wide.radii) and np.all(wide.radii <= exact.radii) and (cpu.radii < exact.radii).any()
+    assert [cert.runs_on for cert in (exact, wide, cpu)] == [None, "wide", "cpu"]
+    assert exact.tolerance == 0 < wide.tolerance < cpu.tolerance
     with pytest.raises(taut.InputError):
         image_model.certify(norm="flat", examples=8, runs_on="gpu")
 

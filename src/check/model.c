@@ -1,8 +1,8 @@
 /* The model file: is it the one that the certificate names, which function does it say it is, where are its weights?
  *
  * The file is read once: the bytes that are hashed are the bytes that are used.  Every tensor must lie inside the file,
- * be F32 and have the shape that its rule asks for; together they fill it.  A tensor that nobody asks for, a constant that is missing or
- * unknown: refused, since the function might then be another one. */
+ * be F32 and have the shape that its rule asks for; together they fill it.  A tensor that nobody asks for, a constant that
+ * is missing or unknown: refused, since the function might then be another one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
