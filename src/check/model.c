@@ -216,10 +216,13 @@ void ck_model_read(ck *c)
     for (int i = 7; i >= 0 && c->size >= 8; i--) len = len << 8 | (unsigned char)c->file[i];
     size_t flaw;
     if (c->size >= 8 && len <= c->size - 8) c->header = ck_json(&flaw, c->file + 8, (size_t)len);
-    const char *tree = cJSON_GetStringValue(ck_get(ck_get(c->header, "__metadata__"), "taut.tree"));
+    const cJSON *words = ck_get(c->header, "__metadata__");
+    const char *tree = cJSON_GetStringValue(ck_get(words, "taut.tree"));
     if (tree) c->tree = ck_json(&flaw, tree, strlen(tree));
     if (!c->tree) ck_fail(c, "model file: not in the safetensors format, or without taut.tree in its metadata");
     ck_once(c, c->header, "model file");
+    for (const cJSON *word = words->child; word; word = word->next)
+        if (!cJSON_IsString(word)) ck_fail(c, "model file: its metadata are not words");
     ck_once(c, c->tree, "the model's tree");
     c->size -= 8 + (size_t)len;
     memmove(c->file, c->file + 8 + len, c->size); /* the weights, now aligned */

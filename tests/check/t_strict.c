@@ -216,6 +216,8 @@ static void models(void)
     model_expect(2, "\"dtype\":\"F32\"", "\"dtype\":\"F32\",\"dtype\":\"F16\"");
     model_expect(2, "\"data_offsets\":[0,", "\"data_offsets\":[00,");
     model_expect(2, "\"taut.tree\":", "\"taut.tree\":\"{}\",\"taut.tree\":");
+    model_expect(2, "\"taut.tree\":", "\"more\":1,\"taut.tree\":");
+    model_expect(0, "\"taut.tree\":", "\"more\":\"1\",\"taut.tree\":");
     model_expect(2, "{\\\"version\\\":4,", "{\\\"version\\\":04,");
     model_expect(2, "{\\\"version\\\":4,", "{\\\"version\\\":4,\\\"version\\\":2,");
     model_expect(2, "{\\\"version\\\":4,", "{\\\"version\\\":4,\\\"more\\\":2,");
