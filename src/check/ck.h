@@ -141,6 +141,25 @@ ck_range ck_slopes(double curve);                                  /* where f' i
 ck_range ck_ratio(double curve);                                   /* where f(z)/z is */
 double ck_root(double n);                                          /* fl32(1/sqrt(n)), to nearest */
 
+/* simple.c: matrices, norm layers, what moves tokens */
+ck_bound ck_simple(ck_fields *f, ck_node *n, double x);
+ck_bound ck_norm_layer(ck_fields *f, ck_node *n, double x);
+void ck_run_simple(ck *c, const ck_node *n, ck_mat *x);
+bool ck_pairs(const ck_node *n);
+bool ck_near_fits(const ck_node *n);
+bool ck_some_fit(const ck_node *n);
+ck_bound ck_mlp(ck_fields *f, ck_node *n, double x); /* mlp.c */
+void ck_run_mlp(ck *c, const ck_node *n, ck_mat *x);
+ck_bound ck_potential(ck_fields *f, ck_node *n, double x); /* potential.c */
+void ck_run_potential(ck *c, const ck_node *n, ck_mat *x);
+bool ck_image_fits(const ck_node *n); /* image.c: pixels, and the tokens that leave */
+ck_bound ck_pixels(ck_fields *f, ck_node *n, double x);
+void ck_run_pixels(ck *c, const ck_node *n, ck_mat *x);
+void ck_run_prefix(ck *c, const ck_node *n, ck_mat *x);
+void ck_run_pool(ck *c, const ck_node *n, ck_mat *x);
+void ck_run_l2pool(ck *c, const ck_node *n, ck_mat *x);
+void ck_run_concat(ck *c, const ck_node *n, ck_mat *x);
+
 bool ck_heads_fit(const ck_node *n);  /* attention.c */
 int64_t ck_queries(const ck_node *n); /* so many tokens ask an attention, the others are read; 0: all do both */
 ck_bound ck_attention(ck_fields *f, ck_node *n, double x);

@@ -1,0 +1,54 @@
+/* mlp, x -> W_out c f(W_in x + b_in) + b_out, alone or in keep x + mix of that:  f(h) - f(h') = D (h - h') with D diagonal in
+ * [lo, hi].  Let m = (lo + hi)/2 and T = diag(2^units):
+ *     keep I + mix c W_out D W_in = (keep I + mix c m W_out W_in) + mix c W_out T^-1 (D - m I) T W_in */
+#include "check/ck.h"
+
+/* diag(2^(sign e_k)) W, exactly; W itself where e is NULL. */
+static ck_mat scaled(ck_fields *f, ck_mat w, const cJSON *e, int sign)
+{
+    ck_mat s = ck_stack(f->c, &w, (const double[]){ 1 }, 1);
+    for (int64_t k = 0; e; k++, e = e->next) {
+        const double power = cJSON_GetNumberValue(e);
+        if (!(fabs(power) <= 200) || power != floor(power))
+            ck_fail(f->c, "%s (mlp): units must be whole numbers within 200", f->path);
+        for (int64_t i = 0; i < w.cols; i++) s.v[k * s.ld + i] = ldexp(s.v[k * s.ld + i], sign * (int)power);
+    }
+    s.err = 0;
+    return s;
+}
+
+/* by * P + keep I; where keep is not 0, P is square. */
+static ck_mat joined(ck *c, ck_mat p, double by, double keep)
+{
+    ck_mat j = ck_stack(c, &p, &by, 1);
+    for (int64_t i = 0; i < j.rows && keep != 0; i++) j.v[i * j.ld + i] += keep;
+    j.err += CK_U * ck_length(j);
+    return j;
+}
+
+ck_bound ck_mlp(ck_fields *f, ck_node *n, double x)
+{
+    ck *c = f->c;
+    const double keep = n->mixed ? n->up->k[0] : 0, mix = n->mixed ? n->up->k[1] : 1, kept = fabs(keep);
+    const double mc = mix * n->k[1], hi = ck_slopes(n->k[0]).hi; /* of float32 numbers: exact */
+    const double m = ck_ratio(n->k[0]).lo < 0 ? 0 : 0.5;         /* the middle, of f' and of f(z)/z: 0 for abs */
+    const ck_mat turned = ck_turn(c, n->w[2]), p = ck_product(c, turned, n->w[0]);
+    int64_t listed;
+    const cJSON *units = ck_list(f, "units", &listed);
+    if (units && listed != n->w[0].rows) ck_fail(c, "%s (mlp): units must list every unit", f->path);
+    const double in = ck_claim_norm(f, "scaled_in", scaled(f, n->w[0], units, 1));
+    const double product = fabs(mc) * in * ck_claim_norm(f, "scaled_out", scaled(f, turned, units, -1));
+    const ck_mat both = joined(c, p, mc * m, keep);
+    const double joint = ck_claim_norm(f, "joint", both), half = ck_claim_norm(f, "joint_half", both);
+    const double hidden = ck_claim_norm(f, "norm_out", turned) * ck_claim(f, "bias_in", ck_length(n->w[1]));
+    const double shift = fabs(n->k[1]) * hidden + ck_claim(f, "bias_out", ck_length(n->w[3]));
+    return (ck_bound){ fmin(joint + (hi - m) * product, kept + hi * product),
+                       x * fmin(half + (1 - m) * product, kept + product) + fabs(mix) * shift };
+}
+
+void ck_run_mlp(ck *c, const ck_node *n, ck_mat *x)
+{
+    *x = ck_affine(c, *x, 1, n->w[0], n->w[1]);
+    ck_activate(x, n->k[0], n->k[1]);
+    *x = ck_affine(c, *x, 1, n->w[2], n->w[3]);
+}
