@@ -7,47 +7,56 @@
 #include "cli/cli.h"
 #include "taut.h"
 
+static cJSON *growth(void) { return bench_growth(false); }
+
 static const struct {
     const char *name;
     cJSON *(*measure)(void);
 } figures[] = {
-    { "train", bench_train },           { "attention", bench_attention },
-    { "certify", bench_certify },       { "plash", bench_plash },
-    { "measure", bench_measure },       { "attack", bench_attack },
-    { "attlip", bench_attlip },         { "gpu", bench_gpu },
-    { "gpu-layers", bench_gpu_layers }, { "gpu-ranks", bench_gpu_ranks },
+    { "train", bench_train },
+    { "attention", bench_attention },
+    { "certify", bench_certify },
+    { "plash", bench_plash },
+    { "measure", bench_measure },
+    { "attack", bench_attack },
+    { "attlip", bench_attlip },
+    { "growth", growth },
+    { "gpu", bench_gpu },
+    { "gpu-layers", bench_gpu_layers },
+    { "gpu-ranks", bench_gpu_ranks },
 };
 enum { FIGURES = sizeof figures / sizeof *figures };
 
 static int run(const cli_args *a)
 {
     const char *names[FIGURES], *name = a->operand[0];
-    const bool parts = cli_flag(a, "--parts"), small = cli_flag(a, "--small"), train = strcmp(name, "train") == 0;
+    const bool parts = cli_flag(a, "--parts"), small = cli_flag(a, "--small"), train = strcmp(name, "train") == 0,
+               grows = strcmp(name, "growth") == 0;
     (void)cli_table(a);
     if (parts && !train) return cli_refuse(a, "--parts is for train");
-    if (small && !parts) return cli_refuse(a, "--small is for train --parts");
+    if (small && !parts && !grows) return cli_refuse(a, "--small is for train --parts and for growth");
     for (int i = 0; i < FIGURES; i++) {
         names[i] = figures[i].name;
         if (strcmp(name, figures[i].name) != 0) continue;
-        cJSON *result = parts ? bench_train_parts(small) : figures[i].measure();
+        cJSON *result = parts ? bench_train_parts(small) : grows && small ? bench_growth(true) : figures[i].measure();
         return result ? cli_json(result) : cli_fail(a);
     }
     const char *near = taut_nearest(name, names, FIGURES);
     return cli_refuse(a,
-                      "no figure is called %s (train, attention, certify, plash, measure, attack, attlip, gpu, "
+                      "no figure is called %s (train, attention, certify, plash, measure, attack, attlip, growth, gpu, "
                       "gpu-layers, gpu-ranks)%s%s%s",
                       name, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
 static const cli_option options[] = {
     { "--parts", NULL, "train: where the time of a step goes" },
-    { "--small", NULL, "with --parts: a tiny model, to see that it works" },
+    { "--small", NULL, "with --parts, and growth: tiny models, to see that it works" },
     { NULL, NULL, NULL },
 };
 
 const cli_command cli_bench = {
     "bench",
-    "train|attention|certify|plash|measure|attack|attlip|gpu|gpu-layers|gpu-ranks",
+    "train|attention|certify|plash|measure|attack|attlip|growth|gpu|gpu-layers|gpu-ranks",
     "measures speed, peers beside us in the same run",
     "taut bench train --json",
     1,

@@ -9,6 +9,7 @@
 
 cJSON *bench_train(void);
 cJSON *bench_train_parts(bool small); /* small: a tiny model, to see that it works */
+cJSON *bench_growth(bool small);      /* small: two sizes a curve, to see that it works */
 cJSON *bench_attention(void);
 cJSON *bench_certify(void);
 cJSON *bench_attlip(void);
@@ -31,4 +32,12 @@ double bench_measure_seconds(const taut_kernels *, int64_t n);                 /
  * resident now, NaN where the kernel does not let us. */
 double bench_memory(const char *what);
 double bench_memory_mark(void);
+
+/* This very program with other arguments: what it took, and its exit code; -1: it was not run.  Its output goes nowhere. */
+typedef struct {
+    double seconds, processor, bytes; /* by the clock, of all processors, at most */
+    int code;
+} bench_cost;
+bench_cost bench_self(const char *const *argv);
+void bench_remove(const char *folder); /* with all that is in it */
 #endif

@@ -3,13 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/config.h"
 #include "bench/bench.h"
-#include "bench/timing.h"
 #include "model/model.h"
 
 static const char recipe[] = "[model]\narch = gpt\nwidth = 768\ndepth = 12\nheads = 12\ncontext = 1024\n";
@@ -33,30 +30,6 @@ static taut_status make_model(const char *path)
     return s;
 }
 
-typedef struct {
-    double seconds, peak_gb;
-    int code;
-} cost;
-
-/* This very program with other arguments; its output goes nowhere. */
-static cost run_self(const char *const *argv)
-{
-    struct rusage use = { 0 };
-    cost c = { .code = -1 };
-    int status = 0;
-    const double start = bench_now();
-    const pid_t pid = fork();
-    if (pid == 0) {
-        if (!freopen("/dev/null", "w", stdout)) _exit(127);
-        execv("/proc/self/exe", (char *const *)argv);
-        _exit(127);
-    }
-    if (pid > 0 && wait4(pid, &status, 0, &use) == pid && WIFEXITED(status)) c.code = WEXITSTATUS(status);
-    c.seconds = bench_now() - start;
-    c.peak_gb = (double)use.ru_maxrss * 1024e-9;
-    return c;
-}
-
 cJSON *bench_certify(void)
 {
     char folder[] = "/tmp/taut_bench_XXXXXX", model[64], cert[64];
@@ -69,14 +42,14 @@ cJSON *bench_certify(void)
     const taut_status s = make_model(model);
     cJSON *o = s ? NULL : cJSON_CreateObject();
     if (o) {
-        const cost made = run_self((const char *const[]){ "taut", "certify", model, "--out", cert, NULL });
-        const cost checked = run_self((const char *const[]){ "taut", "check", cert, model, NULL });
+        const bench_cost made = bench_self((const char *const[]){ "taut", "certify", model, "--out", cert, NULL });
+        const bench_cost checked = bench_self((const char *const[]){ "taut", "check", cert, model, NULL });
         cJSON_AddNumberToObject(o, "threads", taut_threads());
         cJSON_AddNumberToObject(o, "seconds", made.seconds);
-        cJSON_AddNumberToObject(o, "peak_gb", made.peak_gb);
+        cJSON_AddNumberToObject(o, "peak_gb", 1e-9 * made.bytes);
         cJSON_AddNumberToObject(o, "certify_exit", made.code);
         cJSON_AddNumberToObject(o, "check_seconds", checked.seconds);
-        cJSON_AddNumberToObject(o, "check_peak_gb", checked.peak_gb);
+        cJSON_AddNumberToObject(o, "check_peak_gb", 1e-9 * checked.bytes);
         cJSON_AddNumberToObject(o, "check_exit", checked.code);
     }
     if (o && bench_norm(o)) {

@@ -24,6 +24,19 @@ END {
 AWK
 check "parts: nine of them, which add up to the step" awk -f "$tmp/sums.awk" "$tmp/parts"
 
+"$TAUT" bench growth --small --json >"$tmp/growth" 2>"$tmp/err"
+check "growth: exit code 0: $(cat "$tmp/err")" [ $? = 0 ]
+check "growth: one JSON object" json "$tmp/growth"
+for axis in width depth context examples; do
+    sed -n "/^\t\"$axis\":/,/^\t}/p" "$tmp/growth" >"$tmp/axis"
+    for command in train certify check measure attack; do
+        sed -n "/^\t\t\"$command\":/,/^\t\t}/p" "$tmp/axis" >"$tmp/one"
+        check "growth: $command against $axis: two exponents" [ "$(grep -c '"exponent":.-*[0-9]' "$tmp/one")" = 2 ]
+        check "growth: $command against $axis: two last ones" [ "$(grep -c '"last":.-*[0-9]' "$tmp/one")" = 2 ]
+        check "growth: $command against $axis: memory was used" grep -q '"bytes":.\[[1-9][0-9]*, [1-9]' "$tmp/one"
+    done
+done
+
 refuse "parts of another figure" "--parts is for train" "$TAUT" bench attention --parts
 refuse "small without parts" "--small is for" "$TAUT" bench train --small
 finish "bench        $checks checks"
