@@ -1,8 +1,9 @@
 /* C (m,n) = alpha op(A) op(B) + beta C, row-major: one thread a piece (multiply.h).
  *
  * A piece is a block of C and a slice of k; the cut depends on m, n and k alone, so the same bits come out
- * for any thread count.  A piece packs its strips of A and B anew, so blocks should be large: 256 x 256
- * where there is enough of C.  Where C is small and k long (weight gradients), k is cut too: slice 0 goes
+ * for any thread count.  Blocks should be large, since a piece packs its strips of A and B anew: 256 x 256
+ * where there is enough of C.  With tiles of our own B is packed once for all pieces, and rows are cut first, so that
+ * A is packed once too.  Where C is small and k long (weight gradients), k is cut too: slice 0 goes
  * to C, the others to scratch, and they are added to C in order.
  * Poison    NaN and infinity propagate; with alpha = 0 nothing in A and B does, with beta = 0 nothing in C.
  * Error     |C - exact| <= (k+8) 2^-24 (|alpha| |op A| |op B| + |beta C| + |bias|), entry by entry (no Strassen). */
@@ -12,18 +13,19 @@
 #include "kernels/cpu/multiply.h"
 
 typedef struct {
-    float *c, *scratch;
-    const float *a, *b, *bias; /* bias: of a column; or NULL */
+    float *c, *scratch, *packed; /* packed: B, slice behind slice; or NULL */
+    const float *a, *b, *bias;   /* bias: of a column; or NULL */
     int64_t m, n, k;
     bool ta, tb;
     float alpha, beta;
     int64_t rows, cols, depth; /* of a piece */
+    int64_t packs;             /* the length of B when it is packed; 0: it is not */
 } product;
 
 static int64_t pieces(int64_t whole, int64_t part) { return part > 0 ? (whole + part - 1) / part : 1; }
 
-/* About half, but a multiple of what the inner kernels of OpenBLAS like. */
-static int64_t half(int64_t x) { return ((x + 1) / 2 + 15) / 16 * 16; }
+/* About half, but a multiple of what inner kernels like. */
+static int64_t half(int64_t x, int64_t like) { return ((x + 1) / 2 + like - 1) / like * like; }
 
 static int64_t tasks(const product *p)
 {
@@ -33,33 +35,54 @@ static int64_t tasks(const product *p)
 static void halve_block(product *p)
 {
     if (p->rows >= p->cols)
-        p->rows = half(p->rows);
+        p->rows = half(p->rows, 16);
     else
-        p->cols = half(p->cols);
+        p->cols = half(p->cols, CPU_PANEL);
 }
 
 static void cut(product *p)
 {
-    enum { ENOUGH = 16, FEW = 4, BLOCK = 256 * 256, SIDE = 64, DEPTH = 512, WORTH = 1 << 21 };
+    enum { ENOUGH = 16, FEW = 4, HEIGHT = 256, BLOCK = 256 * 256, SIDE = 64, DEPTH = 512, WORTH = 1 << 21 };
     p->rows = p->m;
     p->cols = p->n;
     p->depth = p->k;
+    while (p->packs > 0 && tasks(p) < ENOUGH && p->rows >= 2 * HEIGHT) p->rows = half(p->rows, 16);
     while (tasks(p) < ENOUGH && p->rows * p->cols > BLOCK) halve_block(p);
-    while (tasks(p) < ENOUGH && p->depth >= 2 * DEPTH) p->depth = half(p->depth);
+    while (tasks(p) < ENOUGH && p->depth >= 2 * DEPTH) p->depth = half(p->depth, 16);
     while (tasks(p) < FEW && p->rows + p->cols > 2 * SIDE && p->rows * p->cols * p->depth > WORTH) halve_block(p);
 }
+
+/* B from row l and column j on. */
+static cpu_matrix b_from(const product *p, int64_t l, int64_t j)
+{
+    const int64_t ldb = p->tb ? p->k : p->n;
+    return (cpu_matrix){ p->b + (p->tb ? j * ldb + l : l * ldb + j), ldb, p->tb };
+}
+
+static float *packed_slice(const product *p, int64_t l) { return p->packed + p->packs / p->k * l; }
 
 static void piece(const product *p, int64_t task)
 {
     const int64_t across = pieces(p->n, p->cols), down = pieces(p->m, p->rows);
     const int64_t j = task % across * p->cols, i = task / across % down * p->rows, slice = task / across / down;
     const int64_t l = slice * p->depth, rows = cpu_min(p->rows, p->m - i), cols = cpu_min(p->cols, p->n - j);
-    const int64_t depth = cpu_min(p->depth, p->k - l), lda = p->ta ? p->m : p->k, ldb = p->tb ? p->k : p->n;
+    const int64_t depth = cpu_min(p->depth, p->k - l), lda = p->ta ? p->m : p->k;
     const cpu_matrix a = { p->a + (p->ta ? l * lda + i : i * lda + l), lda, p->ta };
-    const cpu_matrix b = { p->b + (p->tb ? j * ldb + l : l * ldb + j), ldb, p->tb };
     float *c = (slice ? p->scratch + (slice - 1) * p->m * p->n : p->c) + i * p->n + j;
-    CPU(multiply)
-    (c, p->n, a, b, rows, cols, depth, p->alpha, slice ? 0 : p->beta, p->bias && !slice ? p->bias + j : NULL);
+    const float beta = slice ? 0 : p->beta, *bias = p->bias && !slice ? p->bias + j : NULL;
+    if (p->packs) CPU(multiply_packed)
+    (c, p->n, a, (cpu_packed){ packed_slice(p, l), p->n, j }, rows, cols, depth, p->alpha, beta, bias);
+    else CPU(multiply)(c, p->n, a, b_from(p, l, j), rows, cols, depth, p->alpha, beta, bias);
+}
+
+static void pack_all(const product *p, int64_t slices)
+{
+    for (int64_t slice = 0; slice < slices; slice++) {
+        const int64_t l = slice * p->depth, depth = cpu_min(p->depth, p->k - l);
+#pragma omp for schedule(static)
+        for (int64_t task = 0; task < cpu_panels(p->n, depth); task++)
+            CPU(pack)(packed_slice(p, l), b_from(p, l, 0), p->n, depth, task);
+    }
 }
 
 static void add_slices(const product *p, int64_t slices)
@@ -76,23 +99,31 @@ static void add_slices(const product *p, int64_t slices)
 
 static void multiply(product p)
 {
+    enum { LINE = 16 }; /* floats that the cache holds together */
+    p.packs = CPU(packed)(p.m, p.n, p.k);
     cut(&p);
     const int64_t count = tasks(&p), slices = pieces(p.k, p.depth);
     if (count == 1) {
+        p.packs = 0;
         piece(&p, 0);
         return;
     }
+    float *room = p.packs ? taut_malloc((size_t)(p.packs + LINE) * sizeof(float)) : NULL;
+    if (room) p.packed = room + (LINE - (uintptr_t)room / sizeof(float) % LINE) % LINE;
+    if (!room) p.packs = 0; /* without memory every piece packs its own: the same bits */
     if (slices > 1) {
         p.scratch = taut_malloc((size_t)((slices - 1) * p.m * p.n) * sizeof(float));
         TAUT_CHECK(p.scratch, "gemm: no memory for the slices");
     }
 #pragma omp parallel
     {
+        if (p.packs) pack_all(&p, slices);
 #pragma omp for schedule(dynamic)
         for (int64_t task = 0; task < count; task++) piece(&p, task);
         if (slices > 1) add_slices(&p, slices);
     }
     free(p.scratch);
+    free(room);
 }
 
 void CPU(gemm)(taut_real *c, const taut_real *a, const taut_real *b, int64_t m, int64_t n, int64_t k, bool ta, bool tb,

@@ -19,6 +19,7 @@ typedef struct {
     int64_t m, n, k;
     float alpha, beta;
     const float *bias;
+    cpu_packed packed; /* at NULL: b is not */
 } product;
 
 /* One row or column: a matrix times a vector is four times faster than a matrix that thin. */
@@ -53,11 +54,11 @@ static void by_blas(product *p)
 
 #if defined __AVX512F__
 enum {
-    WIDE = 16,   /* numbers in a register */
-    HIGH = 6,    /* rows of a tile */
-    PANEL = 64,  /* columns of a panel */
-    DEPTH = 256, /* of k at a time */
-    ROWS = 264,  /* of A at a time: a multiple of HIGH */
+    WIDE = 16, /* numbers in a register */
+    HIGH = 6,  /* rows of a tile */
+    PANEL = CPU_PANEL,
+    DEPTH = CPU_DEPTH,
+    ROWS = 264, /* of A at a time: a multiple of HIGH */
     STRIDE =
         272, /* from one row of A to the next: more than DEPTH, and no power of two, for the sake of the first cache */
     EIGHT = 8,
@@ -201,15 +202,23 @@ static void ragged(run *one, float *c, int64_t c_step, const float *a, const flo
             c[i * c_step + j] = tile[i * PANEL + j] + (e.plus ? e.beta * e.plus[i * e.step + j] : 0.0f);
 }
 
+/* Where the panel of the columns from j on, and of k from l on, of a B that is packed begins. */
+static int64_t place(int64_t whole, int64_t k, int64_t l, int64_t j)
+{
+    return (whole + PANEL - 1) / PANEL * PANEL * l + j * cpu_min(DEPTH, k - l);
+}
+
 /* The rows from i on, k from l on: a panel at a time. */
-static void block(const product *p, int64_t i, int64_t l, int64_t rows, const float *room, float *panel)
+static void block(const product *p, int64_t i, int64_t l, int64_t rows, const float *room, float *own)
 {
     const int64_t depth = cpu_min(DEPTH, p->k - l);
     const bool first = l == 0, bias = first && p->bias;
     for (int64_t j = 0; j < p->n; j += PANEL) {
         const int64_t cols = cpu_min(PANEL, p->n - j);
         float *c = p->c + i * p->c_step + j;
-        fill(panel, p->b, l, j, depth, cols);
+        const cpu_packed *b = &p->packed;
+        const float *panel = b->at ? b->at + place(b->whole, p->k, l, b->from + j) : own;
+        if (!b->at) fill(own, p->b, l, j, depth, cols);
         for (int64_t r = 0; r < rows; r += HIGH) {
             const int64_t high = cpu_min(HIGH, rows - r);
             run *one = runs[p->a.turned][high - 1][(cols - 1) / WIDE];
@@ -237,17 +246,36 @@ static void by_tiles(const product *p)
             block(p, i, l, rows, room, panel);
         }
 }
+
+int64_t CPU(packed)(int64_t m, int64_t n, int64_t k) { return m > ROWS && n > 1 ? place(n, k, k, 0) : 0; }
+
+void CPU(pack)(float *packed, cpu_matrix b, int64_t n, int64_t k, int64_t task)
+{
+    const int64_t across = (n + PANEL - 1) / PANEL, l = task / across * DEPTH, j = task % across * PANEL;
+    fill(packed + place(n, k, l, j), b, l, j, cpu_min(DEPTH, k - l), cpu_min(PANEL, n - j));
+}
 #else
 enum { FEWEST = INT32_MAX };
 static void by_tiles(const product *p) { (void)p; }
+int64_t CPU(packed)(int64_t m, int64_t n, int64_t k) { return (void)m, (void)n, (void)k, 0; }
+void CPU(pack)(float *packed, cpu_matrix b, int64_t n, int64_t k, int64_t task)
+{
+    (void)packed, (void)b, (void)n, (void)k, (void)task;
+}
 #endif
 
 void CPU(multiply)(float *c, int64_t c_step, cpu_matrix a, cpu_matrix b, int64_t m, int64_t n, int64_t k, float alpha,
                    float beta, const float *bias)
 {
-    product p = { c, c_step, a, b, m, n, k, alpha, beta, bias };
+    product p = { c, c_step, a, b, m, n, k, alpha, beta, bias, { 0 } };
     if (m < FEWEST || n == 1)
         by_blas(&p);
     else
         by_tiles(&p);
+}
+
+void CPU(multiply_packed)(float *c, int64_t c_step, cpu_matrix a, cpu_packed b, int64_t m, int64_t n, int64_t k,
+                          float alpha, float beta, const float *bias)
+{
+    by_tiles(&(product){ c, c_step, a, { 0 }, m, n, k, alpha, beta, bias, b });
 }
