@@ -55,10 +55,12 @@ CUDA_FLAGS := -std=c++20 -O3 -Xcompiler -fPIC,-Wall,-fvisibility=hidden -Isrc -I
 CUDA_f32   := -DTAUT_VARIANT=cuda -DTAUT_ELEMENT=float
 CUDA_f64   := -DTAUT_VARIANT=cuda64 -DTAUT_ELEMENT=double
 CUDA_ONCE  := device products between
-CUDA_TWICE := $(filter-out $(CUDA_ONCE),$(patsubst src/kernels/cuda/%.cu,%,$(wildcard src/kernels/cuda/*.cu)))
-CUDA_OBJ   := $(CUDA_ONCE:%=build/cuda/once/%.o) $(CUDA_TWICE:%=build/cuda/f32/%.o) $(CUDA_TWICE:%=build/cuda/f64/%.o)
+CUDA_WIDE  := far
+CUDA_TWICE := $(filter-out $(CUDA_ONCE) $(CUDA_WIDE),$(patsubst src/kernels/cuda/%.cu,%,$(wildcard src/kernels/cuda/*.cu)))
+CUDA_OBJ   := $(CUDA_ONCE:%=build/cuda/once/%.o) $(CUDA_TWICE:%=build/cuda/f32/%.o) $(CUDA_TWICE:%=build/cuda/f64/%.o) \
+              $(CUDA_WIDE:%=build/cuda/f64/%.o)
 # A sum over what says what a table is: program and library must have been built from the same.
-TABLE      := -DTAUT_TABLE=$(shell cat src/kernels/kernels.h src/kernels/slots.def src/kernels/library.h | cksum | cut -d' ' -f1)ul
+TABLE      := -DTAUT_TABLE=$(shell cat src/kernels/kernels.h src/kernels/slots.def src/kernels/library.h src/base/far.h | cksum | cut -d' ' -f1)ul
 
 # Messages between the ranks of a training: one library, opened when there are several.
 MPICC      ?= mpicc

@@ -1,6 +1,8 @@
 """The peer of `taut bench attack`: PGD and AutoAttack standard in PyTorch, from the published definitions, on a ViT that
 taut stored.
 
+THREADS: how many, or cuda.
+
     attack_torch.py THREADS MODEL                       says "ready", then for every line "pgd N" or "aa N" attacks N random
                                                         images with a radius too small to succeed, so that every step is
                                                         made, and answers the seconds
@@ -18,6 +20,9 @@ import torch
 import torch.nn.functional as F
 
 
+DEVICE = "cuda" if sys.argv[1] == "cuda" else "cpu"
+
+
 def load(path):
     with open(path, "rb") as f:
         (size,) = struct.unpack("<Q", f.read(8))
@@ -25,7 +30,7 @@ def load(path):
         data = f.read()
     meta = header.pop("__metadata__")
     recipe = dict(line.split(" = ", 1) for line in meta["taut.recipe"].splitlines() if " = " in line)
-    read = lambda e: torch.frombuffer(bytearray(data[e["data_offsets"][0]:e["data_offsets"][1]]), dtype=torch.float32)
+    read = lambda e: torch.frombuffer(bytearray(data[e["data_offsets"][0]:e["data_offsets"][1]]), dtype=torch.float32, device="cpu").to(DEVICE)
     return recipe, {k: read(e).reshape(e["shape"]) for k, e in header.items()}
 
 
@@ -225,8 +230,15 @@ def reference(model, path, norm, eps, count):
     print(json.dumps(out))
 
 
+def wait():
+    if DEVICE == "cuda":
+        torch.cuda.synchronize()
+
+
 def main():
-    torch.set_num_threads(int(sys.argv[1]))
+    if DEVICE == "cpu":
+        torch.set_num_threads(int(sys.argv[1]))
+    torch.set_default_device(DEVICE)
     torch.manual_seed(1)
     model = ViT(sys.argv[2])
     if len(sys.argv) > 3:
@@ -239,12 +251,14 @@ def main():
         x = torch.rand(int(count), model.dim)
         with torch.no_grad():
             y = model(x).argmax(1)
+        wait()
         start = time.perf_counter()
         if kind == "pgd":
             pgd(model, "Linf", x, y, 1e-7)
         else:
             for _ in autoattack(model, "Linf", x, y, 1e-7):
                 pass
+        wait()
         print(time.perf_counter() - start, flush=True)
 
 

@@ -235,7 +235,12 @@ static cJSON *layers(scene *s, const taut_kernels *wide)
     return list;
 }
 
-static cJSON *train(scene *s, int width, int depth, int heads, int context, int batch, const char *how)
+/* Muon and soft caps on every matrix, enforced after every step. */
+#define ENFORCED "optimiser = muon\n[constrain]\nmethod = softcap\ncap = 1.1\nembed = 1\n"
+
+/* `more`: lines behind [train]; PyTorch trains without them. */
+static cJSON *train(scene *s, const char *more, int width, int depth, int heads, int context, int batch,
+                    const char *how)
 {
     enum { STEPS = 10 };
     taut_config *cfg = NULL;
@@ -245,8 +250,8 @@ static cJSON *train(scene *s, int width, int depth, int heads, int context, int 
     double ours[ROUNDS];
     snprintf(recipe, sizeof recipe,
              "[data]\nsource = brackets\nlength = 2000000\n[model]\nwidth = %d\ndepth = %d\nheads = %d\ncontext = %d\n"
-             "[train]\nbatch = %d\nlr = 0.001\nsteps = 1000000\nmatmul = %s\n",
-             width, depth, heads, context, batch, how);
+             "[train]\nbatch = %d\nlr = 0.001\nsteps = 1000000\nmatmul = %s\n%s",
+             width, depth, heads, context, batch, how, more);
     taut_status status = taut_config_parse(&cfg, recipe, "bench");
     if (!status) status = taut_trainer_open(&t, cfg, s->k);
     if (!status) status = taut_model_init(t.model, 1);
@@ -262,6 +267,7 @@ static cJSON *train(scene *s, int width, int depth, int heads, int context, int 
     snprintf(line, sizeof line, "train %lld %d %d %d %d %d %s", (long long)vocab, width, depth, heads, context, batch,
              how);
     cJSON_AddStringToObject(o, "work", line);
+    cJSON_AddBoolToObject(o, "enforced", *more != 0);
     if (status) {
         cJSON_AddStringToObject(o, "failed", taut_last_error());
         return o;
@@ -304,9 +310,13 @@ cJSON *bench_gpu(void)
     cJSON_AddItemToArray(steps, newton_schulz(&s, "bf16", TAUT_PRODUCTS_BF16));
     cJSON_AddItemToObject(o, "newton_schulz", steps);
     cJSON_AddItemToObject(o, "layers", layers(&s, wide));
-    cJSON_AddItemToArray(training, train(&s, 256, 3, 4, 256, 64, "tf32"));
-    cJSON_AddItemToArray(training, train(&s, 768, 12, 12, 1024, 16, "tf32"));
-    cJSON_AddItemToArray(training, train(&s, 768, 12, 12, 1024, 16, "bf16"));
+    cJSON_AddItemToArray(training, train(&s, "", 256, 3, 4, 256, 64, "tf32"));
+    cJSON_AddItemToArray(training, train(&s, "", 768, 12, 12, 1024, 16, "tf32"));
+    cJSON_AddItemToArray(training, train(&s, "", 768, 12, 12, 1024, 16, "bf16"));
+    s.torch = false; /* asked once a shape */
+    cJSON_AddItemToArray(training, train(&s, ENFORCED, 256, 3, 4, 256, 64, "tf32"));
+    cJSON_AddItemToArray(training, train(&s, ENFORCED, 768, 12, 12, 1024, 16, "tf32"));
+    cJSON_AddItemToArray(training, train(&s, ENFORCED, 768, 12, 12, 1024, 16, "bf16"));
     cJSON_AddItemToObject(o, "train", training);
     bench_peer_stop(&s.peer);
     return o;

@@ -171,8 +171,8 @@ static int run(const cli_args *a)
                                      .tries = cli_int(a, "--tries", 0, 1, 1000000),
                                      .tolerance = cli_real(a, "--tolerance", 0, 0, 1e300),
                                      .join = cli_text(a, "--join", NULL),
-                                     .runs_on = cli_text(a, "--for", NULL) };
-    (void)cli_table(a);
+                                     .runs_on = cli_text(a, "--for", NULL),
+                                     .kernels = cli_table(a) };
     if (norm && strcmp(norm, "tokens") != 0 && strcmp(norm, "flat") != 0)
         return cli_refuse(a, "--norm is tokens (the largest token) or flat (l2 over everything), not %s", norm);
     if (o.local && !wanted) return cli_refuse(a, "--local is about examples: say how many with --n-ex");
@@ -182,6 +182,7 @@ static int run(const cli_args *a)
     if (o.runs_on && o.tolerance > 0) return cli_refuse(a, "--for makes a tolerance of its own: leave --tolerance");
     if (o.join && !wanted) return cli_refuse(a, "--join shares examples: say how many with --n-ex");
     if (o.join && o.swaps) return cli_refuse(a, "--join shares examples, and no --swaps");
+    if (o.join && strcmp(o.kernels, "cuda64") == 0) return cli_refuse(a, "--join is for processes without a device");
     if (o.tries && !o.swaps) return cli_refuse(a, "--tries is for --swaps");
     if (out && cli_same_file(a->operand[0], out)) return cli_refuse(a, "--out %s is the model itself", out);
     taut_cert *c = NULL;

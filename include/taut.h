@@ -316,6 +316,9 @@ typedef struct {
     /* radii are to hold for what taut itself computes on these kernels ("cpu", "wide", "ref", "cuda", "cuda64"), rounding
      * included, in any batch and with any number of threads; NULL: not asked.  Not together with a tolerance */
     const char *runs_on;
+    /* "cuda64": large norms and the examples' logits come from a device, in double, and what it may be wrong by is part of the
+     * proof; not together with join.  "ref", "cpu", NULL: all of it by ref, on the host */
+    const char *kernels;
 } taut_certify_options;
 /* Proves a Lipschitz constant of a stored model (a file or a run's folder), from inputs to logits, and the options' examples. */
 TAUT_API TAUT_MUST_USE taut_status taut_certify_file(taut_cert **out, const char *model, const taut_certify_options *);

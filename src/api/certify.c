@@ -13,8 +13,10 @@
 #include "base/json.h"
 #include "base/program.h"
 #include "base/ranks.h"
+#include "bound/far.h"
 #include "bound/ledger.h"
 #include "bound/shared.h"
+#include "kernels/library.h"
 #include "report/waterfall.h"
 #include "verdict/account.h"
 #include "verdict/noise.h"
@@ -59,16 +61,22 @@ static taut_status prepare(taut_data **data, double *rows, const char *model, co
     return s;
 }
 
+static bool is_far(const taut_certify_options *o) { return o->kernels && strcmp(o->kernels, "cuda64") == 0; }
+
 /* Certifies the caller's own inputs, or examples spread over the validation split. */
-static taut_status predict(taut_cert *c, const taut_data *data, const taut_certify_options *o)
+static taut_status predict(taut_cert *c, const char *path, const taut_data *data, const taut_certify_options *o)
 {
+    taut_ahead ahead = { .logits = NULL };
     taut_examples from = { .data = data ? data->source : NULL, .n = o->examples };
     if (o->inputs) {
         const taut_inputs *x = o->inputs;
         from = (taut_examples){ .ids = x->ids, .reals = x->reals, .labels = o->labels, .n = x->n, .t = x->t };
     }
     taut_status s = taut_examples_settle(&from, c->proof.model);
-    if (!s) s = taut_predictions_make(&c->predictions, &c->proof, &from, o->local != 0, o->join, o->progress, o->arg);
+    if (!s && is_far(o) && !o->local) s = taut_ahead_make(&ahead, &c->proof, path, o->kernels, &from);
+    const taut_predictions_way how = { o->local != 0, o->join, &ahead };
+    if (!s) s = taut_predictions_make(&c->predictions, &c->proof, &from, &how, o->progress, o->arg);
+    taut_ahead_free(&ahead);
     const taut_swaps_way way = { o->swaps, o->tries ? o->tries : 64, o->progress, o->arg };
     return s || !o->swaps ? s : taut_swaps_make(&c->swaps, &c->proof, &from, &way);
 }
@@ -106,7 +114,18 @@ static taut_status check_options(const taut_certify_options *o)
         return taut_fail(TAUT_BAD_CALL, "swaps are about examples, and there are none");
     if (o->join && (o->swaps || (!o->examples && !o->inputs)))
         return taut_fail(TAUT_BAD_CALL, "join shares examples%s", o->swaps ? ", and no swaps" : ": there are none");
+    if (o->kernels && strcmp(o->kernels, "cuda") == 0)
+        return taut_fail(TAUT_BAD_CALL, "proofs are made in double: on a device, by the kernels cuda64");
+    if (o->kernels && !is_far(o) && !taut_kernels_find(o->kernels)) return TAUT_BAD_CALL;
+    if (o->join && is_far(o)) return taut_fail(TAUT_BAD_CALL, "join shares examples among processes that use ref");
     return o->join ? taut_join_check(o->join) : TAUT_OK;
+}
+
+/* The device, tried; without one asked for, the host alone. */
+static taut_status use_device(const taut_certify_options *o)
+{
+    const taut_far *far = is_far(o) ? taut_library_far() : NULL;
+    return is_far(o) && !far ? TAUT_DEVICE : taut_far_use(far);
 }
 
 static taut_status prove(taut_certificate *c, const char *path, double rows, const taut_certify_options *o)
@@ -145,6 +164,8 @@ taut_status taut_certify_file(taut_cert **out, const char *model, const taut_cer
     taut_status s = taut_options_take(&o, sizeof o, options, __func__);
     if (!s) s = check_options(&o);
     if (s) return s;
+    s = use_device(&o);
+    if (s) return s;
     taut_cert *c = taut_calloc(1, sizeof *c);
     char *path = taut_model_path(model);
     const taut_norm norm = o.metric == TAUT_FLAT ? TAUT_NORM_FLAT : TAUT_NORM_TOKENS;
@@ -156,7 +177,7 @@ taut_status taut_certify_file(taut_cert **out, const char *model, const taut_cer
         s = o.runs_on ? taut_certificate_run_on(&c->proof, o.runs_on)
                       : taut_certificate_tolerate(&c->proof, o.tolerance);
     taut_norms_forget();
-    if (!s && (o.examples || o.inputs)) s = predict(c, data, &o);
+    if (!s && (o.examples || o.inputs)) s = predict(c, path, data, &o);
     if (!s) s = read_falls(c);
     taut_data_free(data);
     free(path);

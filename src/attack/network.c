@@ -13,7 +13,7 @@ typedef struct {
 
 typedef struct {
     taut_model *m;
-    int64_t lanes;
+    int64_t lanes, batch;
     lane lane[];
 } network;
 
@@ -25,10 +25,11 @@ static void forward(void *arg, int64_t which, double *z, const double *x, const 
     const taut_kernels *k = w->m->k;
     const int64_t dim = w->m->in.t * w->m->in.d;
     (void)key; /* nothing is drawn when a model is used */
-    taut_pass_shape(l->pass, TAUT_NETWORK_BATCH, w->m->in.t);
+    taut_pass_shape(l->pass, w->batch, w->m->in.t);
     k->put(l->pass->x.data, x, n * dim);
-    for (int64_t e = n; e < TAUT_NETWORK_BATCH; e++)
-        k->put(taut_at(k, l->pass->x.data, e * dim), x + (n - 1) * dim, dim);
+    if (n < w->batch)
+        k->copy_rows(taut_at(k, l->pass->x.data, n * dim), dim, taut_at(k, l->pass->x.data, (n - 1) * dim), 0,
+                     w->batch - n, dim);
     taut_pass_run(l->pass);
     const taut_shape s = l->pass->logits.shape;
     k->get(l->out, l->pass->logits.data, taut_len(s));
@@ -55,11 +56,11 @@ static taut_status status(void *arg)
     return w->m->k->read(NULL, NULL, 0);
 }
 
-static taut_status lane_open(lane *l, taut_model *m)
+static taut_status lane_open(lane *l, taut_model *m, int64_t batch)
 {
-    const taut_status s = taut_pass_create(&l->pass, m, TAUT_NETWORK_BATCH, m->in.t, true);
+    const taut_status s = taut_pass_create(&l->pass, m, batch, m->in.t, true);
     if (s) return s;
-    taut_pass_shape(l->pass, TAUT_NETWORK_BATCH, m->in.t);
+    taut_pass_shape(l->pass, batch, m->in.t);
     /* as when it is certified: what misses its tolerance is NaN */
     l->pass->run.phase.kind = m->k->rigorous ? TAUT_PHASE_PROVE : TAUT_PHASE_USE;
     l->out = taut_malloc((size_t)taut_len(l->pass->logits.shape) * sizeof *l->out);
@@ -67,10 +68,10 @@ static taut_status lane_open(lane *l, taut_model *m)
 }
 
 /* One a thread, as far as a gigabyte reaches; a device has one queue. */
-static int64_t lanes_of(const taut_model *m)
+static int64_t lanes_of(const taut_model *m, int64_t batch)
 {
     if (!m->k->host) return 1;
-    const double one = (double)taut_pass_len(m, TAUT_NETWORK_BATCH, m->in.t, true) * (double)m->k->elem;
+    const double one = (double)taut_pass_len(m, batch, m->in.t, true) * (double)m->k->elem;
     const int64_t most = (int64_t)fmin(0x1p30 / one, taut_threads());
     return most > 1 ? most : 1;
 }
@@ -78,11 +79,11 @@ static int64_t lanes_of(const taut_model *m)
 taut_status taut_network_open(taut_target *t, taut_model *m)
 {
     const bool image = m->embed.rows == 0;
-    const int64_t lanes = lanes_of(m);
+    const int64_t batch = m->k->host ? TAUT_NETWORK_BATCH : TAUT_NETWORK_BATCH_DEVICE, lanes = lanes_of(m, batch);
     network *w = taut_calloc(1, sizeof *w + (size_t)lanes * sizeof *w->lane);
     *t = (taut_target){ .dim = m->in.t * m->in.d,
                         .classes = m->classes,
-                        .batch = TAUT_NETWORK_BATCH,
+                        .batch = batch,
                         .lanes = lanes,
                         .channels = image ? m->spec.image.channels : 1,
                         .height = image ? m->spec.image.height : m->in.t,
@@ -95,9 +96,9 @@ taut_status taut_network_open(taut_target *t, taut_model *m)
                         .status = status };
     if (!w) return taut_no_memory("a model under attack");
     w->m = m;
-    w->lanes = lanes;
+    w->lanes = lanes, w->batch = batch;
     taut_status s = TAUT_OK;
-    for (int64_t i = 0; !s && i < lanes; i++) s = lane_open(&w->lane[i], m);
+    for (int64_t i = 0; !s && i < lanes; i++) s = lane_open(&w->lane[i], m, batch);
     if (!s) s = taut_target_ready(t);
     if (s) taut_network_close(t);
     return s;

@@ -49,7 +49,7 @@ static double *trial_create(trial *t, shape s)
 }
 
 /* product += A B, size += |A| |B|: plain loops. */
-static void multiply(trial *t, const double *a, const double *b, int m, int n, int k)
+static void multiply(const trial *t, const double *a, const double *b, int m, int n, int k)
 {
     memset(t->product, 0, (size_t)m * (size_t)n * sizeof(double));
     memset(t->size, 0, (size_t)m * (size_t)n * sizeof(double));
@@ -172,5 +172,58 @@ const char *taut_arithmetic_blas(bool *memory)
         free(all);
     }
     *memory = enough;
+    return fault;
+}
+
+static bool far_is_right(trial *t, const taut_far *far, bool ta, bool tb, double alpha, double beta)
+{
+    const int m = t->s.m, n = t->s.n, k = t->s.k;
+    fill(t, m * n, beta);
+    bool good = far->gemm(t->after, ta ? t->at : t->a, ta, tb ? t->bt : t->b, tb, m, n, k, alpha, beta);
+    for (int e = 0; e < m * n; e++) good = good && right(t, e, k, alpha, beta);
+    return good;
+}
+
+/* G = A^T A or A A^T, whose largest number on the diagonal is known, and a mu for which the factor and all sums follow from
+ * it: from mu = 2 |A|_F^2 on S is positive definite, |S|^2 = sum of (mu - G)^2, |R|^2 = tr S, and T is but rounding. */
+static bool far_proves(const trial *t, const taut_far *far)
+{
+    const int rows = t->s.m, cols = t->s.k, n = rows < cols ? rows : cols;
+    double all = 0, most = 0, squares = 0, trace = 0, diagonal = 0, got = 0;
+    taut_far_proof p;
+    for (int e = 0; e < rows * cols; e++) all += t->a[e] * t->a[e];
+    const double mu = 2 * all;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) {
+            double g = 0;
+            for (int l = 0; l < (rows < cols ? cols : rows); l++)
+                g += rows < cols ? t->a[i * cols + l] * t->a[j * cols + l] : t->a[l * cols + i] * t->a[l * cols + j];
+            const double s = (i == j ? mu : 0) - g;
+            squares += s * s;
+            if (i != j) continue;
+            trace += s, most = fmax(most, g), diagonal = fmax(diagonal, s);
+        }
+    if (!far->hold(&got, t->a, rows, cols) || !(fabs(got - most) <= 1e-12 * all) || !far->prove(&p, mu)) return false;
+    const bool sums = fabs(p.s - squares) <= 1e-10 * squares && fabs(p.r - trace) <= 1e-10 * trace;
+    return sums && fabs(p.diagonal - diagonal) <= 1e-12 * mu && p.t <= 1e-24 * squares && !far->prove(&p, most / 2);
+}
+
+const char *taut_arithmetic_far(const taut_far *far, bool *memory)
+{
+    const int count = sizeof shapes / sizeof *shapes;
+    const char *fault = NULL;
+    *memory = true;
+    for (int i = 0; i < count && !fault; i++) {
+        trial t;
+        double *all = trial_create(&t, shapes[i]);
+        *memory = *memory && all;
+        if (!all) continue;
+        multiply(&t, t.a, t.b, t.s.m, t.s.n, t.s.k);
+        for (int way = 0; way < 8; way++)
+            if (!far_is_right(&t, far, way & 1, way & 2, way & 4 ? -1 : 1, way & 4 ? 1 : 0))
+                fault = "its products of doubles are wrong";
+        if (!fault && !far_proves(&t, far)) fault = "its factors or sums are wrong";
+        free(all);
+    }
     return fault;
 }

@@ -5,6 +5,7 @@
 #include "bound/blas.h"
 
 #include "base/blas.h"
+#include "bound/far.h"
 
 extern void dpotrf_(const char *uplo, const blasint *n, double *a, const blasint *lda, blasint *info);
 
@@ -40,6 +41,7 @@ static void tile(const product *p, int64_t i, int64_t rows, int64_t j, int64_t c
 
 void blas_gemm(double *c, const double *a, bool ta, const double *b, bool tb, int64_t m, int64_t n, int64_t k)
 {
+    if (taut_far_gemm(c, a, ta, b, tb, m, n, k)) return;
     const product p = { c, a, b, ta, tb, m, n, k, n, ta ? m : k, tb ? k : n, 1, 0 };
     const bool cut = worth(m, n, k);
     const int64_t rows = cut ? side(m) : m, cols = cut ? side(n) : n, across = pieces(n, cols);

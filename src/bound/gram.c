@@ -97,7 +97,6 @@ static taut_up up_square(double *g, int64_t n)
     return r;
 }
 
-taut_up up_norm_gram(const double *w, int64_t rows, int64_t cols)
-{
-    return up_norm_from_gram(w, rows, cols, up_square);
-}
+static taut_up top(const double *w, int64_t rows, int64_t cols) { return up_top_of_gram(w, rows, cols, up_square); }
+
+taut_up up_norm_gram(const double *w, int64_t rows, int64_t cols) { return up_norm_from_top(w, rows, cols, top); }

@@ -13,7 +13,7 @@
 #include "bound/norm.h"
 #include "bound/range.h"
 
-enum { STEPS = 128, CHECK_EVERY = 4 };
+enum { STEPS = LANCZOS_STEPS, CHECK_EVERY = 4 };
 
 typedef struct {
     void (*apply)(const void *self, double *y, const double *x); /* y = A x, both of length n */
@@ -21,14 +21,21 @@ typedef struct {
     int64_t n;
 } lanczos_operator;
 
-static double tridiagonal_top(const double *alpha, const double *beta, blasint k)
+double est_top_tridiagonal(const double *alpha, const double *beta, int k)
 {
     double d[STEPS], e[STEPS];
+    const blasint size = k;
     blasint info = 0;
     memcpy(d, alpha, (size_t)k * sizeof *d);
     memcpy(e, beta, (size_t)k * sizeof *e);
-    dsterf_(&k, d, e, &info);
+    dsterf_(&size, d, e, &info);
     return info == 0 ? d[k - 1] : NAN;
+}
+
+void est_start(double *v, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) v[i] = taut_rng_unit(1, (uint64_t)i) - 0.5;
+    cblas_dscal((blasint)n, 1 / cblas_dnrm2((blasint)n, v, 1), v, 1);
 }
 
 /* w minus its components along the first k rows of v. */
@@ -44,8 +51,7 @@ static double iterate(lanczos_operator a, double *v, int64_t steps)
 {
     double alpha[STEPS], beta[STEPS], h[STEPS], top = 0, before = -1;
     const blasint n = (blasint)a.n;
-    for (int64_t i = 0; i < a.n; i++) v[i] = taut_rng_unit(1, (uint64_t)i) - 0.5;
-    cblas_dscal(n, 1 / cblas_dnrm2(n, v, 1), v, 1);
+    est_start(v, a.n);
     for (int64_t k = 0; k < steps; k++) {
         double *at = v + k * a.n, *next = at + a.n;
         a.apply(a.self, next, at);
@@ -57,7 +63,7 @@ static double iterate(lanczos_operator a, double *v, int64_t steps)
             cblas_dscal(n, 1 / beta[k], next, 1);
             continue;
         }
-        top = tridiagonal_top(alpha, beta, (blasint)(k + 1));
+        top = est_top_tridiagonal(alpha, beta, (int)(k + 1));
         if (closed || last || top - before <= 1e-14 * top) return top;
         before = top;
         cblas_dscal(n, 1 / beta[k], next, 1);

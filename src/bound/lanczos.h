@@ -5,4 +5,9 @@
 #include <stdint.h>
 
 double est_top_symmetric(const double *g, int64_t n);
+
+enum { LANCZOS_STEPS = 128 };
+/* The same from what k <= LANCZOS_STEPS steps left: the top of the tridiagonal matrix; and the vector that they begin with. */
+double est_top_tridiagonal(const double *alpha, const double *beta, int k);
+void est_start(double *v, int64_t n);
 #endif

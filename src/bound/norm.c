@@ -6,16 +6,17 @@
  *     lam_max(G) <= mu + u max|S_ii| + ||T||_F + g_{n+1} (||S||_F + ||R||_F^2),
  * and square.c goes from there to ||W||.  u = 2^-53, g_k = ku/(1-ku).
  *
- * If the factorisation breaks down, mu - theta grows eightfold; after a success the gap to the last failure
- * is halved until it is 1e-8 of mu.  Every success is valid, so the smallest counts.  Assumes IEEE double,
- * round to nearest, no flush to zero, and inner products as in blas.h.  Nothing is assumed of blas_cholesky. */
+ * top.c looks for the mu.  Assumes IEEE double, round to nearest, no flush to zero, and inner products as in blas.h.  Nothing is
+ * assumed of blas_cholesky.  far.c does the same on a device, where there is one. */
 #include <string.h>
 
 #include "bound/blas.h"
+#include "bound/far.h"
 #include "bound/lanczos.h"
 #include "bound/range.h"
 #include "bound/shared.h"
 #include "bound/square.h"
+#include "bound/top.h"
 
 typedef struct {
     const double *g;
@@ -39,8 +40,9 @@ static double shift(proof p, double mu)
 }
 
 /* A proved bound on lam_max(G), or +inf where mu is too small. */
-static taut_up certify(proof p, double mu)
+static taut_up certify(const void *self, double mu)
 {
+    const proof p = *(const proof *)self;
     const int64_t nn = p.n * p.n;
     const taut_up diagonal = up_mul((taut_up){ shift(p, mu) }, (taut_up){ 0x1p-53 });
     if (!blas_cholesky(p.r, p.n)) return UP_NONE;
@@ -55,27 +57,9 @@ static taut_up certify(proof p, double mu)
 /* lam_max of the computed G. */
 static taut_up up_top(proof p)
 {
-    double theta = est_top_symmetric(p.g, p.n), fail, mu = INFINITY;
+    double theta = est_top_symmetric(p.g, p.n);
     for (int64_t i = 0; i < p.n; i++) theta = fmax(theta, p.g[i * p.n + i]); /* also where theta is NaN */
-    taut_up best = UP_NONE;
-    double gap = 16 * (double)p.n * 0x1p-53 * theta;
-    for (fail = theta; gap <= 64 * (double)p.n * theta; gap *= 8) {
-        mu = theta + gap;
-        best = certify(p, mu);
-        if (best.v < INFINITY) break;
-        fail = mu;
-    }
-    if (!(best.v < INFINITY)) return UP_NONE;
-    while (mu - fail > 1e-8 * mu) {
-        const double middle = fail + (mu - fail) / 2;
-        const taut_up again = certify(p, middle);
-        if (again.v < INFINITY)
-            mu = middle;
-        else
-            fail = middle;
-        best = up_min(best, again);
-    }
-    return best;
+    return up_top_search(theta, p.n, certify, &p);
 }
 
 taut_up up_top_symmetric(double *g, int64_t n)
@@ -87,9 +71,12 @@ taut_up up_top_symmetric(double *g, int64_t n)
     return r;
 }
 
-static taut_up prove(const double *w, int64_t rows, int64_t cols)
+static taut_up top(const double *w, int64_t rows, int64_t cols)
 {
-    return up_norm_from_gram(w, rows, cols, up_top_symmetric);
+    const taut_up far = up_top_far(w, rows, cols);
+    return far.v < INFINITY ? far : up_top_of_gram(w, rows, cols, up_top_symmetric);
 }
+
+static taut_up prove(const double *w, int64_t rows, int64_t cols) { return up_norm_from_top(w, rows, cols, top); }
 
 taut_up up_norm(const double *w, int64_t rows, int64_t cols) { return up_norm_shared(w, rows, cols, prove); }

@@ -11,21 +11,27 @@
 #include "bound/blas.h"
 #include "bound/range.h"
 
-/* ||W||^2 for entries within range. */
-static taut_up up_square(const double *w, int64_t rows, int64_t cols, taut_up frobenius, up_top_fn top)
+taut_up up_top_of_gram(const double *w, int64_t rows, int64_t cols, up_top_symmetric_fn *top)
 {
     const int64_t n = rows < cols ? rows : cols, m = rows < cols ? cols : rows;
     double *g = taut_malloc((size_t)(n * n) * sizeof *g);
     if (!g) return UP_NONE;
     blas_syrk(g, w, rows >= cols, n, m, 1, 0);
-    const taut_up lost = up_mul(up_mul(up_int(8 * m), up_int(n)), (taut_up){ RANGE_LOST });
-    const taut_up rounding = up_mul(up_gamma(m), up_mul(frobenius, frobenius));
-    const taut_up r = up_add(up_add(top(g, n), rounding), lost);
+    const taut_up r = top(g, n);
     free(g);
     return r;
 }
 
-taut_up up_norm_from_gram(const double *w, int64_t rows, int64_t cols, up_top_fn top)
+/* ||W||^2 for entries within range. */
+static taut_up up_square(const double *w, int64_t rows, int64_t cols, taut_up frobenius, up_top_fn *top)
+{
+    const int64_t n = rows < cols ? rows : cols, m = rows < cols ? cols : rows;
+    const taut_up lost = up_mul(up_mul(up_int(8 * m), up_int(n)), (taut_up){ RANGE_LOST });
+    const taut_up rounding = up_mul(up_gamma(m), up_mul(frobenius, frobenius));
+    return up_add(up_add(top(w, rows, cols), rounding), lost);
+}
+
+taut_up up_norm_from_top(const double *w, int64_t rows, int64_t cols, up_top_fn *top)
 {
     const int64_t len = rows * cols;
     const taut_up frobenius = up_norm_frobenius(w, len);

@@ -39,6 +39,9 @@ taut_status taut_certificate_tolerate(taut_certificate *, double tolerance) TAUT
 /* The same for what taut computes on a table of kernels, on this machine or another: the tolerance is what they promise, carried
  * through the network on the certificate's region.  1e300, which certifies nothing, where some module has no such rule. */
 taut_status taut_certificate_run_on(taut_certificate *, const char *table) TAUT_MUST_USE;
+/* How far a logit that the table computes is from the real one, at inputs that are moved by up to `room`; +inf where nobody
+ * knows. */
+taut_status taut_certificate_strays(taut_up *, const taut_certificate *, const char *table, taut_up room) TAUT_MUST_USE;
 taut_about taut_certificate_about(const taut_certificate *); /* which inputs the constant holds for, in words */
 void taut_certificate_free(taut_certificate *);
 #endif

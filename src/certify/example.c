@@ -30,11 +30,12 @@ taut_up up_row_distance(const taut_param *w, int64_t p, int64_t j)
     return up_sqrt(up_add(squares, up_mul(up_int(apart), (taut_up){ DBL_MIN })));
 }
 
-static taut_lo region(const taut_certificate *c, const double *logits, int64_t classes, int64_t p, double tolerance)
+static taut_lo region(const taut_certificate *c, const double *logits, int64_t classes, int64_t p, taut_up round,
+                      double tolerance)
 {
     const taut_param *w = taut_linear_weight(c->model->head);
     const taut_up scale = up_exact(taut_float32(c->model->spec.logit_scale)),
-                  twice = up_mul((taut_up){ 2 }, up_add(c->round, (taut_up){ tolerance }));
+                  twice = up_mul((taut_up){ 2 }, up_add(round, (taut_up){ tolerance }));
     taut_lo least = { INFINITY };
     if (!isfinite(c->body.v) || classes < 2) return (taut_lo){ 0 };
     for (int64_t j = 0; j < classes; j++) {
@@ -53,7 +54,7 @@ static taut_lo region(const taut_certificate *c, const double *logits, int64_t c
 
 taut_lo taut_margin_region(const taut_certificate *c, const double *logits, int64_t classes, int64_t p)
 {
-    return region(c, logits, classes, p, c->tolerance);
+    return region(c, logits, classes, p, c->round, c->tolerance);
 }
 
 static taut_lo within_room(const taut_certificate *c, taut_lo all)
@@ -66,16 +67,10 @@ taut_lo taut_margin_radius(const taut_certificate *c, const double *logits, int6
     return within_room(c, taut_margin_region(c, logits, classes, p));
 }
 
-taut_example taut_example_certify(const taut_certificate *c, taut_pass *pass, taut_input x, int32_t target,
-                                  double *logits)
+taut_example taut_example_judge(const taut_certificate *c, const double *logits, int64_t classes, int32_t target,
+                                taut_up round)
 {
-    const taut_kernels *k = c->model->k;
     taut_example e = { .target = target };
-    /* a proximal layer that misses its tolerance abstains: NaN, hence unknown */
-    pass->run.phase = (taut_phase){ .kind = TAUT_PHASE_PROVE };
-    taut_pass_read(pass, x, 1);
-    const int64_t classes = pass->logits.shape.d;
-    k->get(logits, taut_at(k, pass->logits.data, (pass->logits.shape.t - 1) * classes), classes);
     double second = -INFINITY;
     for (int64_t i = 0; i < classes; i++)
         if (isnan(logits[i])) return (taut_example){ .target = target, .predicted = -1, .margin = NAN };
@@ -84,9 +79,21 @@ taut_example taut_example_certify(const taut_certificate *c, taut_pass *pass, ta
     for (int64_t i = 0; i < classes; i++)
         if (i != e.predicted && logits[i] > second) second = logits[i];
     e.margin = logits[e.predicted] - second;
-    e.radius = taut_margin_radius(c, logits, classes, e.predicted);
-    e.exact = c->tolerance > 0 ? within_room(c, region(c, logits, classes, e.predicted, 0)) : e.radius;
+    e.radius = within_room(c, region(c, logits, classes, e.predicted, round, c->tolerance));
+    e.exact = c->tolerance > 0 ? within_room(c, region(c, logits, classes, e.predicted, round, 0)) : e.radius;
     return e;
+}
+
+taut_example taut_example_certify(const taut_certificate *c, taut_pass *pass, taut_input x, int32_t target,
+                                  double *logits)
+{
+    const taut_kernels *k = c->model->k;
+    /* a proximal layer that misses its tolerance abstains: NaN, hence unknown */
+    pass->run.phase = (taut_phase){ .kind = TAUT_PHASE_PROVE };
+    taut_pass_read(pass, x, 1);
+    const int64_t classes = pass->logits.shape.d;
+    k->get(logits, taut_at(k, pass->logits.data, (pass->logits.shape.t - 1) * classes), classes);
+    return taut_example_judge(c, logits, classes, target, c->round);
 }
 
 cJSON *taut_example_json(const taut_example *e, taut_input x, int64_t count)

@@ -15,6 +15,9 @@ typedef struct {
  * logits has room for one question's. */
 taut_example taut_example_certify(const taut_certificate *c, taut_pass *pass, taut_input x, int32_t target,
                                   double *logits);
+/* The same of logits that somebody else computed, each within `round` of the real one. */
+taut_example taut_example_judge(const taut_certificate *c, const double *logits, int64_t classes, int32_t target,
+                                taut_up round);
 /* How far the prediction p of these logits is certain by c's body and round, for moves that stay in the region of the
  * proof; the radius is that, and at most the room. */
 taut_lo taut_margin_region(const taut_certificate *c, const double *logits, int64_t classes, int64_t p);

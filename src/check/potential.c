@@ -1,6 +1,6 @@
-/* potential and sll:  I - 2 W^T T^-1 D W is symmetric, and 0 <= W^T |T|^-1 W <= ratio I.  As lo <= 0 <= hi, its eigenvalues lie in
- * [1 - 2 ratio hi, 1 - 2 ratio lo], if T < 0 in [1 + 2 ratio lo, 1 + 2 ratio hi].  SLL has t_i >= sum_j |G_ij| q_j/q_i, G = W W^T,
- * q > 0: the absolute row sums of Q^-1 T^-1 G Q, Q = diag(q), are at most 1, so ratio = 1 (Gershgorin). */
+/* potential and sll:  I - 2 W^T T^-1 D W is symmetric, and 0 <= W^T |T|^-1 W <= ratio I.  As lo <= 0 <= hi, its eigenvalues lie
+ * in [1 - 2 ratio hi, 1 - 2 ratio lo], if T < 0 in [1 + 2 ratio lo, 1 + 2 ratio hi].  SLL has t_i >= sum_j |G_ij| q_j/q_i,
+ * G = W W^T, q > 0: the absolute row sums of Q^-1 T^-1 G Q, Q = diag(q), are at most 1, so ratio = 1 (Gershgorin). */
 #include "check/ck.h"
 
 static const ck_mat none;

@@ -4,14 +4,25 @@
 #include "base/alloc.h"
 #include "base/library.h"
 
+static const taut_host host = { taut_fail, taut_alloc_fails };
+
+/* false: the reason is in taut_last_error. */
+static bool function(void *out, const char *symbol, const char *name)
+{
+    const char *why;
+    if (taut_library_function(out, "libtaut_cuda.so", symbol, false, &why)) return true;
+    (void)taut_fail(TAUT_DEVICE, "kernels %s: %s (make CUDA=1 builds it)", name, why);
+    return false;
+}
+
 const taut_kernels *taut_library_find(const char *name)
 {
-    static const taut_host host = { taut_fail, taut_alloc_fails };
     taut_library_open *open;
-    const char *why;
-    if (!taut_library_function(&open, "libtaut_cuda.so", "taut_cuda_open", false, &why)) {
-        (void)taut_fail(TAUT_DEVICE, "kernels %s: %s (make CUDA=1 builds it)", name, why);
-        return NULL;
-    }
-    return open(name, TAUT_TABLE, &host);
+    return function(&open, "taut_cuda_open", name) ? open(name, TAUT_TABLE, &host) : NULL;
+}
+
+const taut_far *taut_library_far(void)
+{
+    taut_library_far_open *open;
+    return taut_library_find("cuda64") && function(&open, "taut_cuda_far", "cuda64") ? open(&host) : NULL;
 }

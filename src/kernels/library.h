@@ -2,6 +2,7 @@
  * one program serves machines with a device and without. */
 #ifndef TAUT_KERNELS_LIBRARY_H
 #define TAUT_KERNELS_LIBRARY_H
+#include "base/far.h"
 #include "kernels/kernels.h"
 
 /* What the library may call. */
@@ -15,6 +16,10 @@ typedef struct {
  * say what a table is, so that a library from another build is refused. */
 typedef const taut_kernels *taut_library_open(const char *name, unsigned long build, const taut_host *host);
 
+/* What it exports as taut_cuda_far: what the device does for proofs, once a table is open. */
+typedef const taut_far *taut_library_far_open(const taut_host *host);
+
 /* "cuda" or "cuda64"; NULL leaves the reason in taut_last_error. */
 const taut_kernels *taut_library_find(const char *name);
+const taut_far *taut_library_far(void); /* the same of what it does for proofs */
 #endif

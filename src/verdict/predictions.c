@@ -22,6 +22,7 @@ typedef struct {
     const taut_certificate *c;
     const taut_examples *from;
     part *part;
+    const taut_ahead *ahead;
 } job;
 
 /* Features predict nothing: the example is only gone through, for what holds near it. */
@@ -41,7 +42,14 @@ static taut_status predict(taut_hand *h, int64_t i, void *arg)
     const taut_watcher watch = { .solved = taut_solves_add, .arg = &log };
     h->pass->run.watch = &watch;
     taut_example *e = &j->out->example[i];
-    *e = m->spec.headless ? look(h->pass, now.x) : taut_example_certify(j->c, h->pass, now.x, now.target, h->logits);
+    if (m->spec.headless)
+        *e = look(h->pass, now.x);
+    else if (j->ahead && j->ahead->logits) {
+        *e = taut_example_judge(j->c, j->ahead->logits + i * m->classes, m->classes, now.target, j->ahead->round);
+        if (e->predicted >= 0)
+            e->margin = fmax(e->margin - 2 * j->ahead->round.v, 0); /* whoever computes it again finds no less */
+    } else
+        *e = taut_example_certify(j->c, h->pass, now.x, now.target, h->logits);
     h->pass->run.watch = NULL;
     if (e->predicted < 0 && !m->spec.headless)
         snprintf(j->part[i].why, sizeof j->part[i].why, "%s", log.why ? log.why : "a number that is not finite");
@@ -133,14 +141,16 @@ static taut_status name_work(taut_crew_shared *out, const taut_certificate *c, c
     return !s && (!out->folder || !out->key) ? taut_no_memory("a certificate") : s;
 }
 
-taut_status taut_predictions_make(taut_predictions *out, taut_certificate *c, const taut_examples *from, bool local,
-                                  const char *join, taut_told told, void *arg)
+taut_status taut_predictions_make(taut_predictions *out, taut_certificate *c, const taut_examples *from,
+                                  const taut_predictions_way *way, taut_told told, void *arg)
 {
+    const bool local = way->local;
+    const char *join = way->join;
     taut_crew_shared shared = { .folder = NULL };
     *out = (taut_predictions){ .example = taut_calloc((size_t)from->n, sizeof *out->example),
                                .local = local ? taut_calloc((size_t)from->n, sizeof *out->local) : NULL,
                                .count = from->n };
-    job j = { out, c, from, taut_calloc((size_t)from->n, sizeof *j.part) };
+    job j = { out, c, from, taut_calloc((size_t)from->n, sizeof *j.part), way->ahead };
     const taut_crew crew = { c, from, from->n, predict, &j, told, arg, join ? &shared : NULL };
     taut_status s = j.part && out->example && (out->local || !local) ? TAUT_OK : taut_no_memory("examples");
     if (!s && join) s = name_work(&shared, c, from, local, join);

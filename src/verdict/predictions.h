@@ -3,6 +3,7 @@
 #define TAUT_VERDICT_PREDICTIONS_H
 #include "certify/example.h"
 #include "certify/local.h"
+#include "verdict/ahead.h"
 #include "verdict/crew.h"
 
 typedef struct {
@@ -15,9 +16,13 @@ typedef struct {
 } taut_predictions;
 
 /* Certifies the examples, on all threads, and adds them to the certificate's JSON. */
-/* `join`: a folder through which other processes that certify the same share them; NULL: none do. */
-taut_status taut_predictions_make(taut_predictions *, taut_certificate *, const taut_examples *, bool local,
-                                  const char *join, taut_told, void *arg) TAUT_MUST_USE;
+typedef struct {
+    bool local;       /* also what holds around each */
+    const char *join; /* a folder through which other processes that certify the same share them; NULL: none do */
+    const taut_ahead *ahead; /* their logits; NULL, or none in it: by ref, here.  Not with `local` or `join` */
+} taut_predictions_way;
+taut_status taut_predictions_make(taut_predictions *, taut_certificate *, const taut_examples *,
+                                  const taut_predictions_way *, taut_told, void *arg) TAUT_MUST_USE;
 void taut_predictions_free(taut_predictions *);
 
 /* The share of all examples, silent ones included, that are right and stand against every change smaller than r. */

@@ -43,7 +43,7 @@ static cJSON *certify(void)
     must(taut_certify(&c, model_path, TAUT_NORM_FLAT, 100));
     for (int i = 0; i < N * T; i++) ids[i] = (int32_t)rng_int(0, TOKENS - 1);
     const taut_examples from = { .ids = ids, .labels = labels, .n = N, .t = T, .d = c.model->in.d };
-    must(taut_predictions_make(&p, &c, &from, false, NULL, NULL, NULL));
+    must(taut_predictions_make(&p, &c, &from, &(taut_predictions_way){ 0 }, NULL, NULL));
     for (int i = 0; i < N; i++) CHECK(p.example[i].radius.v > 0, "a radius to check");
     cJSON *cert = cJSON_Duplicate(c.json, true);
     taut_predictions_free(&p);

@@ -32,7 +32,7 @@ static char *made(bool local, int stop_at, taut_status *status)
     const taut_examples from = { .ids = ids, .labels = labels, .n = N, .t = T, .d = cert.model->in.d };
     taut_predictions p;
     calls = 0, last = 0;
-    *status = taut_predictions_make(&p, &cert, &from, local, NULL, count_calls, &stop_at);
+    *status = taut_predictions_make(&p, &cert, &from, &(taut_predictions_way){ .local = local }, count_calls, &stop_at);
     char *text = *status ? NULL : cJSON_PrintUnformatted(cert.json);
     if (!*status && local)
         for (int i = 0; i < N; i++) CHECK(p.local[i].lip.v <= cert.lip.v, "a constant around each");

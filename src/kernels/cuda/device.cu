@@ -9,6 +9,7 @@ enum { PIECES = 2 }; /* pinned: one is filled while the other travels */
 
 static struct {
     const taut_host *host;
+    int number;
     cudaStream_t stream;
     void *work;
     size_t size; /* of work */
@@ -19,6 +20,8 @@ static struct {
     bool failed;
     char why[256];
 } device;
+
+void cuda_enter(void) { cuda_note(cudaSetDevice(device.number), "the device"); }
 
 cudaStream_t cuda_stream(void)
 {
@@ -134,9 +137,10 @@ static cudaError_t choose(void)
     cudaError_t e = cudaGetDeviceCount(&count);
     for (int i = 0; i < 4 && e == cudaSuccess; i++) {
         const char *which = getenv(names[i]);
-        if (which) return cudaSetDevice(atoi(which) % count);
+        if (which) device.number = atoi(which) % count;
+        if (which) break;
     }
-    return e;
+    return e == cudaSuccess ? cudaSetDevice(device.number) : e;
 }
 
 static const char *prepare(void)

@@ -5,6 +5,7 @@
 
 #include "kernels/library.h"
 
+void cuda_enter(void);          /* a thread that is not the one that opened the device */
 cudaStream_t cuda_stream(void); /* for one thing that is asked of the device: each is counted */
 uint64_t cuda_asked(void);
 const taut_host *cuda_host(void);
