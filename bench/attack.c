@@ -1,5 +1,6 @@
-/* attack, and on a device gpu-attack: attacks on a small ViT (32 x 32 x 3, patches of 8, width 48, 3 blocks, 3 heads) beside the same in PyTorch, where python3
- * has it, in turns in the same run and with the same threads: PGD with 40 steps, and AutoAttack standard, both Linf.
+/* attack, and on a device gpu-attack: a small ViT (32 x 32 x 3, patches of 8, width 48, 3 blocks, 3 heads) under attack
+ * beside the same in PyTorch, where python3 has it, in turns in the same run and with the same threads: PGD with 40
+ * steps, and AutoAttack standard, both Linf.
  *
  * The radius is too small for a success, so that every step of every attack is made by both; the figures are images a
  * second.  (Where attacks succeed, taut drops the example at once and is faster by another factor.) */

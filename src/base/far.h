@@ -1,5 +1,5 @@
-/* WHAT A DEVICE DOES FOR PROOFS (bound/far.h asks for it).  All pointers are the host's.  A function that answers false has failed,
- * and nothing that it wrote may be used.  Whoever calls sees to it that calls come one at a time.
+/* WHAT A DEVICE DOES FOR PROOFS (bound/far.h asks for it).  All pointers are the host's.  A function that answers false has
+ * failed, and nothing that it wrote may be used.  Whoever calls sees to it that calls come one at a time.
  *
  * What a proof assumes of it is what it assumes of a BLAS (bound/blas.h): an inner product of length k is k multiplications and
  * additions in IEEE double, in any order, fused or not; so is a sum of squares.  Of the factor R nothing is assumed. */

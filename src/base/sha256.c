@@ -1,8 +1,13 @@
 #include "base/sha256.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#if defined __x86_64__
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
 
 /* The first 32 bits of the fractional parts of the cube roots of the first 64 primes. */
 static const uint32_t K[64] = {
@@ -30,7 +35,7 @@ static inline void rounded(uint32_t s[8], int k, uint32_t add)
     s[(7 - k) & 7] = t + a + most;
 }
 
-static void compress(uint32_t h[8], const unsigned char block[64])
+static void compress_one(uint32_t h[8], const unsigned char block[64])
 {
     uint32_t w[64], s[8];
     for (int i = 0; i < 16; i++)
@@ -47,6 +52,53 @@ static void compress(uint32_t h[8], const unsigned char block[64])
     for (int i = 0; i < 8; i++) h[i] += s[i];
 }
 
+#if defined __x86_64__
+/* By the processor's own instructions, which keep the eight numbers as (f e b a) and (h g d c), lowest first, and make two
+ * rounds at a time. */
+static __attribute__((target("sha,sse4.1"))) void compress_fast(uint32_t h[8], const unsigned char *p, size_t blocks)
+{
+    const __m128i flip = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+    const __m128i badc = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)h), 0xb1),
+                  hgfe = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)(h + 4)), 0x1b);
+    __m128i one = _mm_alignr_epi8(badc, hgfe, 8), two = _mm_blend_epi16(hgfe, badc, 0xf0), w[4];
+    for (; blocks > 0; blocks--, p += 64) {
+        const __m128i one_before = one, two_before = two;
+        for (int i = 0; i < 4; i++) w[i] = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(p + 16 * i)), flip);
+        for (int i = 0; i < 16; i++) {
+            __m128i *now = &w[i % 4], last = w[(i + 3) % 4];
+            const __m128i add = _mm_add_epi32(*now, _mm_loadu_si128((const __m128i *)(K + 4 * i)));
+            two = _mm_sha256rnds2_epu32(two, one, add);
+            one = _mm_sha256rnds2_epu32(one, two, _mm_shuffle_epi32(add, 0x0e));
+            const __m128i sum = _mm_add_epi32(_mm_sha256msg1_epu32(*now, w[(i + 1) % 4]),
+                                              _mm_alignr_epi8(last, w[(i + 2) % 4], 4));
+            *now = _mm_sha256msg2_epu32(sum, last);
+        }
+        one = _mm_add_epi32(one, one_before), two = _mm_add_epi32(two, two_before);
+    }
+    const __m128i abef = _mm_shuffle_epi32(one, 0x1b), ghcd = _mm_shuffle_epi32(two, 0xb1);
+    _mm_storeu_si128((__m128i *)h, _mm_blend_epi16(abef, ghcd, 0xf0));
+    _mm_storeu_si128((__m128i *)(h + 4), _mm_alignr_epi8(ghcd, abef, 8));
+}
+
+static bool is_fast(void)
+{
+    unsigned a, b, c, d;
+    const bool sse = __get_cpuid(1, &a, &b, &c, &d) && (c & bit_SSE4_1);
+    return sse && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_SHA);
+}
+#else
+static void compress_fast(uint32_t h[8], const unsigned char *p, size_t blocks) { (void)h, (void)p, (void)blocks; }
+static bool is_fast(void) { return false; }
+#endif
+
+static void compress(uint32_t h[8], const unsigned char *p, size_t blocks)
+{
+    if (is_fast())
+        compress_fast(h, p, blocks);
+    else
+        for (; blocks > 0; blocks--, p += 64) compress_one(h, p);
+}
+
 void taut_sha256_begin(taut_sha256 *c)
 {
     static const uint32_t start[8] = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
@@ -59,12 +111,16 @@ void taut_sha256_add(taut_sha256 *c, const void *data, size_t len)
 {
     const unsigned char *p = data;
     while (len > 0) {
-        const size_t at = c->bytes % 64, take = len < 64 - at ? len : 64 - at;
-        memcpy(c->block + at, p, take);
+        const size_t at = c->bytes % 64, whole = at == 0 ? len / 64 : 0, part = len < 64 - at ? len : 64 - at;
+        const size_t take = whole ? 64 * whole : part;
+        if (whole)
+            compress(c->h, p, whole);
+        else
+            memcpy(c->block + at, p, take);
         c->bytes += take;
         p += take;
         len -= take;
-        if (c->bytes % 64 == 0) compress(c->h, c->block);
+        if (!whole && c->bytes % 64 == 0) compress(c->h, c->block, 1);
     }
 }
 

@@ -1,5 +1,5 @@
-/* cholesky_inverse (ref/cholesky.c), in double, by blocks of SIDE columns of the factor (cholesky.h).  The inverse R grows along: row
- * k of it is R_k = D^-1 (I_k - sum over j < k of L_kj R_j).
+/* cholesky_inverse (ref/cholesky.c), in double, by blocks of SIDE columns of the factor (cholesky.h).  The inverse R grows
+ * along: row k of it is R_k = D^-1 (I_k - sum over j < k of L_kj R_j).
  * Error  |r - exact| <= (u + n^2 2^-50 K) |r| as matrices in the Frobenius norm, u = 2^-24 (cuda64: 2^-53), K the
  * condition number of a + shift I. */
 #include "kernels/cuda/cholesky.h"

@@ -1,7 +1,7 @@
 /* What proofs ask of the device (base/far.h); bound/far.c has the proof.  Matrices are row-major.
  *
- * G is W^T W or W W^T by one product of cuBLASLt, its lower half copied from the upper one.  The factor is cholesky.h's, with zeros
- * above its diagonal.  Sums of squares: a thread adds up its own, a block those of its threads, one block those of all. */
+ * G is W^T W or W W^T by one product of cuBLASLt, its lower half copied from the upper one.  The factor is cholesky.h's, with
+ * zeros above its diagonal.  Sums of squares: a thread adds up its own, a block those of its threads, one block those of all. */
 #include "base/far.h"
 
 #include <stdlib.h>
