@@ -1,5 +1,7 @@
 /* |w| = sqrt(sum w_i^2), rounded up and rounded down.
  *
+ * The tree's halves of halves are shared out to threads where there is much to add; its shape, and so the sum, is the same.
+ *
  * Proof.  A binary tree of sums with leaves of at most LEAF terms: every square meets at most D roundings,
  * D = len for one leaf and LEAF + 64 otherwise (len < 2^63 is halved fewer than 64 times), so
  *     computed (1 - g_D) <= sum w_i^2 <= computed (1 + g_D),
@@ -8,7 +10,7 @@
 #include "bound/norm.h"
 #include "bound/range.h"
 
-enum { LEAF = 128 };
+enum { LEAF = 128, DEPTH = 6, BRANCHES = 1 << DEPTH };
 
 static double leaf(const double *w, int64_t len)
 {
@@ -20,11 +22,34 @@ static double leaf(const double *w, int64_t len)
     return (s[0] + s[1]) + (s[2] + s[3]);
 }
 
-static double sum_squares(const double *w, int64_t len)
+static double sum_branch(const double *w, int64_t len)
 {
     if (len <= LEAF) return leaf(w, len);
     const int64_t half = len / 2;
-    return sum_squares(w, half) + sum_squares(w + half, len - half);
+    return sum_branch(w, half) + sum_branch(w + half, len - half);
+}
+
+/* Branch i of the BRANCHES that the tree has DEPTH halvings down, counted from the left. */
+static double sum_branch_at(const double *w, int64_t len, int i)
+{
+    for (int level = DEPTH - 1; level >= 0; level--) {
+        const int64_t half = len / 2;
+        const bool right = i >> level & 1;
+        w += right ? half : 0;
+        len = right ? len - half : half;
+    }
+    return sum_branch(w, len);
+}
+
+static double sum_squares(const double *w, int64_t len)
+{
+    double sum[BRANCHES];
+    if (len < RANGE_SHARED) return sum_branch(w, len);
+#pragma omp parallel for schedule(static)
+    for (int i = 0; i < BRANCHES; i++) sum[i] = sum_branch_at(w, len, i);
+    for (int left = BRANCHES / 2; left > 0; left /= 2)
+        for (int i = 0; i < left; i++) sum[i] = sum[2 * i] + sum[2 * i + 1];
+    return sum[0];
 }
 
 static taut_up gamma_of(int64_t len) { return up_gamma(len <= LEAF ? len : LEAF + 64); }

@@ -104,6 +104,7 @@ static taut_ball scaled(const taut_ball *a, const double *by_row, const double *
     if (!a->v) return empty(a->rows, a->cols);
     taut_ball r = fresh(a->rows, a->cols);
     if (!r.v) return r;
+#pragma omp parallel for schedule(static) if (a->rows * a->cols >= RANGE_SHARED)
     for (int64_t i = 0; i < a->rows; i++)
         for (int64_t j = 0; j < a->cols; j++)
             r.v[i * a->cols + j] = (by_row ? by_row[i] : by_col ? by_col[j] : s) * a->v[i * a->cols + j];

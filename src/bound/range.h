@@ -9,11 +9,14 @@
 
 #include "base/alloc.h"
 
+enum { RANGE_SHARED = 1 << 17 }; /* from so many numbers on, threads share what is done to each of them */
+
 /* max |w_i|, 0 for nothing, +inf as soon as one entry is NaN or infinite. */
 static inline double range_max(const double *w, int64_t len)
 {
     double most = 0;
     int bad = 0;
+#pragma omp parallel for reduction(max : most) reduction(| : bad) if (len >= RANGE_SHARED)
     for (int64_t i = 0; i < len; i++) {
         const double a = fabs(w[i]);
         bad |= !(a <= DBL_MAX);

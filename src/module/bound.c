@@ -1,5 +1,6 @@
 /* Asking a module for its bound, and writing the answer down. */
 #include "bound/norm.h"
+#include "bound/range.h"
 #include "bound/rounding.h"
 #include "module/strays.h"
 
@@ -57,7 +58,7 @@ static void see_finite(taut_param *p, const char *path, void *arg)
 {
     (void)path;
     bool *finite = arg;
-    for (int64_t i = 0; i < p->rows * p->cols; i++) *finite = *finite && isfinite(taut_ref_values(p)[i]);
+    *finite = *finite && isfinite(range_max(taut_ref_values(p), p->rows * p->cols));
 }
 
 /* A module with a weight that is NaN or infinite has no constant and no size, even where no formula uses the weight. */
