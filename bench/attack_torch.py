@@ -30,7 +30,7 @@ def load(path):
         data = f.read()
     meta = header.pop("__metadata__")
     recipe = dict(line.split(" = ", 1) for line in meta["taut.recipe"].splitlines() if " = " in line)
-    read = lambda e: torch.frombuffer(bytearray(data[e["data_offsets"][0]:e["data_offsets"][1]]), dtype=torch.float32, device="cpu").to(DEVICE)
+    read = lambda e: torch.frombuffer(bytearray(data[e["data_offsets"][0]:e["data_offsets"][1]]), dtype=torch.float32).to(DEVICE)
     return recipe, {k: read(e).reshape(e["shape"]) for k, e in header.items()}
 
 
