@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/float32.h"
 #include "bound/far.h"
 #include "bound/lanczos.h"
 #include "bound/norm.h"
@@ -24,7 +25,7 @@ static bool play_gemm(double *c, const double *a, bool ta, const double *b, bool
 {
     cblas_dgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans, (int)m, (int)n, (int)k,
                 alpha, a, (int)(ta ? m : k), b, (int)(tb ? k : n), beta, c, (int)n);
-    for (int64_t i = 0; wrong == FLOATS && i < m * n; i++) c[i] = (float)c[i];
+    for (int64_t i = 0; wrong == FLOATS && i < m * n; i++) c[i] = taut_float32(c[i]);
     return wrong != SPOILT;
 }
 

@@ -2,6 +2,7 @@
  * than those by ref and hardly smaller, the checker confirms them; a module whose rounding nobody knows leaves all to ref.
  * With TAUT_KERNELS=cuda64 on the device too. */
 #include "base/alloc.h"
+#include "base/float32.h"
 #include "base/json.h"
 #include "certify/build.h"
 #include "check/check.h"
@@ -116,7 +117,7 @@ int main(void)
     test_begin();
     temp_begin();
     for (int i = 0; i < N * T; i++) ids[i] = (int32_t)rng_int(0, TOKENS - 1);
-    for (size_t i = 0; i < sizeof pixels / sizeof *pixels; i++) pixels[i] = (float)rng_unit();
+    for (size_t i = 0; i < sizeof pixels / sizeof *pixels; i++) pixels[i] = taut_float32(rng_unit());
     if (device && !taut_kernels_find(table)) return test_skip(taut_last_error());
     for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++) {
         worst = fmax(worst, against_ref(recipes[i], "cpu"));
