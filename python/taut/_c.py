@@ -86,7 +86,7 @@ class CertifyOptions(Options):
     _fields_ = [("size", c_size_t), ("metric", c_int), ("room", c_double), ("rows", c_double), ("data", c_char_p),
                 ("examples", c_int64), ("inputs", POINTER(Inputs)), ("labels", Ids), ("local", c_int), ("progress", Progress),
                 ("arg", c_void_p), ("swaps", c_int64), ("tries", c_int64), ("tolerance", c_double), ("join", c_char_p),
-                ("runs_on", c_char_p)]
+                ("runs_on", c_char_p), ("kernels", c_char_p)]
 
 
 class CertFacts(Structure):

@@ -103,14 +103,14 @@ class Certificate:
 
 def certify(model: Path, norm: str, radius: Any, b: Optional[Batch], labels: Optional[np.ndarray], examples: Any,
             data: Optional[str], rows: Any, local: bool, swaps: Any, tries: Any, tolerance: Any,
-            runs_on: Optional[str], progress: _show.Asked) -> Certificate:
+            runs_on: Optional[str], kernels: Optional[str], progress: _show.Asked) -> Certificate:
     bar = _show.Bar("certify")
     watch = _show.Watch(_show.teller(progress, bar))
     o = _c.CertifyOptions(metric=_c.choice(norm, _c.METRICS, "norm"), room=_c.real(radius, "radius"),
                           rows=_c.real(rows, "rows"), data=_c.encoded(data, "data"),
                           examples=_c.whole(examples, "examples"), local=bool(local), swaps=_c.whole(swaps, "swaps"),
                           tries=_c.whole(tries, "tries"), tolerance=_c.real(tolerance, "tolerance"),
-                          runs_on=_c.encoded(runs_on, "runs_on"))
+                          runs_on=_c.encoded(runs_on, "runs_on"), kernels=_c.encoded(kernels, "kernels"))
     o.progress = _c.Progress(lambda done, _: watch(done))
     if b is not None and labels is not None:
         o.inputs, o.labels = ctypes.pointer(b.inputs), at(labels)

@@ -277,7 +277,8 @@ class Model(Handle, Answers):
 
     def certify(self, norm: str = "own", x: Any = None, y: Any = None, radius: float = 0, *, examples: int = 0,
                 data: Optional[str] = None, rows: float = 0, local: bool = False, swaps: int = 0, tries: int = 0,
-                tolerance: float = 0, runs_on: Optional[str] = None, progress: _show.Asked = None) -> Certificate:
+                tolerance: float = 0, runs_on: Optional[str] = None, kernels: Optional[str] = None,
+                progress: _show.Asked = None) -> Certificate:
         """Proves a Lipschitz constant from inputs to logits, and radii within which predictions cannot change.
 
         norm: "tokens" (a change is as large as its largest token), "flat" (l2 over everything), or "own": that of the target
@@ -286,14 +287,15 @@ class Model(Handle, Answers):
         `examples` of the validation split.  local: also constants around each example.  rows: how long a forecaster's rows may
         be.  swaps: of a text, which swaps of up to so many tokens leave each answer; tries: how many are tried.
         tolerance: radii are to hold for a runtime whose logits are within so much of those in real arithmetic.  runs_on: for
-        what taut computes on these kernels, "cpu", "wide", "ref", "cuda" or "cuda64".
+        what taut computes on these kernels, "cpu", "wide", "ref", "cuda" or "cuda64".  kernels: "cuda64" makes the proof with
+        the help of a device.
 
         >>> cert = model.certify(norm="flat", x=images, y=labels, radius=2)
         >>> cert.lipschitz, cert.radii, cert.waterfall
         """
         b, labels = self._examples(x, y)
         return certify(self.file(), norm, radius, b, labels, examples, data, rows, local, swaps, tries, tolerance, runs_on,
-                       progress)
+                       kernels, progress)
 
     def attack(self, x: Any = None, y: Any = None, attacks: str = "aa-standard", norm: Optional[str] = None,
                eps: Any = None, **options: Any) -> Attack:

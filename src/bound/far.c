@@ -16,21 +16,22 @@
 enum { SIDE = 256, BETWEEN = 16 };
 #define WORTH 0x1p26 /* multiplications: below, the way there takes longer */
 
-static const taut_far *far; /* set by one thread, before there are others */
+static _Atomic(const taut_far *) chosen;
 
-static bool worth(int64_t m, int64_t n, int64_t k) { return far && (double)m * (double)n * (double)k >= WORTH; }
+static bool worth(int64_t m, int64_t n, int64_t k) { return (double)m * (double)n * (double)k >= WORTH; }
 
 bool taut_far_gemm(double *c, const double *a, bool ta, const double *b, bool tb, int64_t m, int64_t n, int64_t k)
 {
+    const taut_far *far = chosen;
     bool good = false;
-    if (!worth(m, n, k)) return false;
+    if (!far || !worth(m, n, k)) return false;
 #pragma omp critical(taut_far)
     good = far->gemm(c, a, ta, b, tb, m, n, k, 1, 0);
     return good;
 }
 
 /* What Lanczos sees of the G that is held; NaN: the device failed. */
-static double est_held(int64_t n)
+static double est_held(const taut_far *far, int64_t n)
 {
     double alpha[LANCZOS_STEPS], beta[LANCZOS_STEPS], top = 0, before = -1;
     const int steps = n < LANCZOS_STEPS ? (int)n : LANCZOS_STEPS;
@@ -54,11 +55,17 @@ static taut_up up_root_of_sum(double squares, int64_t n)
     return up_sqrt(up_add(sum, lost));
 }
 
+typedef struct {
+    const taut_far *far;
+    int64_t n;
+} held;
+
 static taut_up certify(const void *self, double mu)
 {
-    const int64_t n = *(const int64_t *)self;
+    const held *h = self;
+    const int64_t n = h->n;
     taut_far_proof p;
-    if (!far->prove(&p, mu)) return UP_NONE;
+    if (!h->far->prove(&p, mu)) return UP_NONE;
     if (!(p.s >= 0 && p.r >= 0 && p.t >= 0 && p.diagonal >= 0)) return UP_NONE;
     const taut_up s = up_root_of_sum(p.s, n), r = up_root_of_sum(p.r, n), t = up_root_of_sum(p.t, n);
     const taut_up diagonal = up_mul((taut_up){ p.diagonal }, (taut_up){ 0x1p-53 });
@@ -66,31 +73,32 @@ static taut_up certify(const void *self, double mu)
     return up_add(up_add(up_exact(mu), diagonal), up_add(t, rounding));
 }
 
-static taut_up top(const double *w, int64_t rows, int64_t cols)
+static taut_up top(const taut_far *far, const double *w, int64_t rows, int64_t cols)
 {
-    const int64_t n = rows < cols ? rows : cols;
+    const held h = { far, rows < cols ? rows : cols };
     double diagonal = 0;
     if (!far->hold(&diagonal, w, rows, cols)) return UP_NONE;
-    return up_top_search(fmax(est_held(n), diagonal), n, certify, &n);
+    return up_top_search(fmax(est_held(far, h.n), diagonal), h.n, certify, &h);
 }
 
 taut_up up_top_far(const double *w, int64_t rows, int64_t cols)
 {
+    const taut_far *far = chosen;
     const int64_t n = rows < cols ? rows : cols;
     taut_up r = UP_NONE;
-    if (n < SIDE || !worth(n, rows, cols)) return UP_NONE;
+    if (!far || n < SIDE || !worth(n, rows, cols)) return UP_NONE;
 #pragma omp critical(taut_far)
-    r = top(w, rows, cols);
+    r = top(far, w, rows, cols);
     return r;
 }
 
 taut_status taut_far_use(const taut_far *given)
 {
     bool memory = true;
-    far = NULL;
+    chosen = NULL;
     const char *fault = given ? taut_arithmetic_far(given, &memory) : NULL;
     if (!memory) return taut_no_memory("a test of the device's products");
     if (fault) return taut_fail(TAUT_DEVICE, "no proof can be trusted to this device: %s", fault);
-    far = given;
+    chosen = given;
     return TAUT_OK;
 }

@@ -29,6 +29,7 @@ static void collect(walk *w, const cJSON *node)
     if (!rule || strcmp(rule, "head") == 0 || strcmp(rule, "family") == 0 || w->count == NODES) return;
     w->rule[w->count] = rule;
     w->node[w->count++] = node;
+    if (strcmp(rule, "plash") == 0) return; /* its sketch is no stop of the tour: nobody else reads what it makes */
     for (const cJSON *k = cJSON_GetObjectItem(node, "of") ? cJSON_GetObjectItem(node, "of")->child : NULL; k;
          k = k->next)
         collect(w, k);

@@ -14,9 +14,9 @@ static int64_t steps, proved, silent, certified;
 /* Modules that have a rule; with others in it a network's tolerance is +inf. */
 static bool has_rule(int kind)
 {
-    static const char *const without[] = { "cosine",    "attention = l2", "attlip",   "potential",
-                                           "sll",       "forecaster",     "window",   "cosformer",
-                                           "performer", "nystrom",        "clustered" };
+    static const char *const without[] = { "cosine",    "attention = l2", "attlip",    "potential",
+                                           "sll",       "forecaster",     "window",    "cosformer",
+                                           "performer", "nystrom",        "clustered", "plash" };
     for (size_t i = 0; i < sizeof without / sizeof *without; i++)
         if (strstr(kinds[kind], without[i])) return false;
     return true;

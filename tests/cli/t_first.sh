@@ -50,7 +50,7 @@ check "nothing was begun" [ ! -e "$tmp/never" ]
 # ---- OpenBLAS would ask for memory for ever
 if (ulimit -v 300000 && timeout 20 "$TAUT" --version) >/dev/null 2>&1; then # not where a sanitizer has taken all addresses
     # shellcheck disable=SC2016,SC2086
-    refuse "too few addresses" "MB of addresses are left (ulimit -v), and 2 threads" timeout 60 sh -c 'ulimit -v 300000 && "$@"' - \
+    refuse "too few addresses" "MB of addresses are left (ulimit -v), and 2 threads" timeout 60 sh -c 'ulimit -v 300000 && OMP_NUM_THREADS=2 exec "$@"' - \
         "$TAUT" train $small --threads 2 --out "$tmp/never"
     # shellcheck disable=SC2016,SC2086
     check "enough for one thread" timeout 120 sh -c 'ulimit -v 500000 && "$@"' - "$TAUT" train $small --threads 1 --out "$tmp/one"
