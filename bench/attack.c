@@ -25,7 +25,7 @@ static const char recipe[] = "[model]\narch = vit\nimage_height = 32\nimage_widt
 
 enum { ROUNDS = 5, AA_ROUNDS = 1 };
 
-/* Where, and how many images: enough to fill what runs there. */
+/* Where, and how many images. */
 typedef struct {
     const char *table, *torch; /* torch: threads, or its device; NULL: as many threads as we have */
     int64_t pgd, aa;
