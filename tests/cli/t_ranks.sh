@@ -116,9 +116,15 @@ hang() { # NAME RANK READY COMMAND...: the rank is stopped when READY holds
     stopped=$(pgrep -P $launcher | sed -n "$((victim + 1))p")
     [ -z "$stopped" ] || kill -STOP "$stopped"
     begin=$(date +%s)
-    for _ in $(seq 80); do kill -0 $launcher 2>/dev/null || break; sleep 1; done
+    for _ in $(seq 80); do # until no other rank runs; what the launcher then does with the stopped one is not ours
+        # shellcheck disable=SC2009 # pgrep does not tell which have ended
+        ps -o stat=,pid= --ppid $launcher | grep -v '^Z' | grep -qv " $stopped\$" || break
+        sleep 1
+    done
     echo $(($(date +%s) - begin)) >"$tmp/took-$name"
-    if kill -0 $launcher 2>/dev/null; then # nobody found out
+    for _ in $(seq 10); do kill -0 $launcher 2>/dev/null || break; sleep 1; done
+    if kill -0 $launcher 2>/dev/null; then
+        echo "the launcher of $name still waits for: $(ps -o pid=,stat=,wchan=,args= --ppid $launcher)"
         # shellcheck disable=SC2046 # words
         kill -9 $(pgrep -P $launcher) $launcher
     fi
