@@ -7,8 +7,11 @@
  * backward pass is solved to 1e-3.
  *
  * ratio_paper_solver and ratio_torch are the smallest over lengths, of forward and of forward with backward.  residual is
- * measured again in double at what came out: ours, and the paper's.  memory_bytes is the layer's trace and scratch.  Times are
- * medians of 5, 3 and 1 rounds at the three lengths: one round of the longest takes the peers more than a minute. */
+ * measured again in double at what came out: ours, and the paper's.  Those 20 steps stop far from the solution; so
+ * ratio_same_residual, the smallest over lengths too, is of the forward pass alone against the same descent that goes on until
+ * its residual is where ours stopped (prox_descent.c), once a length.  It may take about 40 times as long as we do; where it is
+ * not there by then, same_residual_met is false, and the ratio is a lower bound.  memory_bytes is the layer's trace and scratch.
+ * Times are medians of 5, 3 and 1 rounds at the three lengths: one round of the longest takes the peers more than a minute. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +27,7 @@
 #include "bench/timing.h"
 #include "module/modules.h"
 
-enum { WIDTH = 512, HEADS = 8, ROUNDS = 5 }; /* the most */
+enum { WIDTH = 512, HEADS = 8, ROUNDS = 5 /* the most */, PAPER = 20 /* steps */, PATIENCE = 40 };
 
 typedef struct {
     taut_module *m;
@@ -126,8 +129,8 @@ static bool peer_start(peer *p)
     if (p->pid == 0) {
         dup2(down[0], 0), dup2(up[1], 1);
         close(down[1]), close(up[0]);
-        execlp(getenv("TAUT_PYTHON") ? getenv("TAUT_PYTHON") : "python3", "python3", "bench/attlip_torch.py", threads,
-               width, heads, (char *)NULL);
+        const char *python = getenv("TAUT_PYTHON") ? getenv("TAUT_PYTHON") : "python3";
+        execlp(python, python, "bench/attlip_torch.py", threads, width, heads, (char *)NULL);
         _exit(127);
     }
     close(down[0]), close(up[1]);
@@ -168,9 +171,11 @@ static double residual(const layer *l)
 }
 
 typedef struct {
-    double ours[2], paper[2], torch[2], residual[2];
+    double ours[2], paper[2], torch[2], residual[3];
+    double same; /* seconds of the paper's solver to our residual, or to where it gave up */
+    int most;    /* steps it was given */
     double memory;
-    taut_solves ours_log, paper_log;
+    taut_solves ours_log, paper_log, same_log;
 } figures;
 
 static taut_attlip_spec spec_of(double tol, double loose)
@@ -196,6 +201,24 @@ double bench_attlip_seconds(const taut_kernels *k, int64_t tokens, double tol)
     return good ? bench_median(t, ROUNDS) : NAN;
 }
 
+/* The paper's descent until its residual is where ours stopped, or for as many of its steps as PATIENCE of our times take. */
+static bool race(figures *f, int64_t tokens)
+{
+    taut_attlip_spec spec = spec_of(f->residual[0], 0);
+    layer l;
+    spec.solver = TAUT_PROX_DESCENT;
+    spec.most = f->most = 1 + (int)(PATIENCE * f->ours[0] / (f->paper[0] / PAPER));
+    const bool good = layer_new(&l, taut_kernels_find("cpu"), &spec, tokens);
+    const taut_watcher log = { .solved = taut_solves_add, .arg = &f->same_log };
+    if (good) {
+        l.run.watch = &log;
+        f->same = time_forward(&l);
+        f->residual[2] = residual(&l);
+    }
+    layer_free(&l);
+    return good;
+}
+
 static bool measure(figures *f, int64_t tokens, int rounds, peer *p)
 {
     const taut_kernels *k = taut_kernels_find("cpu");
@@ -205,7 +228,7 @@ static bool measure(figures *f, int64_t tokens, int rounds, peer *p)
     *f = (figures){ .torch = { NAN, NAN } };
     bool good = layer_new(&ours, k, &spec, tokens);
     spec.solver = TAUT_PROX_DESCENT;
-    spec.steps = 20;
+    spec.steps = PAPER;
     spec.unrolled = true;
     good = layer_new(&paper, k, &spec, tokens) && good;
     const taut_watcher first = { .solved = taut_solves_add, .arg = &f->ours_log },
@@ -229,7 +252,7 @@ static bool measure(figures *f, int64_t tokens, int rounds, peer *p)
     if (good) f->residual[0] = residual(&ours), f->residual[1] = residual(&paper);
     layer_free(&ours);
     layer_free(&paper);
-    return good;
+    return good && race(f, tokens);
 }
 
 static void describe(cJSON *list, int64_t tokens, const figures *f, bool torch)
@@ -258,6 +281,13 @@ static void describe(cJSON *list, int64_t tokens, const figures *f, bool torch)
     cJSON_AddNumberToObject(o, "paper_values", (double)f->paper_log.values);
     cJSON_AddNumberToObject(o, "residual", f->residual[0]);
     cJSON_AddNumberToObject(o, "paper_residual", f->residual[1]);
+    cJSON_AddNumberToObject(o, "same_residual_s", f->same);
+    cJSON_AddNumberToObject(o, "same_residual_ratio", f->same / f->ours[0]);
+    cJSON_AddBoolToObject(o, "same_residual_met", f->same_log.abstained == 0);
+    cJSON_AddNumberToObject(o, "same_residual_most_steps", f->most);
+    cJSON_AddNumberToObject(o, "same_residual_gradients", (double)f->same_log.gradients);
+    cJSON_AddNumberToObject(o, "same_residual_values", (double)f->same_log.values);
+    cJSON_AddNumberToObject(o, "same_residual_left", f->residual[2]);
     cJSON_AddNumberToObject(o, "memory_bytes", f->memory);
     cJSON_AddItemToArray(list, o);
 }
@@ -268,9 +298,9 @@ cJSON *bench_attlip(void)
     static const int rounds[] = { ROUNDS, 3, 1 };
     peer p = { 0 };
     const bool torch = peer_start(&p);
-    double paper = INFINITY, other = INFINITY;
+    double paper = INFINITY, other = INFINITY, same = INFINITY;
     cJSON *o = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(o, "lengths");
-    bool good = true;
+    bool good = true, met = true;
     for (int i = 0; i < 3 && good; i++) {
         figures f;
         good = measure(&f, lengths[i], rounds[i], torch ? &p : NULL);
@@ -278,6 +308,8 @@ cJSON *bench_attlip(void)
             paper = fmin(paper, f.paper[k] / f.ours[k]);
             other = fmin(other, f.torch[k] / f.ours[k]);
         }
+        same = fmin(same, f.same / f.ours[0]);
+        met &= f.same_log.abstained == 0;
         describe(list, lengths[i], &f, torch);
     }
     if (p.pid > 0) {
@@ -286,6 +318,8 @@ cJSON *bench_attlip(void)
     }
     cJSON_AddNumberToObject(o, "threads", taut_threads());
     cJSON_AddNumberToObject(o, "ratio_paper_solver", paper);
+    cJSON_AddNumberToObject(o, "ratio_same_residual", same);
+    cJSON_AddBoolToObject(o, "same_residual_met", met);
     if (torch) cJSON_AddNumberToObject(o, "ratio_torch", other);
     if (good) return o;
     cJSON_Delete(o);

@@ -10,7 +10,8 @@ bool bench_peer_start(bench_peer *p, const char *script, const char *const *args
 {
     int down[2], up[2];
     char line[64] = "";
-    const char *all[9] = { "python3", script }, *python = getenv("TAUT_PYTHON");
+    const char *python = getenv("TAUT_PYTHON") ? getenv("TAUT_PYTHON") : "python3";
+    const char *all[9] = { python, script }; /* its own path first: by that it finds its environment */
     for (int i = 0; i < 6 && args[i]; i++) all[2 + i] = args[i];
     *p = (bench_peer){ 0, NULL, NULL };
     if (access(script, R_OK) || pipe(down) || pipe(up)) return false;
@@ -18,7 +19,7 @@ bool bench_peer_start(bench_peer *p, const char *script, const char *const *args
     if (p->pid == 0) {
         dup2(down[0], 0), dup2(up[1], 1);
         close(down[1]), close(up[0]);
-        execvp(python ? python : "python3", (char *const *)all);
+        execvp(python, (char *const *)all);
         _exit(127);
     }
     close(down[0]), close(up[1]);

@@ -102,7 +102,7 @@ static void solve(const attlip *s, prox *p, attlip_kept *kept, prox_lane_end *en
         if (s->spec.solver == TAUT_PROX_BARZILAI)
             prox_barzilai(p, kept->p, end, scratch);
         else
-            attlip_descend(p, kept, end, scratch);
+            attlip_descend(p, kept, end, s->spec.most, scratch);
         return;
     }
     taut_real *a = taut_take(&scratch, all);

@@ -29,7 +29,7 @@ void attlip_respond(const attlip *, prox *, taut_real *u, const taut_real *g, ta
 
 /* attlip_steps.c: K steps and their own derivatives; both ways take attlip_steps_host doubles on the host */
 int64_t attlip_steps_host(int steps, int64_t n);
-void attlip_descend(prox *, attlip_kept *, prox_lane_end *end, taut_span scratch);
+void attlip_descend(prox *, attlip_kept *, prox_lane_end *end, int most, taut_span scratch);
 void attlip_unrolled_jvp(prox *, const attlip_kept *, taut_real *ty, const taut_real *tx, taut_span scratch);
 void attlip_unrolled_vjp(const attlip *, taut_run *, prox *, const attlip_kept *, taut_real *gx, const taut_real *gy,
                          double by);

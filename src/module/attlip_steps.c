@@ -8,12 +8,12 @@
 
 int64_t attlip_steps_host(int steps, int64_t n) { return (steps + 1) * n; }
 
-void attlip_descend(prox *p, attlip_kept *kept, prox_lane_end *end, taut_span scratch)
+void attlip_descend(prox *p, attlip_kept *kept, prox_lane_end *end, int most, taut_span scratch)
 {
     const int64_t rates = kept->path ? kept->steps * p->shape.n : 0;
     const taut_span mark = p->host;
     double *rate = taut_take_host(&p->host, rates, sizeof *rate);
-    prox_descent(p, kept->p, end, kept->steps, kept->path, rate, scratch);
+    prox_descent(p, kept->p, end, kept->steps, most, kept->path, rate, scratch);
     if (kept->path) p->k->put(kept->rates, rate, rates);
     p->host = mark;
 }

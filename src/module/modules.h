@@ -213,6 +213,7 @@ typedef struct {
     double slope_tol;                 /* of the derivatives' linear system, relative */
     taut_prox_solver solver;
     int steps;        /* 0: to the tolerance; K: the paper's K steps, which are not Lipschitz: bound +inf */
+    int most;         /* steps of descent on its way to the tolerance; 0: 2000 */
     bool unrolled;    /* derivatives of those K steps themselves, not of the exact layer */
     bool reflected;   /* 2 prox(x) - x */
     double near;      /* what |i - j| tokens of distance take from a logit of head h: near 2^(-h/2) |i - j| */

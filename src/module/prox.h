@@ -92,9 +92,10 @@ int64_t prox_lbfgs_host(const prox *);
 int64_t prox_descent_host(const prox *);
 void prox_lbfgs(prox *, taut_real *z, prox_lane_end *end, taut_span scratch);
 void prox_newton(prox *, taut_real *z, prox_lane_end *end, int64_t lane, taut_span scratch);
-/* In plain coordinates: the paper's gradient descent with Armijo's rule, `steps` of them or to the tolerance; when
- * `path` is given, the points before every step and, in `rates`, the steps' lengths (steps, lanes).  Barzilai-Borwein. */
-void prox_descent(prox *, taut_real *z, prox_lane_end *end, int steps, taut_real *path, double *rates,
+/* In plain coordinates: the paper's gradient descent with Armijo's rule, `steps` of them or to the tolerance, in at most
+ * `most` (0: 2000); when `path` is given, the points before every step and, in `rates`, the steps' lengths (steps, lanes).
+ * Barzilai-Borwein. */
+void prox_descent(prox *, taut_real *z, prox_lane_end *end, int steps, int most, taut_real *path, double *rates,
                   taut_span scratch);
 void prox_barzilai(prox *, taut_real *z, prox_lane_end *end, taut_span scratch);
 

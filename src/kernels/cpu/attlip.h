@@ -72,8 +72,8 @@ static inline void prox_meet(const taut_attn *a, prox_pair_fn *pair, const void 
 static inline void prox_products(float *out, const float *x, const float *y, const prox_head *s, const prox_pair *t,
                                  float alpha, float beta)
 {
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)t->rows, (int)t->cols, (int)s->a->dh, alpha,
-                x + t->i * s->width, (int)s->width, y + t->j * s->width, (int)s->width, beta, out, PROX_BLOCK);
+    const cpu_matrix rows = { x + t->i * s->width, s->width, false }, cols = { y + t->j * s->width, s->width, true };
+    CPU(multiply)(out, PROX_BLOCK, rows, cols, t->rows, t->cols, s->a->dh, alpha, beta, NULL);
 }
 
 /* x = 2 scale v_i.v_j - near |i - j| */
@@ -88,12 +88,13 @@ static inline void prox_scores(float *x, const float *v, const prox_head *s, con
 /* out_i += sum_j p_ij x_j, and where the blocks differ out_j += sum_i p_ij x_i */
 static inline void prox_gather(float *out, const float *p, const float *x, const prox_head *s, const prox_pair *t)
 {
-    const int dh = (int)s->a->dh, width = (int)s->width;
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)t->rows, dh, (int)t->cols, 1, p, PROX_BLOCK,
-                x + t->j * s->width, width, 1, out + t->i * s->width, width);
+    const int64_t i = t->i * s->width, j = t->j * s->width, dh = s->a->dh;
+    const cpu_matrix along = { p, PROX_BLOCK, false }, across = { p, PROX_BLOCK, true };
+    CPU(multiply)
+    (out + i, s->width, along, (cpu_matrix){ x + j, s->width, false }, t->rows, dh, t->cols, 1, 1, NULL);
     if (t->i == t->j) return;
-    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)t->cols, dh, (int)t->rows, 1, p, PROX_BLOCK,
-                x + t->i * s->width, width, 1, out + t->j * s->width, width);
+    CPU(multiply)
+    (out + j, s->width, across, (cpu_matrix){ x + i, s->width, false }, t->cols, dh, t->rows, 1, 1, NULL);
 }
 
 /* rows = by x_i.y_i for every token of every head */
