@@ -234,17 +234,52 @@ static taut_status encode_word(word *w, int32_t *ids, int64_t *count, const char
     return TAUT_OK;
 }
 
-taut_status taut_bpe_encode(int32_t *ids, int64_t *count, const taut_bpe *b, const char *text, size_t len)
+/* The words of text[from .. to). */
+static taut_status encode_piece(int32_t *ids, int64_t *count, const taut_bpe *b, const char *text, size_t from,
+                                size_t to)
 {
     word w = { .b = b };
     taut_status s = TAUT_OK;
     *count = 0;
-    for (size_t at = 0; !s && at < len;) {
-        const size_t size = taut_bpe_word(text + at, len - at);
+    for (size_t at = from; !s && at < to;) {
+        const size_t size = taut_bpe_word(text + at, to - at);
         s = encode_word(&w, ids, count, text + at, size, at);
         at += size;
     }
     free(w.list);
     free(w.heap);
     return s;
+}
+
+/* The first space behind a letter from `at` on, or the end: a word always ends there, whatever comes before and behind, so
+ * that what lies between two such places is encoded by itself. */
+static size_t cut(const char *text, size_t len, size_t at)
+{
+    for (; at > 0 && at < len; at++)
+        if (text[at] == ' ' && ((text[at - 1] | 32) >= 'a' && (text[at - 1] | 32) <= 'z')) break;
+    return at < len ? at : len;
+}
+
+enum { PIECE = 1 << 20 };
+
+taut_status taut_bpe_encode(int32_t *ids, int64_t *count, const taut_bpe *b, const char *text, size_t len)
+{
+    const int64_t pieces = (int64_t)(len / PIECE) + 1;
+    int64_t *counts = taut_malloc((size_t)pieces * sizeof *counts), bad = pieces;
+    *count = 0;
+    if (!counts) return taut_no_memory("token ids");
+#pragma omp parallel for schedule(dynamic) reduction(min : bad) if (pieces > 1)
+    for (int64_t i = 0; i < pieces;
+         i++) { /* a token has a byte or more: each piece's have room where its bytes stand */
+        const size_t from = cut(text, len, (size_t)i * PIECE), to = cut(text, len, (size_t)(i + 1) * PIECE);
+        if (encode_piece(ids + from, &counts[i], b, text, from, to) && i < bad) bad = i;
+    }
+    for (int64_t i = 0; i < pieces && i < bad; i++) {
+        memmove(ids + *count, ids + cut(text, len, (size_t)i * PIECE), (size_t)counts[i] * sizeof *ids);
+        *count += counts[i];
+    }
+    free(counts);
+    if (bad == pieces) return TAUT_OK;
+    const taut_status again = encode_piece(ids, count, b, text, cut(text, len, (size_t)bad * PIECE), len);
+    return again ? again : taut_no_memory("token ids"); /* said in the caller's own thread; memory alone comes back */
 }

@@ -39,8 +39,9 @@ static taut_status choose_vocab(taut_vocab **out, const char *tokens, const taut
 {
     if (given) return taut_vocab_copy(out, given);
     if (strcmp(tokens, "bytes") == 0) return taut_vocab_bytes(out);
-    if (strcmp(tokens, "chars") != 0)
+    if (strcmp(tokens, "words") == 0)
         return taut_fail(TAUT_BAD_CONFIG, "tokens \"%s\" is neither bytes nor chars, as a text wants it", tokens);
+    if (strcmp(tokens, "chars") != 0) return taut_vocab_find(out, tokens);
     /* a short built-in text may lack a character; the model trained on it should still read a longer one */
     if (builtin) return taut_vocab_chars(out, taut_brackets_alphabet(), strlen(taut_brackets_alphabet()));
     return taut_vocab_chars(out, chars, len);
@@ -63,6 +64,10 @@ taut_status taut_text_open(taut_text **out, const char *source, const char *toke
     if (status) goto done;
     status = choose_vocab(&text->vocab, tokens, given, builtin, chars, len);
     if (!status) status = taut_vocab_encode(&text->ids, &text->len, text->vocab, chars, len);
+    if (!status && text->len > 0 && (size_t)text->len < len) { /* pieces of many characters: ids took room for each */
+        int32_t *fewer = taut_realloc(text->ids, (size_t)text->len * sizeof *fewer);
+        if (fewer) text->ids = fewer;
+    }
     if (status == TAUT_BAD_DATA) status = taut_fail(status, "%s: %s", source, taut_last_error());
     text->train_len = (int64_t)((1 - val_fraction) * (double)text->len);
 done:

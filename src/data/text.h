@@ -12,8 +12,9 @@ typedef struct taut_text {
 } taut_text;
 
 /* source: "brackets" is built in (builtin_length characters from seed), "none" is refused, all else is found as data.
- * tokens: "bytes" takes any file that is not empty; "chars" wants UTF-8 without NUL.  A given vocabulary
- * is copied and used instead of tokens, so that a model reads the text as it was trained to.
+ * tokens: "bytes" takes any file that is not empty; "chars" wants UTF-8 without NUL; all else but "words" is a tokenizer's
+ * folder, found as data.  A given vocabulary is copied and used instead of tokens, so that a model reads the text as it was
+ * trained to.
  * The first int((1 - val_fraction) * len) ids train; val_fraction is from 0 to 1. */
 taut_status taut_text_open(taut_text **out, const char *source, const char *tokens, double val_fraction,
                            const taut_vocab *given, int64_t builtin_length, uint64_t seed) TAUT_MUST_USE;

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "data/find.h"
 #include "data/vocab.h"
 
 static char *join(const char *folder, const char *name)
@@ -159,5 +160,15 @@ taut_status taut_vocab_open(taut_vocab **out, const char *folder)
     free(merges);
     free(words);
     free(printed);
+    return s;
+}
+
+taut_status taut_vocab_find(taut_vocab **out, const char *name)
+{
+    char *folder;
+    *out = NULL;
+    taut_status s = taut_data_find(&folder, name);
+    if (!s) s = taut_vocab_open(out, folder);
+    free(folder);
     return s;
 }

@@ -31,6 +31,8 @@ bool taut_vocab_ends(const taut_vocab *vocab, int32_t *first, int32_t *last);
 /* tokenizer.c: the files of a pretrained tokenizer in a folder: vocab.json and merges.txt (or encoder.json and vocab.bpe,
  * the same under older names): bpe; vocab.txt: wordpiece, cased if tokenizer_config.json says do_lower_case = false. */
 taut_status taut_vocab_open(taut_vocab **out, const char *folder) TAUT_MUST_USE;
+/* The same, of a folder that is found as data. */
+taut_status taut_vocab_find(taut_vocab **out, const char *name) TAUT_MUST_USE;
 
 /* *ids is at least one long; the caller frees.  The error names the first unknown character and its byte. */
 taut_status taut_vocab_encode(int32_t **ids, int64_t *count, const taut_vocab *vocab, const char *text,

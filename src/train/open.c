@@ -116,7 +116,18 @@ static taut_status open_text(taut_source **out, const taut_data_spec *d, const t
         return taut_fail(TAUT_BAD_DATA, "%s: %s", d->source, taut_last_error());
     }
     const bool hides = m->arch == TAUT_ARCH_ENCODER && !m->headless; /* features predict no hidden token */
-    return taut_source_text(out, text, m->context, hides ? d->mask_rate : 0);
+    const taut_status made = taut_source_text(out, text, m->context, hides ? d->mask_rate : 0);
+    if (made || d->rows == 0) return made;
+    taut_task *task = &(*out)->task;
+    if (d->rows >= task->tokens) {
+        task->tokens = task->answers = d->rows;
+        return TAUT_OK;
+    }
+    const int64_t need = task->tokens;
+    taut_source_free(*out);
+    *out = NULL;
+    return taut_fail(TAUT_BAD_CONFIG, "data.rows = %lld is less than the %lld tokens of %s", (long long)d->rows,
+                     (long long)need, d->source);
 }
 
 static taut_status open_images(taut_source **out, const taut_data_spec *d, const taut_model_spec *m,

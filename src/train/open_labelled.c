@@ -61,6 +61,7 @@ static taut_status choose_vocab(taut_vocab **out, const taut_labelled *t, const 
     if (strcmp(d->tokens, "bytes") == 0) return taut_vocab_bytes(out);
     if (strcmp(d->tokens, "words") == 0)
         return taut_vocab_words(out, t->text[TAUT_TRAIN], t->count[TAUT_TRAIN], (int32_t)d->words);
+    if (strcmp(d->tokens, "chars") != 0) return taut_vocab_find(out, d->tokens);
     char *all = all_texts(t);
     const taut_status s = all ? taut_vocab_chars(out, all, strlen(all)) : taut_no_memory("texts");
     free(all);

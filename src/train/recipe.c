@@ -20,7 +20,10 @@ void taut_data_spec_read(taut_data_spec *s, taut_config *cfg)
     static const char *const tokens[] = { "chars", "bytes", "words" };
     *s = (taut_data_spec){ 0 };
     s->source = taut_config_text(cfg, "data.source", "brackets");
-    s->tokens = tokens[taut_config_choice(cfg, "data.tokens", "chars|bytes|words", 0)];
+    const int pieces = 3, usual = taut_config_has(cfg, "data.tokenizer") ? pieces : 0;
+    const int kind = taut_config_choice(cfg, "data.tokens", "chars|bytes|words|pieces", usual);
+    s->tokens = kind == pieces ? taut_config_text(cfg, "data.tokenizer", "tokenizers/gpt2") : tokens[kind];
+    if (taut_config_has(cfg, "data.rows")) s->rows = taut_config_int(cfg, "data.rows", 0, 0, 1 << 24);
     s->val_fraction = taut_config_real(cfg, "data.val_fraction", 0.1, 1e-6, 1);
     s->length = taut_config_int(cfg, "data.length", 1000000, 100, 1000000000);
     s->seed = (uint64_t)taut_config_int(cfg, "data.seed", 1, 0, INT64_MAX);

@@ -37,7 +37,7 @@ typedef struct {
 } taut_train_spec;
 
 typedef struct {
-    const char *source, *tokens; /* live as long as the config */
+    const char *source, *tokens; /* live as long as the config; tokens: a kind, or the folder of a tokenizer */
     double val_fraction,
         hold_out;     /* hold_out: the share of images for training that validate instead of the set's own */
     int64_t length;   /* of a built-in set */
@@ -49,6 +49,7 @@ typedef struct {
     taut_series_spec series;  /* of a forecaster; but for source, length and seed, which are above */
     const char *label, *text; /* columns of labelled texts; NULL: found by their usual names */
     int64_t words;            /* of a vocabulary of words, at most */
+    int64_t rows;             /* of the embedding of a text's tokens, at least; 0: one for each */
 } taut_data_spec;
 
 typedef struct {

@@ -80,6 +80,9 @@ refuse "text shorter than the context" "short.txt.*16" train --out "$fresh" --se
 head -c 100 recipes/tiny.ini >"$tmp/short.txt"
 refuse "validation part shorter than the context" "short.txt.*validation" train --out "$fresh" \
     --set data.source="$tmp/short.txt"
+refuse "a folder without a tokenizer" "recipes.*no tokenizer" train --out "$fresh" --set data.tokenizer=recipes
+refuse "tokens of two kinds" "data.tokenizer" train --out "$fresh" --set data.tokens=bytes --set data.tokenizer=tests/golden/tokens/bpe
+refuse "fewer rows than tokens" "data.rows = 3 is less than" train --out "$fresh" --set data.rows=3
 refuse "a folder as text" "folder" train --out "$fresh" --set data.source=recipes
 check "none of these made a folder" [ ! -e "$fresh" ]
 check "but any bytes can be trained on as bytes" train --out "$tmp/bytes" --set data.source="$tmp/binary.txt" \

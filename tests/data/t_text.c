@@ -31,6 +31,12 @@ static void opening(void)
     refused(temp_dir, "chars", NULL, TAUT_BAD_FILE, "folder");
     refused("no-such-text", "chars", NULL, TAUT_BAD_DATA, "no-such-text: not found here");
     refused(temp_path("a.txt"), "words", NULL, TAUT_BAD_CONFIG, "neither bytes nor chars");
+    refused(temp_path("a.txt"), "no-such-folder", NULL, TAUT_BAD_DATA, "no-such-folder: not found here");
+    refused(temp_path("a.txt"), temp_dir, NULL, TAUT_BAD_DATA, "no tokenizer");
+    CHECK(!taut_text_open(&text, temp_text("e.txt", "Alice was beginning"), "tests/golden/tokens/bpe", 0, NULL, 0, 1),
+          taut_last_error());
+    CHECK(text->len < 19 && text->train_len == text->len && taut_vocab_size(text->vocab) > 256, "a tokenizer's pieces");
+    taut_text_free(text);
     CHECK(taut_text_open(&text, "brackets", "chars", 0.1, NULL, 0, 1) == TAUT_BAD_DATA, "a built-in text of nothing");
     CHECK(taut_text_open(&text, "brackets", "chars", NAN, NULL, 10, 1) == TAUT_BAD_CONFIG, "a fraction that is none");
     CHECK(taut_text_open(&text, "brackets", "chars", 1.5, NULL, 10, 1) == TAUT_BAD_CONFIG, "a fraction over 1");

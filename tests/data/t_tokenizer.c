@@ -5,6 +5,8 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/rng.h"
+#include "data/bpe.h"
 #include "data/find.h"
 #include "data/vocab.h"
 #include "harness.h"
@@ -91,6 +93,44 @@ static void long_word(void)
     CHECK(len == LONG && memcmp(text, back, LONG) == 0 && count < LONG / 2, "a long word");
     free(text), free(back), free(ids);
     taut_vocab_free(v);
+}
+
+/* A long text is cut into pieces that are encoded side by side: the ids are those of its words one by one, and a byte that
+ * the vocabulary lacks is named where it stands. */
+static void long_text(void)
+{
+    static const char *const part[] = { "Alice", " was", "  ",        "\n\n", "it's", " we'll", " 12",    "...",
+                                        " \n x", "a",    " \xc3\xa9", " ",    "'re",  "\t",     " (don't" };
+    enum { LONG = 3500000 };
+    taut_vocab *v = NULL;
+    int32_t *ids = NULL, *one = NULL;
+    int64_t count = 0, few = 0, at = 0;
+    size_t len = 0;
+    bool same = true;
+    char *text = malloc(LONG + 16);
+    for (uint64_t i = 0; len < LONG; i++) {
+        const char *next = part[taut_rng_below(taut_rng_key(seed, TAUT_RNG_BATCH, 3), i, 15)];
+        memcpy(text + len, next, strlen(next));
+        len += strlen(next);
+    }
+    must(taut_vocab_open(&v, "tests/golden/tokens/bpe"));
+    must(taut_vocab_encode(&ids, &count, v, text, len));
+    for (size_t from = 0, size; same && from < len; from += size, at += few) {
+        size = taut_bpe_word(text + from, len - from);
+        must(taut_vocab_encode(&one, &few, v, text + from, size));
+        same = at + few <= count && memcmp(ids + at, one, (size_t)few * sizeof *one) == 0;
+        free(one);
+    }
+    CHECK(same && at == count, "word by word");
+    free(ids);
+    taut_vocab_free(v);
+    must(taut_vocab_parse(&v, "bpe:\n2\na\n\xc4\xa0\n"));
+    for (size_t i = 0; i < LONG; i++) text[i] = i % 2 ? ' ' : 'a';
+    text[3000000] = text[3300000] = 'x';
+    CHECK(taut_vocab_encode(&ids, &count, v, text, LONG) == TAUT_BAD_DATA && !ids, "x is not in the vocabulary");
+    CHECK(strstr(taut_last_error(), "byte 3000000, 0x78"), taut_last_error());
+    taut_vocab_free(v);
+    free(text);
 }
 
 static void words_back(void)
@@ -218,6 +258,7 @@ int main(void)
     check_all("tests/golden/tokens/wordpiece", "wordpiece");
     any_bytes("tests/golden/tokens/bpe");
     long_word();
+    long_text();
     words_back();
     damaged();
     changed_bytes();
