@@ -20,6 +20,7 @@ cJSON *bench_gpu(void);
 cJSON *bench_gpu_layers(void); /* a part of it */
 cJSON *bench_gpu_ranks(void);
 cJSON *bench_gpu_attack(void);
+cJSON *bench_gpu_certify(void);
 
 /* Parts of two figures: they add their fields. */
 taut_status bench_enforce(cJSON *); /* enforce_share: Muon and soft cap, of a step; in train */

@@ -123,7 +123,7 @@ static __global__ void __launch_bounds__(THREADS)
     if (e) f.own[row] = 2 * a.scale * own;
 }
 
-static facts lip_facts(const real *v, const real *e, const real *max, const real *sum, const taut_attn *t)
+static inline facts lip_facts(const real *v, const real *e, const real *max, const real *sum, const taut_attn *t)
 {
     const int64_t rows = t->n * t->heads * t->tq;
     real *room = (real *)cuda_work((size_t)(3 * rows) * sizeof(real));

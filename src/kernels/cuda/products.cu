@@ -309,7 +309,9 @@ bool cuda_multiply(const cuda_product *p, void *c, const void *plus, const void 
     s.ta = p->ta, s.tb = p->tb, s.bytes = p->bytes, s.there = p->there;
     s.c = steps_of(p->c, p->n, p->batch), s.a = steps_of(p->a, a_cols, p->batch);
     s.b = steps_of(p->b, b_cols, p->batch);
-    s.bf16 = p->bytes == 4 && blas.how == TAUT_PRODUCTS_BF16, s.tf32 = p->bytes == 4 && blas.how == TAUT_PRODUCTS_TF32;
+    const bool matrices = p->m > 1 && p->n > 1; /* a vector's product is over before a matrix is converted */
+    s.bf16 = p->bytes == 4 && matrices && blas.how == TAUT_PRODUCTS_BF16,
+    s.tf32 = p->bytes == 4 && blas.how == TAUT_PRODUCTS_TF32;
     if (s.bf16 && !lower(p, &s, &a, &b)) return false;
     s.a_align = alignment(a, s.a, s.bf16 ? 2 : s.bytes), s.b_align = alignment(b, s.b, s.bf16 ? 2 : s.bytes);
     const uint32_t out_align = alignment(c, s.c, s.bytes), plus_align = alignment(plus, s.c, s.bytes);

@@ -8,10 +8,13 @@
 
 #include "base/alloc.h"
 #include "base/rng.h"
+#include "train/alike.h"
 #include "train/constrain/hold.h"
 #include "train/constrain/odd.h"
 #include "train/constrain/orthogonal.h"
 #include "train/constrain/potential.h"
+
+enum { LOOK = 8 };
 
 static bool is_table(const taut_param *p) { return p->role == TAUT_TABLE; }
 
@@ -24,6 +27,8 @@ static int64_t need(const taut_model *m, const taut_constrain_spec *s, const tau
 {
     if (is_table(p)) return row_cap(m, s, p) > 0 ? p->rows * (p->cols + 1) : 0;
     if (p->unit_rows) return p->rows * p->cols;
+    if (s->method == TAUT_SOFTCAP && p->role == TAUT_MATRIX)
+        return taut_softcap_work(p->rows, p->cols, taut_side_by_side(m, p));
     return p->orthogonal || (p->role == TAUT_MATRIX && s->method != TAUT_FREE) ? taut_hold_work(p->rows, p->cols) : 0;
 }
 
@@ -128,20 +133,6 @@ static double grown(const taut_constrainer *c, double cap, double lr)
     return cap * fabs(1 - lr * t->decay) + (double)c->spec->every * lr * peak[t->polynomial];
 }
 
-/* A step gone mad may leave numbers whose squares are no floats.  No norm is above the Frobenius norm, so that is
- * brought into reach first. */
-static void tame(taut_hold h)
-{
-    const int64_t len = h.rows * h.cols;
-    const double most = 1e6 * (h.cap + 1) * sqrt((double)len);
-    taut_sum *room = taut_take_sums(&h.work, 1);
-    h.k->dot(room, h.w, h.w, 1, len, len);
-    h.k->sum_op(room, TAUT_SUM_ROOT, 1, room, NULL, 1);
-    h.k->sum_op(room, TAUT_SUM_DIV, most, NULL, room, 1);
-    h.k->sum_op(room, TAUT_SUM_MIN, 1, room, NULL, 1);
-    h.k->axpby_by(h.w, 0, (taut_factor){ 0, NULL }, NULL, 0, (taut_factor){ 1, room }, 1, len);
-}
-
 /* cap times the nearest orthogonal matrix */
 static void bjorck(taut_hold h)
 {
@@ -174,10 +165,12 @@ static void cayley(const taut_constrainer *c, taut_hold h, taut_real *before)
     h.k->axpby(h.w, unit, h.w, 0, len);
 }
 
-static void constrain(const taut_constrainer *c, taut_hold h, taut_real *before, double lr)
+static void constrain(const taut_constrainer *c, taut_hold h, taut_real *before)
 {
     const taut_constrain_spec *s = c->spec;
-    tame(h);
+    const double reach = taut_reach(&h);
+    taut_span work = h.work;
+    taut_tame(h.k, h.w, 1, h.rows * h.cols, &reach, taut_take_sums(&work, 2));
     switch (s->method) {
     case TAUT_FREE:
         break;
@@ -192,9 +185,6 @@ static void constrain(const taut_constrainer *c, taut_hold h, taut_real *before,
         break;
     case TAUT_HAMMER:
         taut_hammer(h);
-        break;
-    case TAUT_SOFTCAP:
-        taut_softcap(h, grown(c, h.cap, lr));
         break;
     case TAUT_HARDCAP:
         taut_hardcap(h);
@@ -214,24 +204,55 @@ static void constrain(const taut_constrainer *c, taut_hold h, taut_real *before,
     case TAUT_CAYLEY:
         cayley(c, h, before);
         break;
+    case TAUT_SOFTCAP:
     case TAUT_POLAR:
-        break; /* constrain_all has done it */
+        break; /* not one by one */
     }
 }
 
-static void constrain_all(const taut_constrainer *c, taut_owned owned, double lr, int times)
+/* How the weights came to be what they are. */
+typedef struct {
+    double lr; /* of the step that led to them; 0: none did */
+    int times; /* that polar goes on */
+    bool look; /* for norms above what the step explains */
+} origin;
+
+/* The matrices of `m`, c's model or a part of it, that are like its weight number i, the first of them. */
+static void softcap(const taut_constrainer *c, const taut_model *m, int i, origin from)
+{
+    const taut_param *p = m->weight[i].param;
+    const taut_span work = { c->work, c->room, m->k->elem };
+    const taut_weight *alike[TAUT_SIDE_BY_SIDE];
+    const int most = taut_side_by_side(c->m, p);
+    for (int count; (count = taut_next_alike(alike, m, &i, p, most)) > 0;) {
+        taut_hold h[TAUT_SIDE_BY_SIDE];
+        double k[TAUT_SIDE_BY_SIDE];
+        int held = 0;
+        for (int j = 0; j < count; j++) {
+            const taut_param *one = alike[j]->param;
+            const double cap = taut_cap_of(c->spec, alike[j]->path);
+            if (one->orthogonal || cap == 0) continue;
+            h[held] = (taut_hold){ m->k, one->value, p->rows, p->cols, cap, work, c->start, (int)c->spec->iterations };
+            k[held++] = grown(c, cap, from.lr * c->share[alike[j] - c->m->weight]);
+        }
+        if (held) taut_softcap(h, k, held, from.look || taut_parts_of(p) > 1);
+    }
+}
+
+static void constrain_all(const taut_constrainer *c, taut_owned owned, origin from)
 {
     const taut_model mine = taut_owned_weights(c->m, owned), *m = &mine;
-    const double *share = c->share + (mine.weight - c->m->weight);
     const taut_constrain_spec *s = c->spec;
     const taut_span work = { c->work, c->room, m->k->elem };
-    if (s->method == TAUT_POLAR) taut_polar(m, times, c->work);
+    const bool together = s->method == TAUT_POLAR || s->method == TAUT_SOFTCAP; /* matrices of one shape */
+    if (s->method == TAUT_POLAR) taut_polar(m, from.times, c->work);
     for (int i = 0; i < m->weights; i++) {
         const taut_param *p = m->weight[i].param;
         const double cap = is_table(p) ? row_cap(c->m, s, p) : taut_cap_of(s, m->weight[i].path);
         const taut_owned part = taut_owned_of(owned, &m->weight[i]);
         if (is_table(p) && cap > 0)
             taut_cap_rows(m->k, taut_at(m->k, p->value, part.lo), (part.hi - part.lo) / p->cols, p->cols, cap, work);
+        if (s->method == TAUT_SOFTCAP && taut_first_alike(m, i)) softcap(c, m, i, from);
         taut_hold h = { m->k, p->value, p->rows, p->cols, cap, work, c->start, (int)s->iterations };
         if (p->unit_rows)
             unit_rows(m->k, p, work);
@@ -240,23 +261,23 @@ static void constrain_all(const taut_constrainer *c, taut_owned owned, double lr
         else if (p->orthogonal) { /* whatever the method and its caps */
             h.cap = 1;
             bjorck(h);
-        } else if (p->role == TAUT_MATRIX && (cap > 0 || s->method == TAUT_SPECTRAL_DECAY))
-            constrain(c, h, c->before ? taut_at(m->k, c->before, m->weight[i].offset) : NULL, lr * share[i]);
+        } else if (p->role == TAUT_MATRIX && !together && (cap > 0 || s->method == TAUT_SPECTRAL_DECAY))
+            constrain(c, h, c->before ? taut_at(m->k, c->before, m->weight[i].offset) : NULL);
     }
 }
 
 /* Where training multiplies in bf16 or TF32, polar must not.  FP32 is refused by no table. */
-static void constrain_exactly(const taut_constrainer *c, taut_owned owned, double lr, int times)
+static void constrain_exactly(const taut_constrainer *c, taut_owned owned, origin from)
 {
     const bool coarse = c->spec->method == TAUT_POLAR && c->train->matmul != TAUT_PRODUCTS_FP32;
     if (coarse) (void)c->m->k->products(TAUT_PRODUCTS_FP32);
-    constrain_all(c, owned, lr, times);
+    constrain_all(c, owned, from);
     if (coarse) (void)c->m->k->products(c->train->matmul);
 }
 
 void taut_constrainer_settle(const taut_constrainer *c)
 {
-    constrain_exactly(c, (taut_owned){ 0, c->m->slab }, 0, TAUT_BJORCK_STEPS);
+    constrain_exactly(c, (taut_owned){ 0, c->m->slab }, (origin){ 0, TAUT_BJORCK_STEPS, true });
 }
 
 void taut_constrainer_mark(const taut_constrainer *c)
@@ -264,9 +285,13 @@ void taut_constrainer_mark(const taut_constrainer *c)
     if (c->before) c->m->k->axpby(c->before, 1, c->m->values, 0, c->m->slab);
 }
 
+/* A cap that has held before needs no look at the norm; one in LOOK times, the first time, and where the head is scaled in
+ * between, it has one nevertheless. */
 void taut_constrainer_apply(const taut_constrainer *c, int64_t step, double lr)
 {
-    if ((step + 1) % c->spec->every == 0) constrain_exactly(c, c->owned, lr, 1);
+    const int64_t every = c->spec->every;
+    if ((step + 1) % every != 0) return;
+    constrain_exactly(c, c->owned, (origin){ lr, 1, c->spec->fill > 0 || step / every % LOOK == 0 });
 }
 
 void taut_constrainer_raise(const taut_constrainer *c)

@@ -6,6 +6,8 @@
  * iteration, which looks from below.  What is proved is proved in rescale.c and enforce.c. */
 #ifndef TAUT_TRAIN_CONSTRAIN_HOLD_H
 #define TAUT_TRAIN_CONSTRAIN_HOLD_H
+#include <math.h>
+
 #include "model/model.h"
 
 typedef struct {
@@ -47,11 +49,20 @@ void taut_spectral_decay(taut_hold, double lambda);
 void taut_normalise(taut_hold);
 void taut_stiefel(taut_hold);
 void taut_hammer(taut_hold);
-void taut_softcap(taut_hold, double k);
 void taut_hardcap(taut_hold);
 void taut_hardcap_table(taut_hold);
 void taut_clip(taut_hold, double lo);
 void taut_clipped_decay(taut_hold, double lambda);
+
+/* softcap.c, which is for `count` matrices of one shape, at most TAUT_SIDE_BY_SIDE, each with its own k (0: not known): they
+ * share the work of the first, taut_softcap_work elements.  look: a norm above k is looked for. */
+void taut_softcap(const taut_hold *, const double *k, int count, bool look);
+int64_t taut_softcap_work(int64_t rows, int64_t cols, int64_t count);
+
+/* tame.c: `count` matrices of len numbers, one behind the other, whose Frobenius norm is above their reach are scaled down to it;
+ * room: 2 count sums. */
+double taut_reach(const taut_hold *);
+void taut_tame(const taut_kernels *, taut_real *w, int64_t count, int64_t len, const double *reach, taut_sum *room);
 
 /* polar.c: every matrix of a model goes `times` steps, or 2 times where it is not square, towards the nearest one with
  * orthonormal rows or columns; work has taut_polar_work elements. */

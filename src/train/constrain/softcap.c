@@ -2,53 +2,125 @@
  * is how large the step may have made W: from ||W|| <= cap, k = cap (1 - decay) + the step's norm.  0: not known,
  * and taken from an estimate of s1.
  *
- * Slack   From ||W|| <= cap before the step and an honest k, only rounding, about 1e-7.  Without that history, a
- *         norm above k is first scaled down to k by power iteration, and what that misses (1 or 2 %) may remain.
- *         Where no alpha exists (k > 81/31 cap) the matrix is scaled down to cap instead.
+ * Slack   From ||W|| <= cap before the step and an honest k, only rounding, about 1e-7.  Without that history, and where
+ *         it is asked for (`look`), a norm above k is first scaled down to k by power iteration, and what that misses (1
+ *         or 2 %) may remain.  Where no alpha exists (k > 81/31 cap) the matrix is scaled down to cap instead.
  * Cost    With A = alpha W W^T on the smaller side, p2(p1(W)) = W - (3 A^2 - 3 A^3 + A^4) W: the Gram matrix, two
- *         small squares and one product, half of what the two cubics cost one after the other. */
+ *         small squares and one product, half of what the two cubics cost one after the other.  Matrices of one shape go
+ *         side by side; without `look` and with known k the host waits for nothing. */
+#include "train/alike.h"
 #include "train/constrain/odd.h"
 
-/* sqrt of the top eigenvalue of g, by power iteration with its square, which we have anyway. */
-static double est_from_square(const taut_hold *h, const taut_real *g, const taut_real *g2, taut_real *x,
-                              taut_real *next, taut_sum *room)
+typedef struct { /* `count` matrices, each array one behind the other */
+    const taut_kernels *k;
+    int64_t count, rows, cols, side;
+    taut_real *w, *next;            /* rows cols */
+    taut_real *gram, *square, *sum; /* side^2 */
+    taut_real *x, *y;               /* side */
+    taut_sum *room;                 /* 2 */
+} group;
+
+int64_t taut_softcap_work(int64_t rows, int64_t cols, int64_t count)
 {
-    const taut_kernels *k = h->k;
-    const int64_t side = odd_side(h->rows, h->cols);
-    k->axpby(x, 1, h->start, 0, side);
-    for (int i = 0; i < h->iterations; i++) {
-        k->gemm(next, g2, x, side, 1, side, false, false, 1, 0);
-        k->axpby(x, 1, next, 0, side);
-        taut_make_unit(k, room, x, side);
-    }
-    k->gemm(next, g, x, side, 1, side, false, false, 1, 0);
-    return sqrt(taut_dot(k, room, x, next, side));
+    const int64_t side = odd_side(rows, cols);
+    return count * (2 * rows * cols + 3 * side * side + 2 * side) + taut_sums_len(2 * count) +
+           taut_hold_work(rows, cols);
 }
 
-void taut_softcap(taut_hold h, double k)
+static group take(const taut_hold *h, int count, taut_span *work)
 {
-    const taut_kernels *t = h.k;
-    const int64_t side = odd_side(h.rows, h.cols), square = side * side, len = h.rows * h.cols;
-    const double unit = hold_unit(&h), most = k == 0 ? 1.02 * est_hold_norm(h) : fmax(k, h.cap);
-    double alpha;
-    if (!taut_cap_strength(&alpha, h.cap, k == 0 ? most : k)) {
-        taut_normalise(h);
-        return;
-    }
-    taut_real *w = taut_take(&h.work, len), *a = taut_take(&h.work, square), *a2 = taut_take(&h.work, square);
-    taut_real *sum = taut_take(&h.work, square);
-    taut_sum *room = taut_take_sums(&h.work, 2);
-    odd_gram(t, a, h.w, h.w, h.rows, h.cols, 1 / (unit * unit));
-    t->gemm(a2, a, a, side, side, side, false, false, 1, 0);
-    const bool above = est_from_square(&h, a, a2, w, sum, room) > most; /* rarely: then it is worth a better look */
-    const double c = above ? fmin(1, most / est_hold_norm(h)) : 1, c2 = c * c * alpha;
-    if (c < 1) t->axpby(h.w, c, h.w, 0, len);
-    if (alpha == 0) return;
+    const int64_t side = odd_side(h->rows, h->cols), len = count * h->rows * h->cols, square = count * side * side;
+    group g = { .k = h->k, .count = count, .rows = h->rows, .cols = h->cols, .side = side };
+    g.w = taut_take(work, len), g.next = taut_take(work, len);
+    g.gram = taut_take(work, square), g.square = taut_take(work, square), g.sum = taut_take(work, square);
+    g.x = taut_take(work, count * side), g.y = taut_take(work, count * side);
+    g.room = taut_take_sums(work, 2 * count);
+    return g;
+}
 
-    t->axpby(a2, c2 * c2, a2, 0, square);
-    t->axpby(sum, 3, a2, 0, square);
-    t->axpby(a, 1, a2, -3 * c2, square);                       /* A^2 - 3 A */
-    t->gemm(sum, a2, a, side, side, side, false, false, 1, 1); /* 3 A^2 + A^2 (A^2 - 3 A) */
-    t->axpby(w, 1, h.w, 0, len);
-    odd_times(t, h.w, sum, w, h.rows, h.cols, -1, 1);
+/* Each matrix, of `len` numbers, times its factor on the host. */
+static void scale(const group *g, taut_real *x, int64_t len, const double *by)
+{
+    g->k->put_sum(g->room, by, g->count);
+    g->k->axpby_by(x, len, (taut_factor){ 0, NULL }, NULL, 0, (taut_factor){ 1, g->room }, g->count, len);
+}
+
+/* sqrt of the top eigenvalues of the Gram matrices, by power iteration with their squares, which we have anyway. */
+static void est_from_squares(double *top, const group *g, const taut_real *start, int iterations)
+{
+    const taut_kernels *k = g->k;
+    const int64_t n = g->side;
+    taut_real *x = g->x, *y = g->y;
+    k->axpby_by(x, n, (taut_factor){ 1, NULL }, start, 0, (taut_factor){ 0, NULL }, g->count, n);
+    for (int i = 0; i < iterations; i++) {
+        k->gemm_each(y, y, g->square, x, g->count, n, 1, n, false, false, 1, 0);
+        taut_make_units(k, g->room, y, g->count, n);
+        taut_real *before = x;
+        x = y, y = before;
+    }
+    k->gemm_each(y, y, g->gram, x, g->count, n, 1, n, false, false, 1, 0);
+    k->dot(g->room, x, y, g->count, n, n);
+    const bool failed = k->read(top, g->room, g->count) != TAUT_OK;
+    for (int64_t j = 0; j < g->count; j++) top[j] = failed ? NAN : sqrt(top[j]);
+}
+
+/* What a matrix of the group is multiplied by first, and its alpha.  h: the matrix as it lies there; top: what
+ * est_from_squares found, NaN: it was not asked. */
+static double prepare(double *alpha, taut_hold h, double k, double top)
+{
+    const double most = k == 0 ? 1.02 * est_hold_norm(h) : fmax(k, h.cap);
+    if (!taut_cap_strength(alpha, h.cap, k == 0 ? most : k)) {
+        taut_normalise(h);
+        return 1;
+    }
+    return top > most ? fmin(1, most / est_hold_norm(h)) : 1; /* rarely: then it is worth a better look */
+}
+
+/* W <- W - (3 A^2 - 3 A^3 + A^4) W, where A is c2 times the Gram matrix. */
+static void apply(const group *g, const double *c2)
+{
+    const taut_kernels *k = g->k;
+    const bool wide = g->rows <= g->cols;
+    const int64_t n = g->side, square = n * n;
+    double c4[TAUT_SIDE_BY_SIDE];
+    for (int64_t j = 0; j < g->count; j++) c4[j] = c2[j] * c2[j];
+    scale(g, g->gram, square, c2);
+    scale(g, g->square, square, c4);
+    k->axpby(g->sum, 3, g->square, 0, g->count * square);
+    k->axpby(g->gram, 1, g->square, -3, g->count * square); /* A^2 - 3 A */
+    k->gemm_each(g->sum, g->sum, g->square, g->gram, g->count, n, n, n, false, false, 1,
+                 1); /* 3 A^2 + A^2 (A^2 - 3 A) */
+    k->gemm_each(g->next, g->w, wide ? g->sum : g->w, wide ? g->w : g->sum, g->count, g->rows, g->cols, n, false, false,
+                 -1, 1);
+}
+
+void taut_softcap(const taut_hold *h, const double *k, int count, bool look)
+{
+    const double unit = hold_unit(h);
+    taut_span rest = h->work;
+    const group g = take(h, count, &rest);
+    const int64_t len = g.rows * g.cols;
+    const bool wide = g.rows <= g.cols;
+    double reach[TAUT_SIDE_BY_SIDE], top[TAUT_SIDE_BY_SIDE], c[TAUT_SIDE_BY_SIDE], c2[TAUT_SIDE_BY_SIDE];
+    bool any = false, smaller = false;
+    for (int j = 0; j < count; j++) {
+        reach[j] = taut_reach(&h[j]), top[j] = NAN;
+        g.k->axpby(taut_at(g.k, g.w, j * len), 1, h[j].w, 0, len);
+    }
+    taut_tame(g.k, g.w, count, len, reach, g.room);
+    g.k->gemm_each(g.gram, g.gram, g.w, g.w, count, g.side, g.side, wide ? g.cols : g.rows, !wide, wide,
+                   1 / (unit * unit), 0);
+    g.k->gemm_each(g.square, g.square, g.gram, g.gram, count, g.side, g.side, g.side, false, false, 1, 0);
+    if (look) est_from_squares(top, &g, h->start, h->iterations);
+    for (int j = 0; j < count; j++) {
+        taut_hold one = h[j];
+        double alpha;
+        one.w = taut_at(g.k, g.w, j * len), one.work = rest;
+        c[j] = prepare(&alpha, one, k[j], top[j]);
+        c2[j] = c[j] * c[j] * alpha;
+        any |= alpha > 0, smaller |= c[j] < 1;
+    }
+    if (smaller) scale(&g, g.w, len, c);
+    if (any) apply(&g, c2);
+    for (int j = 0; j < count; j++) g.k->axpby(h[j].w, 1, taut_at(g.k, any ? g.next : g.w, j * len), 0, len);
 }
