@@ -12,7 +12,7 @@ import numpy as np
 
 from claim import Claim
 from forward import Point, forward, meet
-from interval import Interval, interval, length, sqrt
+from interval import Interval, interval, least, length, sqrt
 from reader import UNKNOWN, UNREADABLE, Verdict, Weights, need, need_keys, parse_json, read_bytes, whole
 from rivals import JUMPS
 from rules import confirm
@@ -55,7 +55,7 @@ def check_example(node, title, where):
         need(radius == 0, f"{title}: a radius, but the model has a module that jumps")
         return True
     head, scale = root.parts[1], root.parts[2].c["factor"] if len(root.parts) > 2 else 1.0
-    at, w = forward(where.body, Point(interval(x), x, np.zeros(len(x))), where), interval(head.get("weight"))
+    at, w = forward(where.body, Point(interval(x), x, np.zeros(len(x)), radius), where), interval(head.get("weight"))
     z, b = at.box[-1], interval(head.get("bias") + np.zeros(root.d_out))
     others = np.arange(root.d_out) != p
     ways = (w[p] - w)[others]
@@ -64,7 +64,8 @@ def check_example(node, title, where):
     slack = 1e-8 * (abs(b[p]) + abs(b) + (abs(w[p]) + abs(w)) @ abs(z))[others] + apart * where.defect / 2.0
     limits = {"margin": (margin, scale * (ahead + slack))} if where.finite else {}
     if radius > 0:
-        gain, moves = ahead - apart * where.defect / 2.0 - 2.0 * where.tolerance / interval(scale), apart * where.lip
+        gain = ahead - apart * where.defect / 2.0 - 2.0 * where.tolerance / interval(scale)
+        moves = apart * (least(where.lip, at.lip) if where.finite else where.lip)
         reach, still = gain / moves, moves.hi == 0
         reach = Interval(np.where(still, np.where(gain.lo > 0, np.inf, -np.inf), reach.lo),
                          np.where(still, np.where(gain.hi > 0, np.inf, -np.inf), reach.hi))

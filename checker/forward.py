@@ -154,41 +154,50 @@ MIXES = ("attention", "plash", "window", "cosformer", "performer", "cosattention
 def meet(a, b): return Interval(np.maximum(a.lo, b.lo), np.minimum(a.hi, b.hi))
 
 class Point:
-    """What is known of the tokens at some place: that they are in a box, and each no further (l2) than `off` from its centre."""
+    """What is known of the tokens at some place: that they are in a box, and each no further (l2) than `off` from its centre.
+    However the example is moved within its radius, they are no further than `moved` from the centres, and on the way here grew
+    by no more than `lip`."""
 
-    def __init__(self, box, centre, off):
+    def __init__(self, box, centre, off, moved=np.inf, lip=1.0):
         self.box, self.centre, self.off = meet(box, centre + Interval(-1, 1) * off[:, None]), centre, off
+        self.moved, self.lip = moved, lip
 
 def around(box):
     middle, radius = box.ball()
     return Point(box, middle, length(radius).hi)
 
-def slope_of(m, at):
+def slope_of(m, at, off):
     """The stated constant; of layernorm token by token: around the centre no deviation is smaller than the centre's less off."""
     lip = m.lip if length(at.centre).hi.max() <= m.reach else np.inf  # it holds in the region alone
-    if m.rule != "layernorm" or not m.lip > 0:
+    if m.rule != "layernorm" or not (m.lip > 0 and m.finite and m.c["eps"] >= 0):
         return lip
     z = centre(m, interval(at.centre)) if m.c["centred"] else interval(at.centre)
-    least = np.maximum((length(z) - at.off).lo, 0)
+    least = np.maximum((length(z) - off).lo, 0)
     return np.minimum(lip, (m.norm / sqrt(interval(least) * least / float(m.d) + m.c["eps"])).hi)
 
 def step(m, at, apply, where):
     """Through a module: at the centre itself, and what is around it by its constant; or the whole box."""
     middle, radius = apply(interval(at.centre)).ball()
     off = at.off if m.rule not in MIXES else np.full(len(middle), float(length(at.off).hi) if where.flat else at.off.max())
-    off = np.where(off == 0, 0, slope_of(m, at) * off * LOOSE)
-    return Point(apply(at.box), middle, (interval(off) + length(radius)).hi)
+    off = np.where(off == 0, 0, slope_of(m, at, at.off) * off * LOOSE)
+    slope, own = interval(np.max(slope_of(m, at, at.moved))), length(radius)
+    moved = (slope * at.moved if slope.hi > 0 else slope) + (length(own.hi) if where.flat else own.hi.max())
+    return Point(apply(at.box), middle, (interval(off) + own).hi, float(moved.hi), float((slope * at.lip).hi))
 
 def forward(m, at, where):
     if m.rule == "sequence" or m.rule == "mix" and not m.joint:
-        inner = at
+        inner = Point(at.box, at.centre, at.off, at.moved)
         for part in m.parts:
             inner = forward(part, inner, where)
         if m.rule == "sequence":
+            inner.lip = float((interval(inner.lip) * at.lip).hi)
             return inner
         keep, mix = interval(m.c["keep"]), interval(m.c["mix"])
         middle, radius = (keep * at.centre + mix * inner.centre).ball()
-        return Point(keep * at.box + mix * inner.box, middle, (abs(keep) * at.off + abs(mix) * inner.off + length(radius)).hi)
+        own = length(radius)
+        moved = abs(keep) * at.moved + abs(mix) * inner.moved + (length(own.hi) if where.flat else own.hi.max())
+        return Point(keep * at.box + mix * inner.box, middle, (abs(keep) * at.off + abs(mix) * inner.off + own).hi, float(moved.hi),
+                     float(((abs(keep) + abs(mix) * inner.lip) * at.lip).hi))
     leaf = m.parts[0] if m.joint else m
     known = leaf.rule in (*FORWARD, "plash") and not m.c.get("queries") and m.t <= 2 ** 13
     need(known, f"{m.path}: no examples through {m.rule}", UNKNOWN)

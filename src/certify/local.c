@@ -27,22 +27,40 @@ static taut_status near(taut_certificate *at, const taut_certificate *c, const t
     return TAUT_OK;
 }
 
+/* The next r to try, or 0: near enough.  held: what r gave; *best the largest that was held so far, *far where it is not. */
+static double next(taut_lo held, double r, taut_lo *best, double *far)
+{
+    if (held.v > best->v) *best = held;
+    if (!(held.v >= r)) *far = r;
+    if (best->v * CLOSE >= *far) return 0;
+    return best->v > 0 ? sqrt(best->v) * sqrt(*far) : *far * DOWN;
+}
+
 taut_status taut_local_certify(taut_local *out, const taut_certificate *c, taut_pass *pass, const taut_example *e,
                                const double *logits)
 {
+    const bool asked = c->model->classes >= 2 && e->margin > 0;
     taut_certificate at;
-    *out = (taut_local){ c->lip, e->radius };
+    taut_up round = c->round;
+    *out = (taut_local){ c->lip, e->radius, e->radius };
     double far = c->room.v, r = far; /* the radius is not beyond it */
-    for (int i = 0; i < STEPS; i++) {
+    for (int i = 0; i < STEPS && r > 0; i++) {
         const taut_status s = near(&at, c, pass, r);
         if (s) return s;
         if (i == 0) out->lip = at.lip;
-        if (c->model->classes < 2 || !(e->margin > 0)) break;
-        const taut_lo held = taut_margin_radius(&at, logits, c->model->classes, e->predicted);
-        if (held.v > out->radius.v) out->radius = held;
-        if (!(held.v >= r)) far = r;
-        if (out->radius.v * CLOSE >= far) break;
-        r = out->radius.v > 0 ? sqrt(out->radius.v) * sqrt(far) : far * DOWN;
+        round = up_min(round, at.round);
+        if (!asked) return TAUT_OK;
+        r = next(taut_margin_radius(&at, logits, c->model->classes, e->predicted), r, &out->radius, &far);
     }
+    far = r = c->room.v;
+    at = *c;
+    at.round = up_min(c->round, up_mul(round, (taut_up){ 64 })); /* a checker's forward pass is another */
+    for (int i = 0; i < STEPS && r > 0; i++) {
+        const taut_status s = taut_near_body(&at.body, c, pass, r);
+        if (s) return s;
+        at.room = (taut_up){ r };
+        r = next(taut_margin_radius(&at, logits, c->model->classes, e->predicted), r, &out->told, &far);
+    }
+    if (!(out->told.v > 1.01 * e->radius.v)) out->told = e->radius; /* not for the rounding alone */
     return TAUT_OK;
 }

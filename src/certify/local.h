@@ -7,9 +7,13 @@
 typedef struct {
     taut_up lip;    /* input to logits, on the ball of radius c->room */
     taut_lo radius; /* as in taut_example */
+    taut_lo told;   /* the same by taut_near_body: what a certificate can say of the example */
 } taut_local;
 
 /* Of the example that is in the pass; e is what the certificate says of it, logits its logits. */
 taut_status taut_local_certify(taut_local *, const taut_certificate *c, taut_pass *pass, const taut_example *e,
                                const double *logits) TAUT_MUST_USE;
+/* near.c: the constant up to the last features, on the ball of radius r around the example in the pass, that follows from the
+ * numbers of the certificate's proof where norm layers alone are looked at around the example (docs/certificate.md). */
+taut_status taut_near_body(taut_up *, const taut_certificate *c, const taut_pass *pass, double r) TAUT_MUST_USE;
 #endif

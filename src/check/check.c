@@ -149,7 +149,7 @@ void ck_confirm(ck *c, ck_node *n, const cJSON *json, double x)
     ck_bound b = { INFINITY, INFINITY };
     if (strcmp(ck_word(&f, "name"), n->name) != 0)
         ck_fail(c, "%s (%s): it must be called '%s'", n->path, rule, n->name);
-    n->in = x;
+    n->in = x, n->norm = INFINITY;
     /* an mlp that is the only part of a mix may answer for the mix */
     const bool may = ck_is(n, "mlp") && n->up == n - 1 && n->end == n->up->end && ck_is(n->up, "mix");
     const char *scope = may ? ck_word(&f, "scope") : "";
@@ -159,7 +159,7 @@ void ck_confirm(ck *c, ck_node *n, const cJSON *json, double x)
     const bool silent = cJSON_GetArraySize(json) == f.taken + 2 && cJSON_IsString(ck_get(json, "lip")) &&
                         !ck_has_parts(n);
     if (!silent) b = n->rule->prove(&f, n, x);
-    if (!all_finite(n)) b = (ck_bound){ INFINITY, INFINITY };
+    if (!all_finite(n)) b = (ck_bound){ INFINITY, INFINITY }, n->norm = INFINITY;
     n->lip = ck_claim(&f, "lip", b.lip);
     n->out = ck_claim(&f, "out", b.out);
     ck_close(&f);

@@ -34,6 +34,7 @@ typedef struct ck_node {
     double k[CK_CONSTANTS];
     bool mixed;          /* lip and out are about keep x + mix f(x) of the mix around it */
     double in, lip, out; /* as stated, once confirmed */
+    double norm;         /* of a norm layer, likewise; none: +inf */
     double defect;       /* what solving to a tolerance only adds, at both ends of a pair together */
 } ck_node;
 
@@ -194,7 +195,12 @@ void ck_run_sketch(ck *c, const ck_node *n, ck_mat *x);
 bool ck_plash_fits(const ck_node *n);
 ck_bound ck_plash(ck_fields *f, ck_node *n, double x);
 void ck_run_plash(ck *c, const ck_node *n, ck_mat *x); /* and its part */
-double ck_forward(ck *c, const ck_node *n,
-                  ck_mat *x); /* example.c: x becomes what n makes of it; how far that may be off */
-void ck_examples(ck *c, const cJSON *first, int64_t count); /* example.c; on all threads */
+/* example.c: x becomes what n makes of it, at most `off` from what real arithmetic makes of the same x; lip is a constant of
+ * n for all that is within `moved` of x */
+typedef struct {
+    double off, lip;
+} ck_step;
+ck_step ck_forward(ck *c, const ck_node *n, ck_mat *x, double moved);
+double ck_slope_near(ck *c, const ck_node *n, ck_mat x, double moved); /* simple.c: of a norm layer */
+void ck_examples(ck *c, const cJSON *first, int64_t count);            /* example.c; on all threads */
 #endif

@@ -4,7 +4,10 @@
  * rho >= that distance for the node's output: of the largest token (norm tokens), or over all tokens (flat: at most
  * sqrt(T) times that).  Along a sequence rho_{i+1} <= lip_i rho_i + own: the confirmed lip holds, as real and computed
  * tokens are in the node's region (computed ones are looked at; else inf).
- * Then with B = lip of the body, E = its rho, w_j the rows of the head and z the last token:  (f_p - f_j)(x') /
+ * Of all that a move of the input within the radius makes of a node's tokens, none is further than `moved` from the computed
+ * ones: moved_{i+1} <= lip_i moved_i + own.  There a norm layer is less steep than everywhere, by ck_slope_near, and so is
+ * the body.
+ * Then with B = that lip of the body, E = its rho, w_j the rows of the head and z the last token:  (f_p - f_j)(x') /
  * logit_scale >= (w_p - w_j).z + b_p - b_j - |w_p - w_j| (E + B |x' - x|).  Of logits that are off by a tolerance, twice that is
  * left.  Ties, NaN, infinity: never certified. */
 #include <fenv.h>
@@ -15,32 +18,36 @@
 #include "base/memory.h"
 #include "check/ck.h"
 
-double ck_forward(ck *c, const ck_node *n, ck_mat *x)
+ck_step ck_forward(ck *c, const ck_node *n, ck_mat *x, double moved)
 {
     const bool inside = ck_longest(*x) <= n->in, mixed = ck_is(n, "mix");
     if (ck_is(n, "parts") || ck_is(n, "ask")) ck_not_run(c, n, x);
     const double keep = fabs(n->k[0]), mix = fabs(n->k[1]);
     const ck_mat in = mixed ? ck_stack(c, x, (const double[]){ 1 }, 1) : *x;
-    double rho = 0;
+    double rho = 0, lip = n->rule->run ? n->lip : 1;
     x->err = 0;
+    if (ck_is(n, "layernorm")) lip = fmin(lip, ck_slope_near(c, n, *x, moved));
     if (n->rule->run) n->rule->run(c, n, x);
     for (const ck_node *k = n + 1; k < n->end && !n->rule->run; k = k->end) {
-        const double own = ck_forward(c, k, x);
-        rho = rho == 0 ? own : k->lip * rho + own;
+        const ck_step step = ck_forward(c, k, x, moved);
+        rho = rho == 0 ? step.off : step.lip * rho + step.off;
+        moved = step.lip * moved + step.off;
+        lip *= step.lip;
         x->err = 0;
     }
     if (mixed) {
         x->err = ck_gamma(4) * (keep * ck_longest(in) + mix * ck_longest(*x));
         for (int64_t i = 0; i < x->rows * x->ld; i++) x->v[i] = n->k[0] * in.v[i] + n->k[1] * x->v[i];
         rho = mix * rho;
+        lip = n[1].mixed ? n->lip : keep + mix * lip;
     }
     const double all = c->out->flat ? sqrt((double)x->rows) : 1;
-    return inside ? rho + (x->err + 1e-280) * all : INFINITY; /* + underflow */
+    return (ck_step){ inside ? rho + (x->err + 1e-280) * all : INFINITY, fmin(lip, n->lip) }; /* + underflow */
 }
 
 /* Is token p proved to stay ahead of all others within the radius?  With no radius, and of the margin, nothing is proved: they
  * must be what a double forward pass gives, to 1e-8 of all that it adds up in the two logits, and to what solvers leave. */
-static void margins(ck *c, const double *z, double rho, int64_t p, double radius, double margin)
+static void margins(ck *c, const double *z, ck_step at, int64_t p, double radius, double margin)
 {
     const ck_node *body = c->nodes + 1, *head = body->end;
     const ck_mat w = head->w[0], b = head->w[1];
@@ -55,16 +62,16 @@ static void margins(ck *c, const double *z, double rho, int64_t p, double radius
             added += (fabs(a) + fabs(o)) * fabs(z[i]);
         }
         apart = sqrt(apart) * (1 + gamma);
-        const double off = gamma * size + apart * rho, least = -(off - gap), defect = apart * body->defect / 2;
+        const double off = gamma * size + apart * at.off, least = -(off - gap), defect = apart * body->defect / 2;
         const double off_by = c->tolerance > 0 ? 2 * ck_over(c->tolerance, scale) : 0;
-        const double needs = apart * radius * body->lip + defect + off_by, ahead = gap + 1e-8 * added + defect;
+        const double needs = apart * radius * at.lip + defect + off_by, ahead = gap + 1e-8 * added + defect;
         const bool holds = radius > 0 ? least > off_by && needs <= least : ahead >= 0;
         if (j != p && !holds && radius > 0 && needs <= gap + off && gap + off < INFINITY)
             c->unsure = true; /* within the rounding of this forward pass */
         else if (j != p && (!holds || margin * (1 - 1e-9) > scale * ahead))
             ck_fail(c, "example %lld: radius %.17g, but token %lld is ahead of %lld by %.9g only, which allows %.9g",
                     (long long)c->out->examples, radius, (long long)p, (long long)j, least,
-                    (least - off_by) / (apart * body->lip));
+                    (least - off_by) / (apart * at.lip));
     }
 }
 
@@ -105,10 +112,11 @@ static void check_one(ck *c, const cJSON *json)
         ck_fail(c, "example %lld: its class, radius, room or verdict do not fit", (long long)c->out->examples);
     ck_close(&f);
     c->unsure = c->jumped = false;
-    const double rho = ck_forward(c, c->nodes + 1, &x);
+    ck_step at = ck_forward(c, c->nodes + 1, &x, radius);
+    if (*c->bad) at.lip = c->nodes[1].lip;
     if (c->jumped && radius > 0)
         ck_fail(c, "example %lld: a radius, but the network jumps", (long long)c->out->examples);
-    if (!c->unsure && !c->jumped) margins(c, x.v + (x.rows - 1) * x.ld, rho, (int64_t)predicted, radius, margin);
+    if (!c->unsure && !c->jumped) margins(c, x.v + (x.rows - 1) * x.ld, at, (int64_t)predicted, radius, margin);
     c->out->examples++;
     c->out->certified += radius > 0 && !c->unsure;
     c->out->unknown += radius > 0 && c->unsure;

@@ -59,9 +59,29 @@ ck_bound ck_simple(ck_fields *f, ck_node *n, double x)
 ck_bound ck_norm_layer(ck_fields *f, ck_node *n, double x)
 {
     const double d = (double)n->w[0].cols, eps = n->k[0], norm = claim_diagonal(f, n->w[0], n->k[1] != 0);
+    n->norm = norm;
     const double sd = ck_below(sqrt(ck_below(ck_below(ck_below(x * x) / d) + eps)));
     return (ck_bound){ norm == 0 ? 0 : ck_over(norm, ck_below(sqrt(eps))),
                        norm * fmin(sqrt(d), ck_over(x, sd)) + ck_length(n->w[1]) };
+}
+
+/* |C x'_t| >= |C x_t| - moved in every token t, and so its deviation is no smaller than of that.  (As 0 <= I - z z^T/d <= I, if
+ * eps >= 0.)  What is so small that squares underflow counts as 0. */
+double ck_slope_near(ck *c, const ck_node *n, ck_mat x, double moved)
+{
+    const double d = (double)x.cols, gamma = ck_gamma(d + 16);
+    ck_mat z = ck_stack(c, &x, (const double[]){ 1 }, 1);
+    z.err = 0;
+    if (n->k[1] != 0) ck_centre(&z);
+    const double off = moved + z.err;
+    double most = n->k[0] >= 0 ? 0 : INFINITY;
+    z.err = 0;
+    for (int64_t t = 0; t < z.rows; t++) {
+        const double low = -(off + 1e-120 - ck_length(ck_rows(z, t, 1)) * (1 - 4 * gamma)),
+                     far = low > 1e-120 ? low : 0;
+        most = fmax(most, ck_over(n->norm, sqrt(far * far / d + n->k[0]) * (1 - 16 * CK_U)));
+    }
+    return most;
 }
 
 void ck_run_simple(ck *c, const ck_node *n, ck_mat *x)
