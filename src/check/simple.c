@@ -79,7 +79,8 @@ double ck_slope_near(ck *c, const ck_node *n, ck_mat x, double moved)
     for (int64_t t = 0; t < z.rows; t++) {
         const double low = -(off + 1e-120 - ck_length(ck_rows(z, t, 1)) * (1 - 4 * gamma)),
                      far = low > 1e-120 ? low : 0;
-        most = fmax(most, ck_over(n->norm, sqrt(far * far / d + n->k[0]) * (1 - 16 * CK_U)));
+        const double slope = ck_over(n->norm, sqrt(far * far / d + n->k[0]) * (1 - 16 * CK_U));
+        most = isnan(slope) ? INFINITY : fmax(most, slope);
     }
     return most;
 }

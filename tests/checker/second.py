@@ -127,6 +127,24 @@ def silence(cert, path, model):
     expect(f"{model}: the same without radii", (0,), path, model)
 
 
+def overstate(cert, path, model):
+    """Radii that are the largest around their examples, but for 2 %: a twentieth more, more than the room, or those of another."""
+    examples, what = cert["examples"], "pixels" if "pixels" in cert["examples"][0] else "ids"
+    true = [example["radius"] for example in examples]
+    for example, radius in zip(examples, true):
+        for more in (1.05 * radius, 0.25 * (1 + 1e-9)) if radius < 0.23 else (0.25 * (1 + 1e-9),):
+            example["radius"] = more
+            put(path, cert)
+            expect(f"{model}: a radius around an example bent from {radius} to {more}", (2,), path, model)
+            counts["bent"] += 1
+        example["radius"] = radius
+    if len(true) == 2 and max(true) > 1.05 * min(true):
+        examples[0][what], examples[1][what] = examples[1][what], examples[0][what]
+        put(path, cert)
+        expect(f"{model}: the inputs of two examples for each other", (2,), path, model)
+        counts["bent"] += 1
+
+
 def nodes(node):
     yield node
     for part in node.get("of", []):
@@ -214,6 +232,7 @@ def judge(name):
         if examples and "layernorm" in name:
             assert all(example["radius"] > 0 for example in cert["examples"])
             silence(copy.deepcopy(cert), path, model)
+            overstate(copy.deepcopy(cert), path, model)
         bend(copy.deepcopy(cert), path, model, max(1, round(3 * EFFORT)))
         if examples:
             tolerate(model, cert_path, norm)
