@@ -5,7 +5,7 @@
 # make demo-text  the same for a GPT, on TEXT=FILE or built-in text; make demo-forecast: for time series
 # make CUDA=1     and build/libtaut_cuda.so, the kernels for a GPU, by nvcc
 # make MPI=1      and build/libtaut_mpi.so, so that mpirun can train on several processes, by mpicc
-# make check KERNELS=cuda    the kernels' tests on a device (cuda64: in double); without one they are skipped
+# make check KERNELS=cuda    the tests that take any table, on a device (cuda64: in double); without one they are skipped
 # make STRICT=1  stops at a warning, as lint does; the default build never does
 # make lint       layers, lengths, formatting, cppcheck, clang, functions nobody calls
 # make abi        what programs that were linked rely on, against include/taut.abi; abi-write stores it
@@ -145,6 +145,9 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/inside.a
 deps:
 	@tools/deps
 
+# The tests that take the table which KERNELS names.
+ANY_TABLE = /kernels/ golden/t_bert golden/t_gpt golden/t_muon verdict/t_ahead cli/t_kernels
+
 # Each README command does everything by itself: first what is missing, then the work, on all processors unless told otherwise.
 PARALLEL = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 check: deps
@@ -153,7 +156,7 @@ check: deps
 	@tools/deps python || echo "no Python with NumPy and pytest: the tests of the package are skipped"
 	@tools/deps mpi || echo "no Open MPI: the test of several ranks is skipped"
 	@$(MAKE) --no-print-directory $(PARALLEL) all tests $$(command -v $(MPICC) >/dev/null && echo MPI=1)
-	@BUILD=$(BUILD) TAUT_KERNELS=$(KERNELS) tools/run_tests $(if $(KERNELS),$(or $(ONLY),kernels/),$(ONLY))
+	@BUILD=$(BUILD) TAUT_KERNELS=$(KERNELS) tools/run_tests $(or $(ONLY),$(if $(KERNELS),$(ANY_TABLE)))
 .PHONY: tests
 tests: $(TESTS)
 check-other: deps

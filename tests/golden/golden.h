@@ -251,12 +251,26 @@ static inline golden_error golden_compare(const char *path, const char *kernels,
     return g.worst;
 }
 
+/* The float table that is compared: cpu, or what TAUT_KERNELS names, which may be one of doubles and on a device. */
+static inline const char *golden_table(void)
+{
+    const char *name = getenv("TAUT_KERNELS");
+    const taut_kernels *k;
+    if (!name || !*name) return "cpu";
+    if (taut_kernels_open(&k, name)) exit(test_skip(taut_last_error()));
+    return name;
+}
+
+static inline bool golden_is_double(const char *table) { return taut_kernels_find(table)->unit < 0x1p-40; }
+
 static inline int golden_test(const char *name, const char *path)
 {
+    const golden_error in_double = { 1e-10, 1e-9 }, in_float = { 2e-5, 1e-4 };
+    const char *table = golden_table();
     test_begin();
-    const golden_error ref = golden_compare(path, "ref", (golden_error){ 1e-10, 1e-9 });
-    const golden_error cpu = golden_compare(path, "cpu", (golden_error){ 2e-5, 1e-4 });
-    return test_end(name, "against PyTorch: ref %.1e, training %.1e; cpu %.1e, training %.1e", ref.once, ref.training,
-                    cpu.once, cpu.training);
+    const golden_error ref = golden_compare(path, "ref", in_double);
+    const golden_error other = golden_compare(path, table, golden_is_double(table) ? in_double : in_float);
+    return test_end(name, "against PyTorch: ref %.1e, training %.1e; %s %.1e, training %.1e", ref.once, ref.training,
+                    table, other.once, other.training);
 }
 #endif

@@ -26,8 +26,9 @@ static double compare(const taut_safetensors *st, const taut_kernels *k, const c
 int main(void)
 {
     static const char *const shapes[] = { "tall", "wide", "square" };
-    const taut_kernels *k[] = { taut_kernels_find("ref"), taut_kernels_find("cpu") };
-    const double tol[] = { 1e-10, 1e-4 };
+    const char *table = golden_table();
+    const taut_kernels *k[] = { taut_kernels_find("ref"), taut_kernels_find(table) };
+    const double tol[] = { 1e-10, golden_is_double(table) ? 1e-10 : 1e-4 };
     double worst[] = { 0, 0 };
     taut_safetensors *st = NULL;
     test_begin();
@@ -38,5 +39,5 @@ int main(void)
         for (int s = 0; s < 3; s++)
             for (int p = 0; p < 3; p++) golden_judge(&worst[i], compare(st, k[i], shapes[s], p), tol[i], shapes[s]);
     taut_safetensors_close(st);
-    return test_end("golden_muon", "against an SVD: ref %.1e, cpu %.1e", worst[0], worst[1]);
+    return test_end("golden_muon", "against an SVD: ref %.1e, %s %.1e", worst[0], table, worst[1]);
 }
