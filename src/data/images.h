@@ -61,7 +61,11 @@ taut_status taut_images_match(taut_images *, const char *names) TAUT_MUST_USE;
 /* Training images made different every time (augment.c). */
 typedef struct {
     bool flip;            /* left and right exchanged, half of the time */
-    int64_t crop;         /* moved by up to so many pixels in each direction; what comes in is 0 */
+    int64_t crop;         /* moved by up to so many pixels in each direction */
+    bool reflect;         /* what comes in from outside is the image reflected at its border; else 0 */
+    double turn, zoom;    /* turned by up to so many degrees, made larger or smaller by up to 1 + zoom */
+    double colour;        /* brightness, contrast and saturation times 1 - colour to 1 + colour each */
+    int64_t erase;        /* a box of that side, cut off at the border, gets the image's mean colour */
     double mixup, cutmix; /* alpha of the share's Beta(alpha, alpha); 0: never.  With both, half of the time each */
 } taut_augment;
 

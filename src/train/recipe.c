@@ -11,6 +11,11 @@ static void read_augment(taut_augment *a, taut_config *cfg)
     *a = (taut_augment){ 0 };
     if (taut_config_has(cfg, "data.flip")) a->flip = taut_config_bool(cfg, "data.flip", false);
     if (taut_config_has(cfg, "data.crop")) a->crop = taut_config_int(cfg, "data.crop", 0, 0, 1 << 12);
+    if (taut_config_has(cfg, "data.border")) a->reflect = taut_config_choice(cfg, "data.border", "zero|reflect", 0);
+    if (taut_config_has(cfg, "data.turn")) a->turn = taut_config_real(cfg, "data.turn", 0, 0, 180);
+    if (taut_config_has(cfg, "data.zoom")) a->zoom = taut_config_real(cfg, "data.zoom", 0, 0, 4);
+    if (taut_config_has(cfg, "data.colour")) a->colour = taut_config_real(cfg, "data.colour", 0, 0, 1);
+    if (taut_config_has(cfg, "data.erase")) a->erase = taut_config_int(cfg, "data.erase", 0, 0, 1 << 12);
     if (taut_config_has(cfg, "data.mixup")) a->mixup = taut_config_real(cfg, "data.mixup", 0, 0, 4);
     if (taut_config_has(cfg, "data.cutmix")) a->cutmix = taut_config_real(cfg, "data.cutmix", 0, 0, 4);
 }
