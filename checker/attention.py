@@ -1,4 +1,6 @@
 """The constants of attention, of six kinds: docs/certificate.md has the formulas, docs/modules/ the proofs."""
+from types import SimpleNamespace
+
 import numpy as np
 
 from interval import Interval, exp, interval, least, length, most, sqrt, stack
@@ -83,6 +85,8 @@ def attention(m, claim, x, where):
         joint = Interval(np.inf) if turned else out * sqrt(sigma * sigma + inside * inside)
         rows.append((out * sigma, joint, out * inside, reached(out * s * query_norm, x)))
     mean, joint, apart, queries = smallest(rows, 4, live)
+    if "o_norm" in claim.node and not m.c.get("queries"):  # what forward.py needs around an example
+        m.near = SimpleNamespace(out=claim.norm("o_norm", m.get("o.weight")), live=live, query=query, key=key, mean=mean, count=count)
     keys, (value_bias, bias) = least(joint, mean + apart), biases(m, claim)
     lip = (sqrt(count) if where.flat else 1) * keys + queries
     if where.flat and m.c.get("queries"):

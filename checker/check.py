@@ -55,7 +55,7 @@ def check_example(node, title, where):
         need(radius == 0, f"{title}: a radius, but the model has a module that jumps")
         return True
     head, scale = root.parts[1], root.parts[2].c["factor"] if len(root.parts) > 2 else 1.0
-    at, w = forward(where.body, Point(interval(x), x, np.zeros(len(x)), radius), where), interval(head.get("weight"))
+    at, w = forward(where.body, Point(interval(x), x, np.zeros(len(x)), radius or np.inf), where), interval(head.get("weight"))
     z, b = at.box[-1], interval(head.get("bias") + np.zeros(root.d_out))
     others = np.arange(root.d_out) != p
     ways = (w[p] - w)[others]

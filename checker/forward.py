@@ -4,7 +4,7 @@ import math
 import numpy as np
 
 from attention import alibi_slopes, by_head, eta_of, gains, shares, softmax
-from interval import LOOSE, Interval, erf, exp, expm1, interval, length, log, sqrt, stack, tanh, wave
+from interval import LOOSE, Interval, erf, exp, expm1, interval, least, length, log, sqrt, stack, tanh, wave
 from plash import run_plash, run_sketch
 from reader import UNKNOWN, need
 from rules import scales_of
@@ -37,16 +37,22 @@ def seen(m):
     near = (at < first) | (at < first)[:, None] | (np.abs(blocks - blocks[:, None]) <= 1)
     return near & (at <= at[:, None]) if m.c["causal"] else near
 
+def attending(m, x, h):
+    """Queries, keys and values of a head, as they are turned and normalised, and every key's share of a query."""
+    at = np.arange(float(m.t))
+    q, k, v = (x @ by_head(m, name + ".weight")[h].T + by_head(m, name + ".bias")[h] for name in "qkv")
+    unit = (lambda z: z / sqrt((z * z).sum()[:, None] + m.c["eps"])) if m.rule == "cosattention" else lambda z: z
+    q, k, v = unit(rotate(m, q)), unit(rotate(m, k)), unit(v) if m.c.get("values") else v
+    logits = q @ k.T * m.c["scale"]
+    if m.c.get("alibi"):
+        logits = logits - alibi_slopes(m)[h] * np.abs(at[:, None] - at)
+    return q, k, v, softmax(logits.each(lambda end: np.where(seen(m), end, -1e300)))
+
 def softmax_attention(m, x):
-    at, heads = np.arange(float(m.t)), []
+    heads = []
     for h in range(m.c["heads"]):
-        q, k, v = (x @ by_head(m, name + ".weight")[h].T + by_head(m, name + ".bias")[h] for name in "qkv")
-        unit = (lambda z: z / sqrt((z * z).sum()[:, None] + m.c["eps"])) if m.rule == "cosattention" else lambda z: z
-        logits = unit(rotate(m, q)) @ unit(rotate(m, k)).T * m.c["scale"]
-        if m.c.get("alibi"):
-            logits = logits - alibi_slopes(m)[h] * np.abs(at[:, None] - at)
-        logits = logits.each(lambda end: np.where(seen(m), end, -1e300))
-        heads.append(softmax(logits) @ (unit(v) if m.c.get("values") else v))
+        _, _, v, share = attending(m, x, h)
+        heads.append(share @ v)
     return m.c["out"] * (stack(heads, 1) @ m.get("o.weight").T) + m.get("o.bias")
 
 def cosformer(m, x):
@@ -175,12 +181,39 @@ def slope_of(m, at, off):
     least = np.maximum((length(z) - off).lo, 0)
     return np.minimum(lip, (m.norm / sqrt(interval(least) * least / float(m.d) + m.c["eps"])).hi)
 
+def attention_slope(m, x, moved, flat):
+    """Softmax attention where every token is within `moved` of x: docs/certificate.md, "Examples"."""
+    near, s, best, collected = m.near, abs(interval(m.c["scale"])), np.zeros((m.t, m.t)), Interval(np.zeros(m.t))
+    keys, queries, x = Interval(np.zeros(m.t)), Interval(np.zeros(m.t)), interval(x)
+    for i, h in enumerate(near.live):
+        q, k, v, share = attending(m, x, h)
+        u, w = (q, k * near.query[i]) if m.c.get("rope") else (q @ by_head(m, "k.weight")[h], k @ by_head(m, "q.weight")[h])
+        u, n, value = near.key[i] * length(u), near.query[i] * near.key[i], length(by_head(m, "v.weight")[h].ravel())
+        far, middle = length(w - w.ball()[0].mean(0)), share.ball()[0] @ v.ball()[0]
+        off = stack([length(v - row)[None] for row in middle]) + value * moved
+        grow = exp(s * moved * (u + np.where(seen(m), far.hi, 0).max(1) + n * moved))
+        def spread(a):
+            a = Interval(np.where(seen(m), a.hi, 0))
+            return Interval(np.minimum(a.hi.max(1), (grow * sqrt((Interval(share.hi) * a * a).sum())).hi))
+        v_off, k_off = spread(off), spread((far + n * moved)[None])
+        by_key, by_query = s * (u + n * moved) * v_off, s * v_off * k_off
+        keys, queries = keys + by_key * by_key, queries + by_query * by_query
+        most = Interval(np.fmin(1, ((grow * grow)[:, None] * Interval(share.hi)).hi))
+        best, collected = np.maximum(best, most.hi), collected + (most * (by_key * by_key)[:, None]).sum(0)
+    rows, queries = sqrt(queries) + sqrt(keys), sqrt(queries)
+    if not flat:
+        return abs(interval(m.c["out"])) * (near.mean + near.out * rows.hi.max())
+    share = least(Interval(best).sum(0).hi.max(), near.count)
+    return abs(interval(m.c["out"])) * (sqrt(share) * near.mean + near.out * (sqrt(collected.hi.max()) + queries.hi.max()))
+
 def step(m, at, apply, where):
     """Through a module: at the centre itself, and what is around it by its constant; or the whole box."""
     middle, radius = apply(interval(at.centre)).ball()
     off = at.off if m.rule not in MIXES else np.full(len(middle), float(length(at.off).hi) if where.flat else at.off.max())
     off = np.where(off == 0, 0, slope_of(m, at, at.off) * off * LOOSE)
     slope, own = interval(np.max(slope_of(m, at, at.moved))), length(radius)
+    if m.near and m.finite and at.moved < np.inf:
+        slope = least(slope, attention_slope(m, at.centre, at.moved, where.flat))
     moved = (slope * at.moved if slope.hi > 0 else slope) + (length(own.hi) if where.flat else own.hi.max())
     return Point(apply(at.box), middle, (interval(off) + own).hi, float(moved.hi), float((slope * at.lip).hi))
 

@@ -65,7 +65,7 @@ class Module:
     def __init__(self, node, path, weights):
         need(isinstance(node, dict), "a module is no object")
         self.rule, self.name, self.weights, self.c = node.get("rule"), node.get("name", ""), weights, {}
-        self.finite, self.joint, self.norm = True, False, np.inf  # the last two are learned from the proof
+        self.finite, self.joint, self.norm, self.near = True, False, np.inf, None  # the last three are learned from the proof
         need(isinstance(self.rule, str) and isinstance(self.name, str), "a module's rule or name is no word")
         need(self.rule in RULES, f"this checker does not know the rule {self.rule!a}", UNKNOWN)
         self.path = ".".join(word for word in (path, self.name) if word)

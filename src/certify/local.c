@@ -62,5 +62,6 @@ taut_status taut_local_certify(taut_local *out, const taut_certificate *c, taut_
         r = next(taut_margin_radius(&at, logits, c->model->classes, e->predicted), r, &out->told, &far);
     }
     if (!(out->told.v > 1.01 * e->radius.v)) out->told = e->radius; /* not for the rounding alone */
+    if (out->told.v > out->radius.v) out->radius = out->told;
     return TAUT_OK;
 }

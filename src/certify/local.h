@@ -13,7 +13,9 @@ typedef struct {
 /* Of the example that is in the pass; e is what the certificate says of it, logits its logits. */
 taut_status taut_local_certify(taut_local *, const taut_certificate *c, taut_pass *pass, const taut_example *e,
                                const double *logits) TAUT_MUST_USE;
-/* near.c: the constant up to the last features, on the ball of radius r around the example in the pass, that follows from the
- * numbers of the certificate's proof where norm layers alone are looked at around the example (docs/certificate.md). */
+/* near.c: states in the certificate's proof what it needs around examples: ||W_O|| of softmax attention.  Before examples. */
+taut_status taut_near_state(taut_certificate *) TAUT_MUST_USE;
+/* The constant up to the last features, on the ball of radius r around the example in the pass, that follows from the numbers
+ * of the certificate's proof where norm layers and softmax attention are looked at around the example (docs/certificate.md). */
 taut_status taut_near_body(taut_up *, const taut_certificate *c, const taut_pass *pass, double r) TAUT_MUST_USE;
 #endif

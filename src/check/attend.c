@@ -10,14 +10,6 @@
 #include "check/ck.h"
 
 enum { HEADS, SCALE, TO }; /* constants that are where they are in several rules */
-typedef struct {
-    const ck_node *n;
-    ck_mat q, k, v; /* q and k: none if there is a table */
-    int64_t heads, dh;
-    double scale;
-    bool causal, alibi, apart; /* apart: distances for products */
-    int64_t block, global;     /* windows; 0: none */
-} attention;
 
 void ck_rotate(ck_mat *x, int64_t dh, double base, double sign)
 {
@@ -43,7 +35,7 @@ static double longest(ck_mat m, int64_t dh)
     return most;
 }
 
-static double logit(const attention *a, int64_t h, int64_t i, int64_t j)
+static double logit(const ck_attended *a, int64_t h, int64_t i, int64_t j)
 {
     if (!a->q.v) return ck_logit(a->n, h, i, j);
     const double *q = a->q.v + i * a->q.ld + h * a->dh, *k = a->k.v + j * a->k.ld + h * a->dh;
@@ -55,35 +47,48 @@ static double logit(const attention *a, int64_t h, int64_t i, int64_t j)
 
 /* In windows the first tokens, `global` of them, see and are seen by all; the others stand in blocks and see their own and
  * the two beside it. */
-static bool sees(const attention *a, int64_t i, int64_t j)
+bool ck_sees(const ck_attended *a, int64_t i, int64_t j)
 {
     if (a->causal && j > i) return false;
     return a->block == 0 || i < a->global || j < a->global ||
            llabs((i - a->global) / a->block - (j - a->global) / a->block) <= 1;
 }
 
-/* Row i of head h; s is room for the logits. */
-static void attend(const attention *a, double *o, double *s, int64_t h, int64_t i)
+void ck_shares(const ck_attended *a, double *s, int64_t h, int64_t i)
 {
     const int64_t t = a->v.rows;
     double top = -INFINITY, sum = 0;
-    for (int64_t j = 0; j < t; j++) top = fmax(top, s[j] = sees(a, i, j) ? logit(a, h, i, j) : -INFINITY);
+    for (int64_t j = 0; j < t; j++) top = fmax(top, s[j] = ck_sees(a, i, j) ? logit(a, h, i, j) : -INFINITY);
     for (int64_t j = 0; j < t; j++) sum += s[j] = exp(s[j] - top);
-    for (int64_t j = 0; j < t; j++)
-        for (int64_t d = 0; d < a->dh; d++) o[d] += s[j] / sum * a->v.v[j * a->v.ld + h * a->dh + d];
+    for (int64_t j = 0; j < t; j++) s[j] /= sum;
+}
+
+/* Row i of head h; s is room for the shares. */
+static void attend(const ck_attended *a, double *o, double *s, int64_t h, int64_t i)
+{
+    ck_shares(a, s, h, i);
+    for (int64_t j = 0; j < a->v.rows; j++)
+        for (int64_t d = 0; d < a->dh; d++) o[d] += s[j] * a->v.v[j * a->v.ld + h * a->dh + d];
 }
 
 /* How far a logit is from the real one.  A table's is exact, but for its distance to the largest: 750 u (posattention.c). */
-static double logit_error(const attention *a)
+static double logit_error(const ck_attended *a)
 {
     const double q = longest(a->q, a->dh), k = longest(a->k, a->dh), eq = a->q.err, ek = a->k.err;
-    const double size = a->scale * (q * k + (a->apart ? k * k : 0)) + (a->alibi ? (double)a->v.rows : 0);
+    const double scale = fabs(a->scale);
+    const double size = scale * (q * k + (a->apart ? k * k : 0)) + (a->alibi ? (double)a->v.rows : 0);
     const double moved = (q + eq) * ek + k * eq + (a->apart ? (k + ek) * ek : 0);
-    return a->q.v ? a->scale * moved + ck_gamma((double)a->dh + 24) * size : 1500 * CK_U;
+    return a->q.v ? scale * moved + ck_gamma((double)a->dh + 24) * size : 1500 * CK_U;
+}
+
+double ck_shares_off(const ck_attended *a)
+{
+    const double off = 2 * logit_error(a) + ck_gamma(2 * (double)a->v.rows + 64);
+    return off < 0.01 ? 1.01 * off : INFINITY;
 }
 
 /* q, k and v, turned and normalised as the constants say. */
-static void project(ck *c, attention *a, ck_mat x)
+static void project(ck *c, ck_attended *a, ck_mat x)
 {
     const ck_node *n = a->n;
     ck_mat *const side[] = { &a->q, &a->k, &a->v };
@@ -97,7 +102,7 @@ static void project(ck *c, attention *a, ck_mat x)
 }
 
 /* Keys are queries; values W_V x, or tied (1/sqrt(dh)) W_V^h W_Q^hT q: a matrix of blocks. */
-static void project_l2(ck *c, attention *a, ck_mat x)
+static void project_l2(ck *c, ck_attended *a, ck_mat x)
 {
     const ck_node *n = a->n;
     const int64_t dh = a->dh;
@@ -115,22 +120,28 @@ static void project_l2(ck *c, attention *a, ck_mat x)
                         : ck_affine(c, x, 1, n->w[1], (ck_mat){ 0 });
 }
 
+ck_attended ck_projected(ck *c, const ck_node *n, ck_mat x)
+{
+    ck_attended a = { .n = n, .heads = (int64_t)n->k[HEADS], .dh = x.cols / (int64_t)n->k[HEADS] };
+    a.causal = ck_constant(n, "causal") != 0;
+    a.block = (int64_t)ck_constant(n, "size"), a.global = (int64_t)ck_constant(n, "global");
+    if (ck_is(n, "l2attention"))
+        project_l2(c, &a, x);
+    else if (!ck_is(n, "posattention"))
+        project(c, &a, x);
+    else {
+        a.v = ck_affine(c, x, 1, n->w[0], (ck_mat){ 0 });
+        ck_weigh(&a.v, 1, ck_gains(c, n), (ck_mat){ 0 });
+    }
+    return a;
+}
+
 void ck_attend(ck *c, const ck_node *n, ck_mat *x)
 {
     const bool table = ck_is(n, "posattention"), l2 = ck_is(n, "l2attention");
-    const int64_t heads = (int64_t)n->k[HEADS], dh = x->cols / heads, t = x->rows;
-    attention a = { .n = n, .heads = heads, .dh = dh };
-    a.causal = ck_constant(n, "causal") != 0;
-    a.block = (int64_t)ck_constant(n, "size"), a.global = (int64_t)ck_constant(n, "global");
     if (ck_queries(n)) ck_not_run(c, n, x);
-    if (l2)
-        project_l2(c, &a, *x);
-    else if (!table)
-        project(c, &a, *x);
-    else {
-        a.v = ck_affine(c, *x, 1, n->w[0], (ck_mat){ 0 });
-        ck_weigh(&a.v, 1, ck_gains(c, n), (ck_mat){ 0 });
-    }
+    const ck_attended a = ck_projected(c, n, *x);
+    const int64_t heads = a.heads, dh = a.dh, t = x->rows;
     ck_mat o = ck_new(c, t, x->cols);
     double *s = ck_room(c, t * heads, sizeof *s);
 #pragma omp parallel if (t * t * x->cols > 100000)
@@ -141,9 +152,7 @@ void ck_attend(ck *c, const ck_node *n, ck_mat *x)
             for (int64_t row = 0; row < t; row++) attend(&a, o.v + row * o.ld + h * dh, s + h * t, h, row);
     }
     fesetround(FE_UPWARD);
-    a.scale = fabs(a.scale);
-    const double off = 2 * logit_error(&a) + ck_gamma(2 * (double)t + 64);
-    o.err = sqrt((double)heads) * ((off < 0.01 ? 1.01 * off : INFINITY) * longest(a.v, dh) + a.v.err);
+    o.err = sqrt((double)heads) * (ck_shares_off(&a) * longest(a.v, dh) + a.v.err);
     const int out = table ? 1 : l2 ? 2 : 3;
     *x = ck_affine(c, o, table || l2 ? 1 : n->k[TO], n->w[out], table ? n->w[2] : n->w[7]);
 }

@@ -254,6 +254,8 @@ ck_bound ck_attention(ck_fields *f, ck_node *n, double x)
     a.mean = a.both = a.keys = a.logits = a.grown = a.count ? INFINITY : 0;
     for (; json; json = json->next) family(&a, json, root);
     const double keys = a.cosine ? a.mean : fmin(a.both, a.mean + a.keys);
+    if (!a.cosine && !ck_queries(n) && ck_get(f->json, "o_norm")) n->norm = ck_claim_norm(f, "o_norm", n->w[3]);
+    n->mean = a.mean, n->count = count;
     ck_mat b = { 0 };
     if (n->w[6].v && !a.values) b = ck_product(c, ck_turn(c, n->w[3]), ck_turn(c, n->w[6]));
     const double shift = ck_claim(f, "value_bias", ck_length(b));

@@ -149,7 +149,7 @@ void ck_confirm(ck *c, ck_node *n, const cJSON *json, double x)
     ck_bound b = { INFINITY, INFINITY };
     if (strcmp(ck_word(&f, "name"), n->name) != 0)
         ck_fail(c, "%s (%s): it must be called '%s'", n->path, rule, n->name);
-    n->in = x, n->norm = INFINITY;
+    n->in = x, n->norm = INFINITY, n->json = json;
     /* an mlp that is the only part of a mix may answer for the mix */
     const bool may = ck_is(n, "mlp") && n->up == n - 1 && n->end == n->up->end && ck_is(n->up, "mix");
     const char *scope = may ? ck_word(&f, "scope") : "";

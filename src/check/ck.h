@@ -34,7 +34,9 @@ typedef struct ck_node {
     double k[CK_CONSTANTS];
     bool mixed;          /* lip and out are about keep x + mix f(x) of the mix around it */
     double in, lip, out; /* as stated, once confirmed */
-    double norm;         /* of a norm layer, likewise; none: +inf */
+    double norm;         /* of a norm layer, of W_O in an attention that states it, likewise; none: +inf */
+    double mean, count;  /* of attention: of what leaves its means, and of one key's shares, likewise */
+    const cJSON *json;   /* its node of the proof */
     double defect;       /* what solving to a tolerance only adds, at both ends of a pair together */
 } ck_node;
 
@@ -170,6 +172,18 @@ ck_bound ck_posattention(ck_fields *f, ck_node *n, double x);
 double ck_logit(const ck_node *n, int64_t h, int64_t i, int64_t j);
 ck_mat ck_gains(ck *c, const ck_node *n);
 void ck_attend(ck *c, const ck_node *n, ck_mat *x); /* attend.c: of all three */
+typedef struct {
+    const ck_node *n;
+    ck_mat q, k, v; /* q and k: none if there is a table */
+    int64_t heads, dh;
+    double scale;
+    bool causal, alibi, apart; /* apart: distances for products */
+    int64_t block, global;     /* windows; 0: none */
+} ck_attended;
+ck_attended ck_projected(ck *c, const ck_node *n, ck_mat x);
+bool ck_sees(const ck_attended *a, int64_t i, int64_t j);
+void ck_shares(const ck_attended *a, double *s, int64_t h, int64_t i); /* of every key, for query i in head h */
+double ck_shares_off(const ck_attended *a); /* how far one may be off, relatively; but 1e-290, where exp underflows */
 /* RoPE: the pairs (i, i + dh/2) of every head turn by sign t base^(-2i/dh). */
 void ck_rotate(ck_mat *x, int64_t dh, double base, double sign);
 bool ck_attlip_fits(const ck_node *n); /* attlip.c */
@@ -202,5 +216,7 @@ typedef struct {
 } ck_step;
 ck_step ck_forward(ck *c, const ck_node *n, ck_mat *x, double moved);
 double ck_slope_near(ck *c, const ck_node *n, ck_mat x, double moved); /* simple.c: of a norm layer */
-void ck_examples(ck *c, const cJSON *first, int64_t count);            /* example.c; on all threads */
+double ck_attention_near(ck *c, const ck_node *n, ck_mat x,
+                         double moved);                     /* around.c: of attention that states ||W_O|| */
+void ck_examples(ck *c, const cJSON *first, int64_t count); /* example.c; on all threads */
 #endif

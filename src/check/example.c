@@ -5,8 +5,8 @@
  * sqrt(T) times that).  Along a sequence rho_{i+1} <= lip_i rho_i + own: the confirmed lip holds, as real and computed
  * tokens are in the node's region (computed ones are looked at; else inf).
  * Of all that a move of the input within the radius makes of a node's tokens, none is further than `moved` from the computed
- * ones: moved_{i+1} <= lip_i moved_i + own.  There a norm layer is less steep than everywhere, by ck_slope_near, and so is
- * the body.
+ * ones: moved_{i+1} <= lip_i moved_i + own.  There norm layers and softmax attention are less steep than everywhere, by
+ * ck_slope_near and ck_attention_near, and so is the body.
  * Then with B = that lip of the body, E = its rho, w_j the rows of the head and z the last token:  (f_p - f_j)(x') /
  * logit_scale >= (w_p - w_j).z + b_p - b_j - |w_p - w_j| (E + B |x' - x|).  Of logits that are off by a tolerance, twice that is
  * left.  Ties, NaN, infinity: never certified. */
@@ -27,6 +27,7 @@ ck_step ck_forward(ck *c, const ck_node *n, ck_mat *x, double moved)
     double rho = 0, lip = n->rule->run ? n->lip : 1;
     x->err = 0;
     if (ck_is(n, "layernorm")) lip = fmin(lip, ck_slope_near(c, n, *x, moved));
+    if (ck_is(n, "attention") || ck_is(n, "window")) lip = fmin(lip, ck_attention_near(c, n, *x, moved));
     if (n->rule->run) n->rule->run(c, n, x);
     for (const ck_node *k = n + 1; k < n->end && !n->rule->run; k = k->end) {
         const ck_step step = ck_forward(c, k, x, moved);
@@ -112,7 +113,7 @@ static void check_one(ck *c, const cJSON *json)
         ck_fail(c, "example %lld: its class, radius, room or verdict do not fit", (long long)c->out->examples);
     ck_close(&f);
     c->unsure = c->jumped = false;
-    ck_step at = ck_forward(c, c->nodes + 1, &x, radius);
+    ck_step at = ck_forward(c, c->nodes + 1, &x, radius > 0 ? radius : INFINITY);
     if (*c->bad) at.lip = c->nodes[1].lip;
     if (c->jumped && radius > 0)
         ck_fail(c, "example %lld: a radius, but the network jumps", (long long)c->out->examples);

@@ -155,6 +155,7 @@ taut_status taut_predictions_make(taut_predictions *out, taut_certificate *c, co
     job j = { out, c, from, taut_calloc((size_t)from->n, sizeof *j.part), way->ahead };
     const taut_crew crew = { c, from, from->n, predict, &j, told, arg, join ? &shared : NULL };
     taut_status s = j.part && out->example && (out->local || !local) ? TAUT_OK : taut_no_memory("examples");
+    if (!s && local) s = taut_near_state(c);
     if (!s && join) s = name_work(&shared, c, from, local, join);
     if (!s) s = taut_crew_work(&crew);
     taut_crew_shared_free(&shared);

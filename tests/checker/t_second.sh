@@ -68,6 +68,7 @@ make series-plash "$series" label=2 depth=1 attention=plash plash_groups=2 plash
     plash_sizes=8 plash_norm_eps=1 plash_floor=1 norm_eps=0.1
 check "39 models" [ "$(find "$runs" -mindepth 1 -maxdepth 1 | wc -l)" = 39 ]
 python3 tests/checker/second.py "$runs" "$TAUT" "${TAUT_EFFORT:-1}" || fails=$((fails + 1))
+python3 tests/checker/slopes.py "$(awk "BEGIN { print int(9 * ${TAUT_EFFORT:-1}) + 1 }")" || fails=$((fails + 1))
 # what is no file
 refuse "no file" "no such file" python3 checker/check.py "$tmp/none.json" "$runs/image-plash"
 refuse "no JSON" "check.py" python3 checker/check.py tests/checker/t_second.sh "$runs/image-plash"

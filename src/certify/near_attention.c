@@ -1,0 +1,217 @@
+/* Softmax attention around an example, by the numbers of its proof: the formula of docs/certificate.md, whose proof is in
+ * docs/modules/attention.md.
+ *
+ * Everything is computed to nearest.  A length of computed vectors has 1e-9 of all that was added up for it on top, far more than
+ * such sums can round, and a share a millionth of itself, far more than logits do that come from less than 1e5; the answer is a
+ * millionth larger. */
+#include "certify/near.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "bound/blas.h"
+#include "bound/norm.h"
+
+static const double SLACK = 1e-9, LARGER = 1 + 1e-6;
+
+typedef struct {
+    const double *q, *k, *v, *bq, *bk, *bv; /* of this head; biases may be NULL */
+    double query, key;                      /* as stated; without RoPE key is 1 */
+    int64_t index;
+} head;
+
+typedef struct {
+    int64_t t, d, dh, heads, block, global;
+    double scale, rope, moved;
+    bool causal, alibi;
+    double *q, *k, *v, *w, *mean; /* (t, dh) each; (t, d); d */
+    double *u, *far, *o, *p,
+        *best; /* of a head: u_i, |w_j - d|; of a row: dh, and the shares p_ij; the most of all heads */
+    double *shares, *keys, *row_k, *row_q; /* sums over rows, one a key; squares over heads, one a row */
+    double off_v;                          /* |computed - real| of values */
+    bool wild;                             /* logits are so large that rounding counts */
+} work;
+
+static double size(const double *x, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) sum += x[i] * x[i];
+    return sqrt(sum);
+}
+
+static double apart(const double *a, const double *b, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) sum += (a[i] - b[i]) * (a[i] - b[i]);
+    return sqrt(sum);
+}
+
+static double longest(const double *x, int64_t rows, int64_t d)
+{
+    double most = 0;
+    for (int64_t i = 0; i < rows; i++) most = fmax(most, size(x + i * d, d));
+    return most;
+}
+
+/* y = x W^T + b; answers how far it may be off. */
+static double project(const work *k, double *y, const double *x, const double *w, const double *b)
+{
+    blas_gemm(y, x, false, w, true, k->t, k->dh, k->d);
+    for (int64_t i = 0; b && i < k->t * k->dh; i++) y[i] += b[i % k->dh];
+    return SLACK * (size(w, k->dh * k->d) * longest(x, k->t, k->d) + (b ? size(b, k->dh) : 0));
+}
+
+static void turn(const work *k, double *y)
+{
+    for (int64_t t = 0; t < k->t && k->rope != 0; t++)
+        for (int64_t i = 0; i < k->dh / 2; i++) {
+            const double angle = (double)t * pow(k->rope, -2 * (double)i / (double)k->dh);
+            double *a = y + t * k->dh + i, *b = a + k->dh / 2;
+            const double x = *a;
+            *a = cos(angle) * x - sin(angle) * *b;
+            *b = sin(angle) * x + cos(angle) * *b;
+        }
+}
+
+static bool sees(const work *k, int64_t i, int64_t j)
+{
+    if (k->causal && j > i) return false;
+    return k->block == 0 || i < k->global || j < k->global ||
+           llabs((i - k->global) / k->block - (j - k->global) / k->block) <= 1;
+}
+
+/* What does not depend on the row. */
+static void begin_head(work *k, const head *h, const double *x)
+{
+    const double off_q = project(k, k->q, x, h->q, h->bq), off_k = project(k, k->k, x, h->k, h->bk);
+    k->off_v = project(k, k->v, x, h->v, h->bv);
+    turn(k, k->q), turn(k, k->k);
+    const double wk = size(h->k, k->dh * k->d), wq = size(h->q, k->dh * k->d);
+    const double add_u = wk * (off_q + SLACK * longest(k->q, k->t, k->dh)),
+                 add_w = wq * (off_k + SLACK * longest(k->k, k->t, k->dh));
+    k->wild = k->wild || !(fabs(k->scale) * off_q * off_k < 1e5 * SLACK * SLACK);
+    const int64_t d = k->rope != 0 ? k->dh : k->d;
+    const double *u = k->q, *w = k->k;
+    if (k->rope == 0) blas_gemm(k->w, k->q, false, h->k, false, k->t, k->d, k->dh), u = k->w;
+    for (int64_t i = 0; i < k->t; i++) k->u[i] = h->key * size(u + i * d, d) + add_u;
+    if (k->rope == 0) blas_gemm(k->w, k->k, false, h->q, false, k->t, k->d, k->dh), w = k->w;
+    memset(k->mean, 0, (size_t)d * sizeof *k->mean);
+    for (int64_t i = 0; i < k->t * d; i++) k->mean[i % d] += w[i] / (double)k->t;
+    for (int64_t j = 0; j < k->t; j++) k->far[j] = (k->rope != 0 ? h->query : 1) * apart(w + j * d, k->mean, d) + add_w;
+}
+
+/* Row i of a head: its shares p_ij, and U_i V_i and s V_i K_i into the squares of the row. */
+static void one_row(work *k, const head *h, int64_t i)
+{
+    const double s = fabs(k->scale), n = h->query * h->key, nv = size(h->v, k->dh * k->d);
+    const double slope = k->alibi ? exp2(-8 * (double)(h->index + 1) / (double)k->heads) : 0;
+    double top = -INFINITY, sum = 0, far = 0, v_most = 0, v_sum = 0, k_most = 0, k_sum = 0;
+    for (int64_t j = 0; j < k->t; j++) {
+        double dot = 0;
+        for (int64_t d = 0; d < k->dh; d++) dot += k->q[i * k->dh + d] * k->k[j * k->dh + d];
+        k->p[j] = sees(k, i, j) ? k->scale * dot - slope * fabs((double)(i - j)) : -INFINITY;
+        top = fmax(top, k->p[j]);
+    }
+    for (int64_t j = 0; j < k->t; j++) sum += k->p[j] = exp(k->p[j] - top);
+    memset(k->o, 0, (size_t)k->dh * sizeof *k->o);
+    for (int64_t j = 0; j < k->t; j++) {
+        k->p[j] /= sum;
+        for (int64_t d = 0; d < k->dh; d++) k->o[d] += k->p[j] * k->v[j * k->dh + d];
+    }
+    for (int64_t j = 0; j < k->t; j++) {
+        if (!sees(k, i, j)) continue;
+        const double value = apart(k->v + j * k->dh, k->o, k->dh) + k->off_v + nv * k->moved,
+                     key = k->far[j] + n * k->moved;
+        const double p = k->p[j] * (1 + 1e-6) + 1e-280;
+        far = fmax(far, k->far[j]), v_most = fmax(v_most, value), k_most = fmax(k_most, key);
+        v_sum += p * value * value, k_sum += p * key * key;
+    }
+    const double e = s * k->moved * (k->u[i] + far + n * k->moved), grow = e < 90 ? exp(e) : INFINITY;
+    const double value = fmin(v_most, grow * sqrt(v_sum)), key = fmin(k_most, grow * sqrt(k_sum));
+    const double keys = s * (k->u[i] + n * k->moved) * value, query = s * value * key;
+    k->row_k[i] += keys * keys, k->row_q[i] += query * query;
+    for (int64_t j = 0; j < k->t; j++) {
+        const double p = fmin(1, grow * grow * (k->p[j] * (1 + 1e-6) + 1e-280));
+        k->best[i * k->t + j] = fmax(k->best[i * k->t + j], p);
+        k->keys[j] += p * keys * keys;
+    }
+}
+
+/* The least of out_norm sqrt(sum_h 1/t_h^2). */
+static double mean_of(const cJSON *proof)
+{
+    const cJSON *part, *t;
+    double mean = INFINITY;
+    cJSON_ArrayForEach(part, cJSON_GetObjectItemCaseSensitive(proof, "of"))
+    {
+        double sigma = 0;
+        const cJSON *weights = cJSON_GetObjectItemCaseSensitive(part, "weights");
+        if (!weights) continue;
+        cJSON_ArrayForEach(t, weights) sigma += 1 / (t->valuedouble * t->valuedouble);
+        mean = fmin(mean, taut_near_number(part, "out_norm") * sqrt(sigma));
+    }
+    return mean;
+}
+
+static double joined(const taut_near_node *at, const work *k)
+{
+    const double out = taut_near_number(at->proof, "o_norm"), mean = mean_of(at->proof);
+    double both = 0, query = 0, share = 0, key = 0;
+    for (int64_t i = 0; i < k->t; i++) {
+        both = fmax(both, sqrt(k->row_k[i]) + sqrt(k->row_q[i])), query = fmax(query, sqrt(k->row_q[i]));
+        for (int64_t j = 0; j < k->t; j++) k->shares[j] += k->best[i * k->t + j];
+    }
+    for (int64_t j = 0; j < k->t; j++) share = fmax(share, k->shares[j]), key = fmax(key, k->keys[j]);
+    share = fmin(share, taut_near_number(at->proof, "count"));
+    if (at->c->norm == TAUT_NORM_TOKENS) return mean + out * both;
+    return sqrt(share) * mean + out * (sqrt(key) + query);
+}
+
+static const double *weight(const taut_near_node *at, const char *name)
+{
+    char path[96];
+    snprintf(path, sizeof path, "%s.%s", at->path, name);
+    const taut_weight *w = taut_model_find(at->c->model, path);
+    return w ? (const double *)w->param->value : NULL;
+}
+
+taut_up up_near_attention(const taut_near_node *at, taut_up moved)
+{
+    static const char *const names[] = { "q.weight", "k.weight", "v.weight", "q.bias", "k.bias", "v.bias" };
+    const cJSON *part;
+    const int64_t t = taut_rows(at->x.shape), d = at->x.shape.d;
+    const double *w[6], *x = (const double *)at->x.data;
+    work k = { .t = t, .d = d, .heads = (int64_t)taut_near_number(at->tree, "heads") };
+    for (int i = 0; i < 6; i++) w[i] = weight(at, names[i]);
+    if (!cJSON_GetObjectItemCaseSensitive(at->proof, "o_norm") || !(moved.v < 1e100) || !w[0] || !w[1] || !w[2])
+        return UP_NONE;
+    for (int64_t i = 0; i < t * d; i++)
+        if (!(fabs(x[i]) < 1e100)) return UP_NONE;
+    k.dh = d / k.heads, k.block = (int64_t)taut_near_number(at->tree, "size"),
+    k.global = (int64_t)taut_near_number(at->tree, "global");
+    k.scale = taut_near_number(at->tree, "scale"), k.rope = taut_near_number(at->tree, "rope"), k.moved = moved.v;
+    k.causal = taut_near_number(at->tree, "causal") != 0, k.alibi = taut_near_number(at->tree, "alibi") != 0;
+    double *memory = taut_calloc((size_t)(3 * t * k.dh + t * d + t * t + 7 * t + k.dh + d), sizeof *memory);
+    if (!memory) return UP_NONE;
+    k.q = memory, k.k = k.q + t * k.dh, k.v = k.k + t * k.dh, k.w = k.v + t * k.dh, k.best = k.w + t * d;
+    k.u = k.best + t * t, k.far = k.u + t, k.p = k.far + t, k.shares = k.p + t, k.keys = k.shares + t,
+    k.row_k = k.keys + t;
+    k.row_q = k.row_k + t, k.o = k.row_q + t, k.mean = k.o + k.dh;
+    cJSON_ArrayForEach(part, cJSON_GetObjectItemCaseSensitive(at->proof, "of"))
+    {
+        if (!cJSON_GetObjectItemCaseSensitive(part, "index")) break;
+        head h = { .index = (int64_t)taut_near_number(part, "index"), .query = taut_near_number(part, "query") };
+        const int64_t row = h.index * k.dh;
+        h.key = k.rope != 0 ? taut_near_number(part, "key") : 1;
+        h.q = w[0] + row * d, h.k = w[1] + row * d, h.v = w[2] + row * d;
+        h.bq = w[3] ? w[3] + row : NULL, h.bk = w[4] ? w[4] + row : NULL, h.bv = w[5] ? w[5] + row : NULL;
+        begin_head(&k, &h, x);
+        for (int64_t i = 0; i < t; i++) one_row(&k, &h, i);
+    }
+    const double lip = fabs(taut_near_number(at->tree, "out")) * joined(at, &k) * LARGER;
+    free(memory);
+    return isfinite(lip) && !k.wild ? (taut_up){ lip } : UP_NONE;
+}

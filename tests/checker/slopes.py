@@ -1,0 +1,67 @@
+"""The second checker's constant of softmax attention around an input, against slopes that are found there:
+python3 tests/checker/slopes.py ROUNDS"""
+import os
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "checker"))
+import forward  # noqa: E402
+from interval import Interval  # noqa: E402
+
+rng = np.random.default_rng(1)
+
+
+def attention(tokens, width, heads, rope):
+    weights = {name + ".weight": rng.normal(size=(width, width)) * rng.choice([0.3, 1, 2]) for name in "qkvo"}
+    weights.update({name + ".bias": rng.normal(size=width) * rng.choice([0, 0.3]) for name in "qkvo"})
+    c = {"heads": heads, "scale": float(rng.choice([-0.5, 0.3, 1])), "out": 0.75, "causal": int(rng.integers(2)),
+         "alibi": int(rng.integers(2)), "rope": rope}
+    m = SimpleNamespace(t=tokens, d=width, c=c, rule="attention", finite=True, get=weights.__getitem__)
+    heads = [slice(h * width // heads, (h + 1) * width // heads) for h in range(heads)]
+    q, k, v, o = (weights[name + ".weight"] for name in "qkvo")
+    norm = lambda matrix: np.linalg.norm(matrix, 2)  # noqa: E731
+    means = [o[:, h] @ v[h] for h in heads]
+    m.near = SimpleNamespace(
+        out=Interval(norm(o)), live=range(len(heads)), count=Interval(float(tokens)),
+        mean=Interval(norm(np.hstack(means)) * np.sqrt(len(heads))),
+        query=Interval([norm(q[h]) if rope else norm(k[h].T @ q[h]) for h in heads]),
+        key=Interval([norm(k[h]) if rope else 1.0 for h in heads]))
+    return m
+
+
+def jacobian(m, x):
+    """By differences of what forward.py itself computes, whose boxes are far narrower."""
+    at = lambda x: forward.softmax_attention(m, Interval(x)).ball()[0].ravel()  # noqa: E731
+    return np.stack([(at(x + e) - at(x - e)) / 2e-5 for e in (1e-5 * np.eye(x.size)).reshape(-1, *x.shape)], 1)
+
+
+def steepest(j, m, flat):
+    """A slope that is found: over everything, or of the token that moves most if every token moves by 1."""
+    if flat:
+        return np.linalg.norm(j, 2)
+    found = 0.0
+    for row in j.reshape(m.t, m.d, m.t, m.d):
+        g = rng.normal(size=m.d)
+        for _ in range(20):
+            e = np.einsum("k,ktd->td", g, row)
+            g = np.einsum("ktd,td->k", row, e / np.maximum(np.linalg.norm(e, axis=1, keepdims=True), 1e-300))
+            found, g = max(found, np.linalg.norm(g)), g / max(np.linalg.norm(g), 1e-300)
+    return found
+
+
+worst, above = 0.0, 0
+for _ in range(int(sys.argv[1])):
+    width = int(rng.choice([2, 4]))
+    m = attention(int(rng.integers(2, 5)), width, int(rng.choice([1, width // 2])), float(rng.choice([0, 100])))
+    x, moved = rng.normal(size=(m.t, m.d)) * rng.choice([0.1, 1, 3]), float(rng.choice([1e-3, 0.05, 0.3]))
+    for flat in (False, True):
+        stated = float(forward.attention_slope(m, x, moved, flat).hi)
+        for _ in range(3):
+            by = rng.normal(size=x.shape)
+            by *= moved / (np.linalg.norm(by) if flat else np.linalg.norm(by, axis=1, keepdims=True))
+            ratio = steepest(jacobian(m, x + by), m, flat) / stated
+            worst, above = max(worst, ratio), above + (ratio > 1 + 1e-6)
+print(f"attention around an input: slopes up to {worst:.3f} of the constant, {above} above it")
+sys.exit(bool(above > 0 or worst < 0.3))
