@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/near.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "bound/ledger.h"
@@ -12,29 +13,40 @@
 #include "measure/slope.h"
 #include "train/train.h"
 
-/* Whether run is finished and was trained with these settings: its recipe.ini holds every one of them. */
-static taut_status is_done(bool *done, const char *run, taut_config *cfg)
+static bool holds(const char *run, const char *name)
+{
+    char path[4200];
+    snprintf(path, sizeof path, "%s/%s", run, name);
+    return taut_file_exists(path);
+}
+
+/* Whether run was begun with these settings, its recipe.ini holds every one of them, and is finished. */
+static taut_status look(bool *begun, bool *done, const char *run, taut_config *cfg)
 {
     char path[4200];
     taut_config *stored = NULL;
     taut_recipe recipe = { 0 };
     const char *const may[] = { NULL }, *value[2];
-    snprintf(path, sizeof path, "%s/summary.json", run);
-    *done = taut_file_exists(path);
+    *begun = *done = false;
+    if (!holds(run, "recipe.ini") || !(holds(run, "summary.json") || holds(run, "state.safetensors"))) return TAUT_OK;
     snprintf(path, sizeof path, "%s/recipe.ini", run);
-    if (!*done || !taut_file_exists(path)) return *done = false, TAUT_OK;
     taut_status s = taut_recipe_read(&recipe, cfg);
     if (!s) s = taut_config_open(&stored, path);
-    *done = !s && taut_config_problem(stored) == TAUT_OK && !taut_config_differs(cfg, stored, may, value);
+    const bool same = !s && taut_config_problem(stored) == TAUT_OK && !taut_config_differs(cfg, stored, may, value);
     taut_config_free(stored);
+    *done = same && holds(run, "summary.json");
+    *begun = same && holds(run, "state.safetensors");
     return s;
 }
 
 taut_status paper_configure(taut_config **cfg, const paper_plan *p)
 {
     static const char *const tiny[] = { "train.steps=3", "train.batch=4", "train.warmup=1", "data.length=2000" };
-    taut_status s = taut_config_parse(cfg, p->recipe, p->run);
-    for (int i = 0; !s && i < p->count; i++) s = taut_config_set(*cfg, p->overrides[i]);
+    const size_t len = strlen(p->recipe);
+    const bool file = len > 4 && strcmp(p->recipe + len - 4, ".ini") == 0;
+    taut_status s = file ? taut_recipe_open(cfg, p->recipe, p->overrides, p->count)
+                         : taut_config_parse(cfg, p->recipe, p->run);
+    for (int i = 0; !s && !file && i < p->count; i++) s = taut_config_set(*cfg, p->overrides[i]);
     for (int i = 0; !s && p->o->tiny && i < 4; i++) s = taut_config_set(*cfg, tiny[i]);
     return s;
 }
@@ -45,13 +57,14 @@ taut_status paper_net_train(const paper_options *o, const char *run, const char 
     paper_plan plan = { o, run, recipe, overrides, count, NULL };
     taut_config *cfg = NULL;
     taut_train_summary summary;
-    bool done = false;
+    bool begun = false, done = false;
     taut_status s = paper_configure(&cfg, &plan);
-    if (!s) s = is_done(&done, run, cfg);
+    if (!s) s = look(&begun, &done, run, cfg);
     if (!s && done) ++*o->kept;
     if (!s && !done) s = taut_kernels_open(&plan.k, o->k);
     if (!s && !done && o->ask) s = paper_ask_first(&plan);
-    if (!s && !done) s = taut_train(&summary, cfg, plan.k, &(taut_training){ .run = run, .overwrite = true });
+    const taut_training how = { .run = run, .resume = begun, .overwrite = !begun };
+    if (!s && !done) s = taut_train(&summary, cfg, plan.k, &how);
     taut_config_free(cfg);
     return s;
 }

@@ -16,8 +16,9 @@ typedef struct {
     int32_t *label;
 } paper_net;
 
-/* Trains recipe and overrides ("section.key=value") into run, unless a run with the very same settings is finished there.  What
- * is there with others, of another scale say, is overwritten. */
+/* Trains recipe (its text, or the name of one that ends in .ini) and overrides ("section.key=value") into run, unless a run with
+ * the very same settings is finished there; one that was interrupted goes on.  What is there with others, of another scale
+ * say, is overwritten. */
 taut_status paper_net_train(const paper_options *, const char *run, const char *recipe, const char *const *overrides,
                             int count) TAUT_MUST_USE;
 /* A network that is to be trained; and what its recipe says with the overrides and at the scale. */

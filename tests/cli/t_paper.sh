@@ -65,4 +65,8 @@ table attlip-table2
 "$TAUT" paper attlip-table2 --scale tiny --out "$tmp/again" --json >"$tmp/fresh.json"
 check "a fresh folder keeps none" [ "$(json_get "$tmp/fresh.json" runs_kept)" = 0 ]
 check "its recipe stands again" grep -q '^steps = 3$' "$run/recipe.ini"
+cp "$run/log.jsonl" "$tmp/log" && rm "$run/summary.json" # as if it had been killed before its end
+table attlip-table2
+check "one that was interrupted goes on" cmp -s "$run/log.jsonl" "$tmp/log"
+check "to its end" [ -e "$run/summary.json" ]
 finish "paper        every figure, the list, kept runs"
