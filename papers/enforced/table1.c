@@ -1,8 +1,8 @@
 /* Enforced-Lipschitz training, table 1: NanoGPT's architectures with and without weight constraints, their bound, loss,
  * accuracy and largest activations, and ours at a proved 10.  The published ones have 140M weights and read 0.7 to 2.8 billion
  * tokens of FineWeb; here recipes/nanogpt-*.ini read a text, and at the small scale they are small and read characters.
- * Bounds are proved (norm tokens, RMS units).  Activations are what the blocks and the head read: the residual stream, over the first windows of the
- * validation split. */
+ * Bounds are proved (norm tokens, RMS units).  Activations are what the blocks and the head read: the residual stream, over the
+ * first windows of the validation split. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
