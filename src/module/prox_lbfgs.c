@@ -17,7 +17,7 @@
 #include "base/alloc.h"
 #include "module/prox.h"
 
-enum { PAIRS = 8, STEPS = 25, TRIALS = 12, WINDOW = 10, NEWTON_STEPS = 100, NEWTON_TRIALS = 30, PRODUCTS = 500 };
+enum { PAIRS = 5, STEPS = 25, TRIALS = 12, WINDOW = 10, NEWTON_STEPS = 100, NEWTON_TRIALS = 30, PRODUCTS = 500 };
 
 typedef enum { SEEKING, STUCK, ENDED } lane_state;
 

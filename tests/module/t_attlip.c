@@ -133,6 +133,30 @@ static void solvers_agree(void)
     free(first);
 }
 
+/* A descent that is given too few steps says so, and one more than it needs changes nothing. */
+static void few_steps(void)
+{
+    const int most[] = { 3, 0, 1999 };
+    double y[3][4];
+    for (int i = 0; i < 3; i++) {
+        taut_attlip_spec a = spec_of(2, 1, 2);
+        a.solver = TAUT_PROX_DESCENT;
+        a.most = most[i];
+        law l;
+        rng_state = 78;
+        law_begin(&l, taut_attlip(&a), (taut_shape){ 1, 2, 2 });
+        taut_solves log = { 0 };
+        const taut_watcher watch = { .solved = taut_solves_add, .arg = &log };
+        l.run.watch = &watch;
+        law_forward(&l, l.y);
+        CHECK(log.abstained == (i == 0), "three steps are too few");
+        CHECK(i > 0 || log.gradients == 4, "three steps were taken");
+        memcpy(y[i], l.y, sizeof y[i]);
+        law_end(&l);
+    }
+    for (int j = 0; j < 4; j++) CHECK(y[1][j] == y[2][j], "a limit that is not met changes nothing");
+}
+
 /* T10: the paper's K steps jump where a halving is added: x moves by one bit, y by 0.37. */
 static void jump(void)
 {
@@ -188,6 +212,7 @@ int main(void)
     witness();
     positions();
     solvers_agree();
+    few_steps();
     jump();
     fewer_steps();
     laws(random_attlip, 1);
