@@ -40,12 +40,16 @@ static void times(double *c, const double *a, const double *b, int64_t m, int64_
                 (int)k, b, (int)(trans ? k : n), 0, c, (int)n);
 }
 
+/* As fmin and fmax where neither is NaN, and in vectors; a NaN in b is left out. */
+static inline double lower(double a, double b) { return b < a ? b : a; }
+static inline double higher(double a, double b) { return b > a ? b : a; }
+
 /* count_j e^(w_j - max), normalised */
 static void weigh(double *w, const double *count, int64_t m)
 {
     double max = -INFINITY, sum = 0;
-    for (int64_t j = 0; j < m; j++)
-        if (count[j] > 0) max = fmax(max, w[j]);
+#pragma omp simd reduction(max : max)
+    for (int64_t j = 0; j < m; j++) max = higher(max, count[j] > 0 ? w[j] : -INFINITY);
     for (int64_t j = 0; j < m; j++) sum += w[j] = count[j] > 0 ? count[j] * exp(w[j] - max) : 0;
     const double share = 1 / sum;
     for (int64_t j = 0; j < m; j++) w[j] *= share;
@@ -112,23 +116,24 @@ static totals gather(const tile *t, int64_t r, double qs, double ny, double wron
     const double guard = 8 * deviation_gamma(t->c->dv + m + 16), square = ny * ny, apart = 2 * s->between;
     const double loose = guard * s->most_v * s->most_v, all = 1 + deviation_gamma(m + 16);
     double *restrict dist = t->dist, *restrict grown = t->grown;
-    totals a = { .most_e = 1 };
-    for (int64_t j = 0; j < m; j++) grown[j] = exp(fmin(qs * s->r[j], FAR));
+    double within = 0, between = 0, hull = 0, most_e = 1, z = 0, cross = 0;
+    for (int64_t j = 0; j < m; j++) grown[j] = exp(lower(qs * s->r[j], FAR));
+#pragma omp simd reduction(+ : within, between, z, cross) reduction(max : hull, most_e)
     for (int64_t j = 0; j < m; j++) {
         const double D = qs * s->r[j], e = grown[j], R = s->big[j], first = w[j] * qs * s->cop[j];
         const double near = 0.5 + D * (1.0 / 6 + D * (1.0 / 24 + D * (1.0 / 120 + D * (1.02 / 720))));
         const double second = (D < 0.1 ? near * (D * D) : e - 1 - D) * s->rho[j]; /* ph(D) m */
-        const double E = fmin((e + 1 / e) / 2, 1 + second), away = fmax(t->square[j] - 2 * along[j] + square, 0);
-        const double far = fmin(sqrt(away + guard * t->square[j] + loose), (all - w[j]) * apart) + wrong_y;
-        a.within += D > FAR ? R : fmin(fmin(1, w[j] * E) * R, first + w[j] * (second * R));
-        a.between += w[j] * far * second;
-        a.hull = fmax(a.hull, s->count[j] > 0 ? far + R : 0);
-        a.most_e = fmax(a.most_e, E);
-        a.z += w[j] * E;
-        a.cross += first;
+        const double E = lower((e + 1 / e) / 2, 1 + second), away = higher(t->square[j] - 2 * along[j] + square, 0);
+        const double far = lower(sqrt(away + guard * t->square[j] + loose), (all - w[j]) * apart) + wrong_y;
+        within += D > FAR ? R : lower(lower(1, w[j] * E) * R, first + w[j] * (second * R));
+        between += w[j] * far * second;
+        hull = higher(hull, s->count[j] > 0 ? far + R : 0);
+        most_e = higher(most_e, E);
+        z += w[j] * E;
+        cross += first;
         dist[j] = far;
     }
-    return a;
+    return (totals){ within, between, hull, most_e, z, cross };
 }
 
 static sums add_up(const tile *t, int64_t r, double nq, double ny, double wrong_y, double wrong_quad)
