@@ -46,11 +46,17 @@ def check_example(node, title, where):
     """Whether all that an example says is proved, or some of it left open; what is false refutes."""
     root, inputs = where.root, "pixels" if where.kind == "image" else "ids"
     need(len(root.parts) > 1, f"{title}: the model has no head, and predicts nothing")
-    need_keys(node, (inputs, "predicted", "margin", "radius", "verdict"), title)
+    need_keys(node, (inputs, "predicted", "margin", "radius", "verdict", "lip"), title)
     claim, p = Claim({**node, "rule": ""}, "", title), whole(node.get("predicted", 0.0))
     x, radius, margin = read_input(node.get(inputs), f"{title}: {inputs}", where), claim.number("radius"), claim.number("margin")
     need(node.get("verdict") == ("certified" if radius > 0 else "unknown"), f"{title}: verdict and radius do not fit")
     need(p < root.d_out and radius <= where.room.lo, f"{title}: predicted is no class, or radius is above room")
+    if node.get("lip", "inf") != "inf":  # for all that is within the room of x
+        need(where.finite and not where.jumps, f"{title}: lip is stated, and there is none")
+        lip = least(where.lip, forward(where.body, Point(interval(x), x, np.zeros(len(x)), float(where.room.hi)), where).lip)
+        for part in root.parts[1:]:
+            lip = lip * part.lip
+        claim.at_least("lip", lip)
     if where.jumps:  # no forward pass confirms another: nothing is said of the prediction
         need(radius == 0, f"{title}: a radius, but the model has a module that jumps")
         return True

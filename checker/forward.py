@@ -198,7 +198,7 @@ def attention_slope(m, x, moved, flat):
         v_off, k_off = spread(off), spread((far + n * moved)[None])
         by_key, by_query = s * (u + n * moved) * v_off, s * v_off * k_off
         keys, queries = keys + by_key * by_key, queries + by_query * by_query
-        most = Interval(np.fmin(1, ((grow * grow)[:, None] * Interval(share.hi)).hi))
+        most = Interval(np.where(seen(m), np.fmin(1, ((grow * grow)[:, None] * Interval(share.hi)).hi), 0))
         best, collected = np.maximum(best, most.hi), collected + (most * (by_key * by_key)[:, None]).sum(0)
     rows, queries = sqrt(queries) + sqrt(keys), sqrt(queries)
     if not flat:

@@ -42,7 +42,10 @@ taut_status taut_local_certify(taut_local *out, const taut_certificate *c, taut_
     const bool asked = c->model->classes >= 2 && e->margin > 0;
     taut_certificate at;
     taut_up round = c->round;
-    *out = (taut_local){ c->lip, e->radius, e->radius };
+    *out = (taut_local){ c->lip, e->radius, e->radius, UP_NONE };
+    const taut_status known = taut_near_body(&at.body, c, pass, c->room.v);
+    if (known) return known;
+    out->told_lip = up_near_whole(c, at.body);
     double far = c->room.v, r = far; /* the radius is not beyond it */
     for (int i = 0; i < STEPS && r > 0; i++) {
         const taut_status s = near(&at, c, pass, r);

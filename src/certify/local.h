@@ -7,7 +7,8 @@
 typedef struct {
     taut_up lip;    /* input to logits, on the ball of radius c->room */
     taut_lo radius; /* as in taut_example */
-    taut_lo told;   /* the same by taut_near_body: what a certificate can say of the example */
+    taut_lo told; /* the same by taut_near_body: what a certificate can say of the example; and the constant likewise */
+    taut_up told_lip;
 } taut_local;
 
 /* Of the example that is in the pass; e is what the certificate says of it, logits its logits. */
@@ -18,4 +19,7 @@ taut_status taut_near_state(taut_certificate *) TAUT_MUST_USE;
 /* The constant up to the last features, on the ball of radius r around the example in the pass, that follows from the numbers
  * of the certificate's proof where norm layers and softmax attention are looked at around the example (docs/certificate.md). */
 taut_status taut_near_body(taut_up *, const taut_certificate *c, const taut_pass *pass, double r) TAUT_MUST_USE;
+taut_up up_near_whole(const taut_certificate *, taut_up body); /* from there on to the logits, as the proof states it */
+/* As taut_example_json writes it, with what holds around the example. */
+cJSON *taut_near_json(const taut_example *, const taut_local *, taut_input, int64_t count);
 #endif

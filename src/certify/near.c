@@ -146,3 +146,21 @@ taut_status taut_near_body(taut_up *body, const taut_certificate *c, const taut_
     free(n.x);
     return there ? TAUT_OK : taut_no_memory("the layers of an example");
 }
+
+taut_up up_near_whole(const taut_certificate *c, taut_up body)
+{
+    const cJSON *part = parts_of(cJSON_GetObjectItemCaseSensitive(c->json, "proof"));
+    taut_up lip = up_mul(body, (taut_up){ ROOM });
+    for (part = part ? part->next : NULL; part; part = part->next)
+        lip = up_mul(lip, up_exact(taut_near_number(part, "lip")));
+    return lip;
+}
+
+cJSON *taut_near_json(const taut_example *e, const taut_local *l, taut_input x, int64_t count)
+{
+    taut_example told = *e;
+    told.radius = l->told;
+    cJSON *o = taut_example_json(&told, x, count);
+    cJSON_AddItemToObject(o, "lip", up_json(l->told_lip));
+    return o;
+}

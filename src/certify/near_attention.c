@@ -32,7 +32,7 @@ typedef struct {
         *best; /* of a head: u_i, |w_j - d|; of a row: dh, and the shares p_ij; the most of all heads */
     double *shares, *keys, *row_k, *row_q; /* sums over rows, one a key; squares over heads, one a row */
     double off_v;                          /* |computed - real| of values */
-    bool wild;                             /* logits are so large that rounding counts */
+    bool wild;                             /* so large that rounding or overflow counts */
 } work;
 
 static double size(const double *x, int64_t n)
@@ -129,12 +129,13 @@ static void one_row(work *k, const head *h, int64_t i)
         far = fmax(far, k->far[j]), v_most = fmax(v_most, value), k_most = fmax(k_most, key);
         v_sum += p * value * value, k_sum += p * key * key;
     }
-    const double e = s * k->moved * (k->u[i] + far + n * k->moved), grow = e < 90 ? exp(e) : INFINITY;
+    const double e = s * k->moved * (k->u[i] + far + n * k->moved), grow = e < 300 ? exp(e) : INFINITY;
     const double value = fmin(v_most, grow * sqrt(v_sum)), key = fmin(k_most, grow * sqrt(k_sum));
     const double keys = s * (k->u[i] + n * k->moved) * value, query = s * value * key;
+    k->wild = k->wild || !(keys < 1e150 && query < 1e150);
     k->row_k[i] += keys * keys, k->row_q[i] += query * query;
     for (int64_t j = 0; j < k->t; j++) {
-        const double p = fmin(1, grow * grow * (k->p[j] * (1 + 1e-6) + 1e-280));
+        const double p = sees(k, i, j) ? fmin(1, grow * grow * (k->p[j] * (1 + 1e-6) + 1e-280)) : 0;
         k->best[i * k->t + j] = fmax(k->best[i * k->t + j], p);
         k->keys[j] += p * keys * keys;
     }

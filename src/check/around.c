@@ -84,9 +84,9 @@ static part one_row(const ck_attended *a, const head *h, double *s, double *o, i
         v_sum += p * to * to, k_sum += p * k * k;
     }
     const double e = scale * moved * (h->u[i] + far + h->n * moved);
-    const double grow = e < 100 ? exp(e) * (1 + 1e-14) : INFINITY;
+    const double grow = e < 300 ? exp(e) * (1 + 1e-14) : INFINITY;
     const double value = fmin(v_most, grow * sqrt(v_sum)), key = fmin(k_most, grow * sqrt(k_sum));
-    for (int64_t j = 0; j < t; j++) s[j] = fmin(1, grow * grow * (s[j] * (1 + off) + 1e-290));
+    for (int64_t j = 0; j < t; j++) s[j] = ck_sees(a, i, j) ? fmin(1, grow * grow * (s[j] * (1 + off) + 1e-290)) : 0;
     return (part){ scale * (h->u[i] + h->n * moved) * value, scale * value * key };
 }
 

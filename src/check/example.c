@@ -96,6 +96,18 @@ static ck_mat read_input(ck_fields *f)
     return x;
 }
 
+/* The constant from inputs to logits for all that is within the room of x. */
+static void confirm_lip(ck *c, ck_mat x, double stated)
+{
+    const ck_node *body = c->nodes + 1;
+    ck_mat z = ck_stack(c, &x, (const double[]){ 1 }, 1);
+    double lip = *c->bad ? INFINITY : ck_forward(c, body, &z, c->out->room).lip;
+    for (const ck_node *n = body->end; n < c->nodes->end; n = n->end) lip *= n->lip;
+    if (!(stated >= lip))
+        ck_fail(c, "example %lld: lip is stated as %.17g, proved around it is %.17g", (long long)c->out->examples,
+                stated, lip);
+}
+
 static void check_one(ck *c, const cJSON *json)
 {
     const struct ck_block *mark = c->blocks;
@@ -104,7 +116,7 @@ static void check_one(ck *c, const cJSON *json)
     ck_fields f = { c, "example", "certified or unknown", json, 0 };
     ck_mat x = read_input(&f);
     const double radius = ck_stated(&f, "radius"), margin = ck_stated(&f, "margin");
-    const double predicted = ck_stated(&f, "predicted");
+    const double predicted = ck_stated(&f, "predicted"), lip = ck_get(json, "lip") ? ck_stated(&f, "lip") : INFINITY;
     if (c->version == 2) ck_stated(&f, "target"); /* what the data said: nothing that a model could show */
     if (!c->unit && (c->out->series || (c->tokens > 1 && answers != (double)c->embed.rows)))
         ck_fail(c, "the model's tree is neither one of next-token predictions nor one of classes");
@@ -112,6 +124,7 @@ static void check_one(ck *c, const cJSON *json)
           strcmp(ck_word(&f, "verdict"), radius > 0 ? "certified" : "unknown") == 0))
         ck_fail(c, "example %lld: its class, radius, room or verdict do not fit", (long long)c->out->examples);
     ck_close(&f);
+    if (lip < INFINITY) confirm_lip(c, x, lip);
     c->unsure = c->jumped = false;
     ck_step at = ck_forward(c, c->nodes + 1, &x, radius > 0 ? radius : INFINITY);
     if (*c->bad) at.lip = c->nodes[1].lip;

@@ -54,10 +54,10 @@ static taut_status predict(taut_hand *h, int64_t i, void *arg)
     if (e->predicted < 0 && !m->spec.headless)
         snprintf(j->part[i].why, sizeof j->part[i].why, "%s", log.why ? log.why : "a number that is not finite");
     taut_status s = j->out->local ? taut_local_certify(&j->out->local[i], j->c, h->pass, e, h->logits) : TAUT_OK;
-    taut_example told = *e;
-    if (j->out->local && !s) told.radius = j->out->local[i].told;
-    if (isfinite(e->margin)) /* nobody can check what NaN or infinity predicts */
-        j->part[i].json = taut_example_json(&told, now.x, m->embed.rows ? j->from->t : j->from->t * j->from->d);
+    const int64_t count = m->embed.rows ? j->from->t : j->from->t * j->from->d;
+    if (isfinite(e->margin) && !s) /* nobody can check what NaN or infinity predicts */
+        j->part[i].json = j->out->local ? taut_near_json(e, &j->out->local[i], now.x, count)
+                                        : taut_example_json(e, now.x, count);
     if (!s && i > 0 && i < PAIRS)
         s = taut_pair_ratio(&j->part[i].pair, j->c, h->pass, taut_reader_get(h->reader, i - 1).x, now.x);
     return s;

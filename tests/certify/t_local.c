@@ -120,6 +120,7 @@ static void one(const taut_certificate *c, taut_pass *p, taut_norm n, bool finit
         move(p, centre, by);
         const double found = climb(p, n);
         CHECK_LE(found, l.lip.v * (1 + 1e-9), "a slope in the ball");
+        CHECK_LE(found, l.told_lip.v, "nor above what the file says");
         if (n == TAUT_NORM_FLAT) worst_flat = fmax(worst_flat, found / l.lip.v);
         if (n == TAUT_NORM_TOKENS) worst_tokens = fmax(worst_tokens, found / l.lip.v);
     }

@@ -53,26 +53,31 @@ static void add_examples(taut_certificate *c)
         if (one.margin < 0.02) continue; /* so near a tie the checker's own rounding may leave it open */
         must(taut_local_certify(&near, c, pass, &one, logits));
         larger += near.told.v > 1.1 * one.radius.v;
-        one.radius = near.told; /* the largest that is confirmed, but for a few percent */
-        cJSON_AddItemToArray(list, taut_example_json(&one, x, count));
-        certified += one.radius.v > 0;
+        cJSON_AddItemToArray(list,
+                             taut_near_json(&one, &near, x, count)); /* the largest radius that is confirmed, almost */
+        certified += near.told.v > 0;
     }
     taut_pass_free(pass);
 }
 
+static const char LIP_AROUND[] = "lip of an example";
+
 static void bend(const cJSON *cert, cJSON *j, const char *key)
 {
-    for (cJSON *k = j->child; k; k = k->next) bend(cert, k, k->string ? k->string : key);
+    const bool example = cJSON_GetObjectItem(j, "predicted") != NULL;
+    for (cJSON *k = j->child; k; k = k->next)
+        bend(cert, k, example && strcmp(k->string, "lip") == 0 ? LIP_AROUND : k->string ? k->string : key);
     if (cJSON_IsNumber(j) && j->valuedouble != 0 && !is_choice(key)) {
         const bool up = is_upward(key); /* a radius has some room for rounding and for solvers */
-        const double v = j->valuedouble, less[] = { up ? 1.5 * v + 1e-3 : v * (1 - 1e-3), up ? 3 * v + 1 : v / 2 };
+        const double part = strcmp(key, LIP_AROUND) == 0 ? 0.05 : 1e-3; /* around an example rounding is let grow */
+        const double v = j->valuedouble, less[] = { up ? 1.5 * v + 1e-3 : v * (1 - part), up ? 3 * v + 1 : v / 2 };
         for (int i = loose && strcmp(key, "out") == 0; i < 2; i++) {
             j->valuedouble = less[i];
             must_refuse(cert, key);
         }
         j->valuedouble = v;
     }
-    if (cJSON_IsString(j) && strcmp(key, "lip") == 0) {
+    if (cJSON_IsString(j) && (strcmp(key, "lip") == 0 || strcmp(key, LIP_AROUND) == 0)) {
         char *word = j->valuestring;
         j->type = cJSON_Number, j->valuestring = NULL, j->valuedouble = 1e200;
         must_refuse(cert, key);

@@ -121,6 +121,8 @@ static void bend(taut_certificate *c, cJSON *list, const double *most, bool reli
         if (most[i] < 0.99 * c->room.v)
             bend_number(c->json, in(one, "radius"), most[i] * 1.01, "a radius above the largest");
         bend_number(c->json, in(one, "radius"), c->room.v * (1 + 1e-9), "a radius above the room");
+        if (cJSON_IsNumber(in(one, "lip")))
+            bend_number(c->json, in(one, "lip"), in(one, "lip")->valuedouble * 0.95, "a lower constant around it");
         i++;
     }
     bend_number(c->json, room, 2 * c->room.v, "more room");
@@ -164,8 +166,7 @@ static void one_model(taut_certificate *c, taut_norm n)
         if (!(near.told.v > 0)) continue;
         radius[found] = one.radius.v;
         predicted[found++] = one.predicted;
-        one.radius = near.told;
-        cJSON_AddItemToArray(list, taut_example_json(&one, x, count));
+        cJSON_AddItemToArray(list, taut_near_json(&one, &near, x, count));
     }
     CHECK(holds(c->json), "the true one");
     for (int i = 0; i < found; i++) {
