@@ -214,5 +214,6 @@ taut_up up_near_attention(const taut_near_node *at, taut_up moved)
     }
     const double lip = fabs(taut_near_number(at->tree, "out")) * joined(at, &k) * LARGER;
     free(memory);
-    return isfinite(lip) && !k.wild ? (taut_up){ lip } : UP_NONE;
+    if (k.wild || !isfinite(lip)) return UP_NONE;
+    return (taut_up){ lip };
 }
