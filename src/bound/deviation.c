@@ -48,7 +48,6 @@ static inline double higher(double a, double b) { return b > a ? b : a; }
 static void weigh(double *w, const double *count, int64_t m)
 {
     double max = -INFINITY, sum = 0;
-#pragma omp simd reduction(max : max)
     for (int64_t j = 0; j < m; j++) max = higher(max, count[j] > 0 ? w[j] : -INFINITY);
     for (int64_t j = 0; j < m; j++) sum += w[j] = count[j] > 0 ? count[j] * exp(w[j] - max) : 0;
     const double share = 1 / sum;
@@ -118,7 +117,9 @@ static totals gather(const tile *t, int64_t r, double qs, double ny, double wron
     double *restrict dist = t->dist, *restrict grown = t->grown;
     double within = 0, between = 0, hull = 0, most_e = 1, z = 0, cross = 0;
     for (int64_t j = 0; j < m; j++) grown[j] = exp(lower(qs * s->r[j], FAR));
+#ifndef __clang__ /* which cannot, and says so */
 #pragma omp simd reduction(+ : within, between, z, cross) reduction(max : hull, most_e)
+#endif
     for (int64_t j = 0; j < m; j++) {
         const double D = qs * s->r[j], e = grown[j], R = s->big[j], first = w[j] * qs * s->cop[j];
         const double near = 0.5 + D * (1.0 / 6 + D * (1.0 / 24 + D * (1.0 / 120 + D * (1.02 / 720))));

@@ -272,7 +272,8 @@ taut_status taut_bpe_encode(int32_t *ids, int64_t *count, const taut_bpe *b, con
     for (int64_t i = 0; i < pieces;
          i++) { /* a token has a byte or more: each piece's have room where its bytes stand */
         const size_t from = cut(text, len, (size_t)i * PIECE), to = cut(text, len, (size_t)(i + 1) * PIECE);
-        if (encode_piece(ids + from, &counts[i], b, text, from, to) && i < bad) bad = i;
+        const taut_status failed = encode_piece(ids + from, &counts[i], b, text, from, to);
+        if (failed && i < bad) bad = i;
     }
     for (int64_t i = 0; i < pieces && i < bad; i++) {
         memmove(ids + *count, ids + cut(text, len, (size_t)i * PIECE), (size_t)counts[i] * sizeof *ids);
