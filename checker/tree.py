@@ -71,7 +71,7 @@ class Module:
         self.path = ".".join(word for word in (path, self.name) if word)
         words = (RULES[self.rule] + "||").split("|")
         kinds, self.tensors, self.gives = [[pair.split(":") for pair in part.split()] for part in words[:3]]
-        need_keys(node, {"rule", "name", "of", *dict(kinds)}, self.path)
+        need_keys(node, {"rule", "name", *(["of"] if self.rule in PARTS else []), *dict(kinds)}, self.path)
         for key, kind in kinds:
             self.need(key in node or "?" in kind, f"there is no {key}", UNKNOWN if weights.old else 2)
             absent = None if key == "count" else 0

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy
 
@@ -282,6 +283,19 @@ def constants():
             print(f"FAIL {value} read as {kind}: {read}")
 
 
+def leaves():
+    """A module without parts says nothing of them, not even that there are none."""
+    for node, good in (({"rule": "sinusoid"}, True), ({"rule": "sinusoid", "of": []}, False)):
+        try:
+            tree.Module(node, "", SimpleNamespace(old=False))
+            read = True
+        except check.Verdict:
+            read = False
+        if read != good:
+            fails.append("leaves")
+            print(f"FAIL {node} is read: {read}")
+
+
 def rewrite(name, old, new, code, words, sayers):
     """A certificate of the same model with another word or number in its tree: both end with the code, sayers with these words."""
     model = os.path.join(FOLDER, name)
@@ -304,6 +318,7 @@ def rewrite(name, old, new, code, words, sayers):
 
 random.seed(1)
 constants()
+leaves()
 arithmetic(round(20 * EFFORT) + 1)
 for run in sorted(os.listdir(FOLDER)):
     judge(run)
