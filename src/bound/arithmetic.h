@@ -1,6 +1,6 @@
 /* Is the arithmetic of this very program what every proof rests on?  Compilers drop roundings, libraries set modes of the
  * processor, a BLAS or a libm may be wrong: so it is tried, once per process and before the first proof.
- * docs/arithmetic.md has the list.  src/check/arithmetic.c does the same for the checker, with its own code. */
+ * docs/arithmetic.md has the list.  src/check/machine/arithmetic.c does the same for the checker, with its own code. */
 #ifndef TAUT_BOUND_ARITHMETIC_H
 #define TAUT_BOUND_ARITHMETIC_H
 #include <stdbool.h>

@@ -1,8 +1,4 @@
-/* The whole check: files, the certificate's own fields, the proof tree, the examples; reading JSON objects field by
- * field; and memory that ends with the check.
- *
- * A number may be "inf", which is above everything; NaN, negative numbers and other words are refused, and so is a field that
- * nobody asked for. */
+/* The whole check: files, the certificate's own fields, the proof tree, the examples; and memory that ends with the check. */
 #include "check/check.h"
 
 #include <fenv.h>
@@ -15,6 +11,8 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "check/ck.h"
+#include "check/examples/examples.h"
+#include "check/machine/arithmetic.h"
 
 struct ck_block {
     struct ck_block *before;
@@ -57,81 +55,6 @@ void ck_give_back(ck *c, const struct ck_block *to)
     }
 }
 
-const cJSON *ck_get(const cJSON *json, const char *key) { return cJSON_GetObjectItemCaseSensitive(json, key); }
-
-const cJSON *ck_take(ck_fields *f, const char *key)
-{
-    const cJSON *found = ck_get(f->json, key);
-    f->taken += found != NULL;
-    return found;
-}
-
-const char *ck_word(ck_fields *f, const char *key)
-{
-    const cJSON *found = ck_take(f, key);
-    return cJSON_IsString(found) && *found->valuestring ? found->valuestring : found ? "?" : "";
-}
-
-const cJSON *ck_list(ck_fields *f, const char *key, int64_t *count)
-{
-    const cJSON *found = ck_take(f, key);
-    if (found && !cJSON_IsArray(found)) ck_fail(f->c, "%s (%s): %s is not a list", f->path, f->part, key);
-    *count = cJSON_GetArraySize(found);
-    return found ? found->child : NULL;
-}
-
-ck_fields ck_open(ck *c, const char *path, const cJSON *json, const char *rule, const char *part)
-{
-    ck_fields f = { c, path, part, json, 0 };
-    if (strcmp(ck_word(&f, "rule"), rule) != 0) ck_fail(c, "%s (%s): its rule must be %s", path, part, rule);
-    return f;
-}
-
-void ck_close(ck_fields *f)
-{
-    if (f->taken != cJSON_GetArraySize(f->json))
-        ck_fail(f->c, "%s (%s): it has a field that the rule does not know", f->path, f->part);
-}
-
-double ck_stated(ck_fields *f, const char *key)
-{
-    const cJSON *j = ck_take(f, key);
-    const bool inf = cJSON_IsString(j) && strcmp(j->valuestring, "inf") == 0;
-    const double v = inf ? INFINITY : j ? cJSON_GetNumberValue(j) : 0;
-    if (!(v >= 0) || isinf(v) != inf) ck_fail(f->c, "%s (%s): %s is not a number >= 0", f->path, f->part, key);
-    return v;
-}
-
-/* The one place where a number is accepted. */
-double ck_accept(ck_fields *f, const char *key, double stated, double proved)
-{
-    if (isnan(proved)) proved = INFINITY;
-    if (!(stated >= proved))
-        ck_fail(f->c, "%s (%s): %s is stated as %.17g, but only %.17g can be proved", f->path, f->part, key, stated,
-                proved);
-    f->c->out->numbers += ck_get(f->json, key) != NULL;
-    return stated;
-}
-
-double ck_claim(ck_fields *f, const char *key, double proved) { return ck_accept(f, key, ck_stated(f, key), proved); }
-
-double ck_claim_norm(ck_fields *f, const char *key, ck_mat m)
-{
-    const struct ck_block *mark = f->c->blocks;
-    const double stated = ck_stated(f, key), proved = ck_norm(f->c, m, stated);
-    ck_give_back(f->c, mark);
-    return ck_accept(f, key, stated, proved);
-}
-
-const cJSON *ck_heads(ck_fields *f, int64_t heads)
-{
-    int64_t count;
-    const cJSON *first = ck_list(f, "of", &count);
-    if (count != heads)
-        ck_fail(f->c, "%s (%s): it must have a part for each of its %d heads", f->path, f->part, (int)heads);
-    return first;
-}
-
 /* Weights with NaN or infinity bound nothing, also where they drop out of the rule. */
 static bool all_finite(const ck_node *n)
 {
@@ -157,20 +80,13 @@ void ck_confirm(ck *c, ck_node *n, const cJSON *json, double x)
     if (n->mixed && strcmp(scope, "mix") != 0) ck_fail(c, "%s (mlp): its scope can be mix only", n->path);
     /* without numbers, and with lip and out infinite, a leaf claims nothing */
     const bool silent = cJSON_GetArraySize(json) == f.taken + 2 && cJSON_IsString(ck_get(json, "lip")) &&
-                        !ck_has_parts(n);
+                        !n->rule->join;
     if (!silent) b = n->rule->prove(&f, n, x);
     if (!all_finite(n)) b = (ck_bound){ INFINITY, INFINITY }, n->norm = INFINITY;
     n->lip = ck_claim(&f, "lip", b.lip);
     n->out = ck_claim(&f, "out", b.out);
     ck_close(&f);
     ck_give_back(c, mark);
-}
-
-void ck_not_run(ck *c, const ck_node *n, ck_mat *x)
-{
-    (void)x;
-    c->out->foreign = true;
-    ck_fail(c, "%s: the checker runs no example through the rule %s", n->path, n->rule->name);
 }
 
 /* The inputs that the certificate is about, in the size that enters the root.  Images are p + e, p in the box [0, 1]^d and

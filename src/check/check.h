@@ -1,8 +1,10 @@
 /* taut check: is a certificate true of a model file?  docs/certificate.md is the specification.
  *
  * With what makes certificates this folder shares base/ (files, memory, SHA-256, float32, UTF-8) and cJSON, and nothing else.
- * Read it in this order: up.h (rounding), arithmetic.c (does it round so?), matrix.c (norms), json.c and model.c (the file and
- * its tree), rules.c and attention.c (every rule), forward.c and example.c (predictions), check.c (the whole). */
+ * This folder is the core, which knows no module, but asks its rule.  Read it in this order: up.h (rounding), matrix.c (norms),
+ * json.c, fields.c and model.c (the files and the tree), check.c (the whole).  rules/ has a file for every rule, or for a few
+ * that are alike: read those that a model's tree names.  examples/ repeats predictions; machine/ asks whether this program
+ * computes as up.h needs.  No constant is proved in these two. */
 #ifndef TAUT_CHECK_CHECK_H
 #define TAUT_CHECK_CHECK_H
 #include <stdbool.h>

@@ -4,12 +4,20 @@
  * be F32 and have the shape that its rule asks for; together they fill it.  A tensor that nobody asks for, a constant that
  * is missing or unknown: refused, since the function might then be another one. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/float32.h"
 #include "base/sha256.h"
 #include "check/ck.h"
+
+bool ck_is(const ck_node *n, const char *rule) { return strcmp(n->rule->name, rule) == 0; }
+
+double ck_constant(const ck_node *n, const char *key)
+{
+    for (int i = 0; i < CK_CONSTANTS && n->rule->constants[i]; i++)
+        if (strcmp(n->rule->constants[i] + (strchr("#?~+", *n->rule->constants[i]) != NULL), key) == 0) return n->k[i];
+    return 0;
+}
 
 static double item(const cJSON *list, int i) { return cJSON_GetNumberValue(cJSON_GetArrayItem(list, i)); }
 
@@ -28,12 +36,15 @@ static ck_mat tensor(ck *c, const char *name)
         cols != floor(cols) || !(begin >= 0 && fmod(begin, 4) == 0 && item(at, 1) <= (double)c->size))
         ck_fail(c, "model file: %s is not a matrix of F32 numbers inside the file", name);
     const float *from = (const float *)(const void *)(c->file + (size_t)begin);
+    bool *filled = c->filled + (size_t)begin / 4;
     const ck_mat m = ck_new(c, (int64_t)rows, (int64_t)cols);
     for (int64_t i = 0; i < m.rows * m.cols; i++) {
         m.v[i / m.cols * m.ld + i % m.cols] = (double)from[i];
         if (!isfinite(from[i]) && !*c->bad) snprintf(c->bad, sizeof c->bad, "%.63s", name);
+        if (filled[i] && t->valueint == 0) ck_fail(c, "model file: its tensors overlap, or leave bytes to nobody");
+        filled[i] = true;
     }
-    c->used += t->valueint == 0; /* once, however many nodes name it */
+    if (t->valueint == 0) c->used++, c->left -= 4 * (size_t)(m.rows * m.cols); /* once, however many nodes name it */
     t->valueint = 1;
     return m;
 }
@@ -95,71 +106,29 @@ static void load(ck_fields *f, ck_node *n, int i, int64_t *size)
     }
 }
 
-/* The width that leaves a node; c->tokens becomes how many tokens do. */
-static int64_t leave(ck *c, const ck_node *n, int64_t d)
-{
-    if (n->rule->fits && !n->rule->fits(n))
-        ck_fail(c, "%s: its constants or weights do not fit the rule %s", n->path, n->rule->name);
-    if (ck_is(n, "prefix")) c->tokens++;
-    if (ck_is(n, "concat")) d *= c->tokens;
-    if (ck_is(n, "pool") || ck_is(n, "l2pool") || ck_is(n, "concat")) c->tokens = 1;
-    if (ck_is(n, "halve")) c->tokens = (c->tokens + 1) / 2;
-    if (ck_is(n, "tokens")) c->tokens = (int64_t)n->k[1];
-    if (ck_is(n, "neighbours")) d += 2 * (int64_t)n->k[0];
-    if (ck_queries(n)) c->tokens = ck_queries(n);
-    if (!ck_is(n, "pixels")) return d;
-    c->tokens = (int64_t)(n->k[0] / n->k[2] * (n->k[1] / n->k[3]));
-    return d / c->tokens;
-}
-
-/* The parts of a node; those of parts get the tokens before and from k[0] on, that of plash as many as there are prototypes. */
-static int64_t build(ck *c, const cJSON *json, ck_node *up, int64_t d);
-static int64_t build_parts(ck *c, const cJSON *part, ck_node *n, int64_t d)
-{
-    const bool apart = ck_is(n, "parts"), asks = ck_is(n, "ask"), gathers = ck_is(n, "plash");
-    const int64_t after = c->tokens, groups = gathers ? n->w[8].rows : 0;
-    const int64_t first = apart || asks ? (int64_t)n->k[0] : 0;
-    int64_t count = 0, all = 0, wide = d;
-    bool fits = first <= n->tokens;
-    if (gathers) c->tokens = groups, d *= 2;
-    for (const cJSON *k = part; k && fits; k = k->next, count++) {
-        if (apart) c->tokens = count ? n->tokens - first : first;
-        d = build(c, k, n, apart ? n->width : d);
-        fits = !apart || count == 0 || d == wide;
-        wide = d, all += c->tokens;
-    }
-    if (apart) c->tokens = all;
-    if (gathers) fits = count == 1 && c->tokens == groups && d == n->width;
-    if (gathers) c->tokens = after;
-    if (asks) fits = fits && c->tokens == first && d == n->width;
-    if (asks) c->tokens = n->tokens;
-    if (ck_is(n, "mix")) fits = d == n->width && c->tokens == n->tokens;
-    if (!fits || (apart && count != 2) || (asks && count != 1))
-        ck_fail(c, "%s: its parts do not fit the rule %s", n->path, n->rule->name);
-    return d;
-}
-
-/* The node that the model's tree has here, with its parts; d is the width that comes in, the answer what goes out. */
-static int64_t build(ck *c, const cJSON *json, ck_node *up, int64_t d)
+/* d is the width that comes in; c->tokens becomes how many tokens go out. */
+int64_t ck_build(ck *c, const cJSON *json, ck_node *up, int64_t d)
 {
     ck_node *n = c->nodes + c->count++;
     ck_fields f = { c, "the model's tree", "taut.tree", json, 0 };
     const char *rule = ck_word(&f, "rule"), *name = ck_word(&f, "name");
-    *n = (ck_node){ .rule = ck_rules, .name = name, .up = up };
-    while (n->rule->name && strcmp(n->rule->name, rule) != 0) n->rule++;
+    *n = (ck_node){ .rule = ck_rule_of(rule), .name = name, .up = up };
     const char *before = up ? up->path : "", *dot = *before && *name ? "." : "";
     if (snprintf(n->path, sizeof n->path, "%s%s%s", before, dot, name) >= (int)sizeof n->path)
         ck_fail(c, "%s: a path of more than %zu letters", n->path, sizeof n->path - 1);
     if (!*rule || strcmp(rule, "?") == 0) ck_fail(c, "%s: a module of the tree has no rule", n->path);
-    c->out->foreign = c->old || !n->rule->name;
-    if (!n->rule->name) ck_fail(c, "%s: the checker does not know the rule %.30s", n->path, rule);
+    c->out->foreign = c->old || !n->rule;
+    if (!n->rule) ck_fail(c, "%s: the checker does not know the rule %.30s", n->path, rule);
     int64_t size['z'] = { ['1' - '0'] = 1, ['d' - '0'] = d, ['t' - '0'] = c->tokens };
     n->tokens = c->tokens, n->width = d;
     for (int i = 0; i < CK_CONSTANTS && n->rule->constants[i]; i++) n->k[i] = constant(&f, n->rule->constants[i]);
     for (int i = 0; i < CK_TENSORS && n->rule->tensors[i].name; i++) load(&f, n, i, size);
-    d = leave(c, n, size['o' - '0'] ? size['o' - '0'] : d);
+    if (n->rule->fits && !n->rule->fits(n))
+        ck_fail(c, "%s: its constants or weights do not fit the rule %s", n->path, rule);
+    if (size['o' - '0']) d = size['o' - '0'];
+    if (n->rule->shape) n->rule->shape(n, &c->tokens, &d);
     int64_t parts;
-    if (ck_has_parts(n)) d = build_parts(c, ck_list(&f, "of", &parts), n, d);
+    if (n->rule->join) d = n->rule->join(c, ck_list(&f, "of", &parts), n, d);
     ck_close(&f);
     n->end = c->nodes + c->count;
     return d;
@@ -174,31 +143,8 @@ static bool root_fits(const ck_node *root)
            (ck_is(head, "linear") && (last == end || (ck_is(last, "scale") && last->k[0] > 0 && last->end == end)));
 }
 
-static int rising(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Do the tensors, which were all read, fill the file and share no byte?  Where each begins, another has ended. */
-static bool side_by_side(ck *c)
-{
-    const int count = cJSON_GetArraySize(c->header) - 1;
-    double *begin = ck_room(c, count, sizeof *begin), *end = ck_room(c, count + 1, sizeof *end);
-    int i = 0;
-    for (const cJSON *t = c->header->child; t; t = t->next) {
-        const cJSON *at = ck_get(t, "data_offsets");
-        if (strcmp(t->string, "__metadata__") == 0) continue;
-        begin[i] = item(at, 0), end[++i] = item(at, 1);
-    }
-    qsort(begin, (size_t)count, sizeof *begin, rising);
-    qsort(end, (size_t)count + 1, sizeof *end, rising);
-    bool fits = end[count] == (double)c->size;
-    for (i = 0; i < count; i++) fits = fits && begin[i] == end[i];
-    return fits;
-}
-
-void ck_model_read(ck *c)
+/* Is this the file that the certificate names? */
+static void same_file(ck *c)
 {
     char hex[65];
     taut_sha256 sha;
@@ -212,6 +158,11 @@ void ck_model_read(ck *c)
     if (bytes != (double)c->size || strcmp(hex, sha256) != 0)
         ck_fail(c, "the certificate is about another file: %.0f bytes, sha256 %.16s..., not %zu, %.16s...", bytes,
                 sha256, c->size, hex);
+}
+
+void ck_model_read(ck *c)
+{
+    same_file(c);
     uint64_t len = 0;
     for (int i = 7; i >= 0 && c->size >= 8; i--) len = len << 8 | (unsigned char)c->file[i];
     size_t flaw;
@@ -226,6 +177,7 @@ void ck_model_read(ck *c)
     ck_once(c, c->tree, "the model's tree");
     c->size -= 8 + (size_t)len;
     memmove(c->file, c->file + 8 + len, c->size); /* the weights, now aligned */
+    c->filled = ck_room(c, (int64_t)c->size / 4 + 1, sizeof *c->filled), c->left = c->size;
     ck_fields f = { c, "the model's tree", "taut.tree", c->tree, 0 };
     const double version = constant(&f, "#version");
     c->old = version == 2 || version == 3;     /* knew less: what does not fit may be another function, but is no lie */
@@ -243,11 +195,11 @@ void ck_model_read(ck *c)
     c->out->pixels = c->unit ? c->tokens * c->width : 0;
     if (c->unit ? c->embed.v != NULL || c->tokens != 1 : c->embed.v && c->embed.cols != c->width)
         ck_fail(c, "model file: its inputs do not fit its embedding");
-    build(c, ck_take(&f, "root"), NULL, c->width);
+    ck_build(c, ck_take(&f, "root"), NULL, c->width);
     ck_close(&f);
     if (!root_fits(c->nodes)) ck_fail(c, "the model's tree is not one of a body, perhaps a head and a scale");
     if (c->used + 1 != cJSON_GetArraySize(c->header))
         ck_fail(c, "model file: it has tensors that its tree does not name");
-    if (!side_by_side(c)) ck_fail(c, "model file: its tensors overlap, or leave bytes to nobody");
+    if (c->left) ck_fail(c, "model file: its tensors overlap, or leave bytes to nobody");
     c->out->foreign = false;
 }

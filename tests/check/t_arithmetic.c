@@ -2,8 +2,9 @@
 #include <fenv.h>
 
 #include "bound/arb_include.h"
-#include "check/ck.h"
-#include "check/known.h"
+#include "check/machine/arithmetic.h"
+#include "check/machine/known.h"
+#include "check/up.h"
 #include "harness.h"
 
 enum { BITS = 200 };

@@ -75,12 +75,7 @@ static ck_mat tokens(ck *c, const double *x, int rows, int cols)
     return m;
 }
 
-static ck_node node_of(const char *rule)
-{
-    ck_node n = { .rule = ck_rules, .tokens = T, .width = D };
-    while (strcmp(n.rule->name, rule) != 0) n.rule++;
-    return n;
-}
+static ck_node node_of(const char *rule) { return (ck_node){ .rule = ck_rule_of(rule), .tokens = T, .width = D }; }
 
 static void draw(double *x, double *w, int64_t weights, double weight)
 {

@@ -16,7 +16,14 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "check/ck.h"
+#include "check/examples/examples.h"
+
+void ck_not_run(ck *c, const ck_node *n, ck_mat *x)
+{
+    (void)x;
+    c->out->foreign = true;
+    ck_fail(c, "%s: the checker runs no example through the rule %s", n->path, n->rule->name);
+}
 
 ck_step ck_forward(ck *c, const ck_node *n, ck_mat *x, double moved)
 {

@@ -1,7 +1,8 @@
 /* mlp, x -> W_out c f(W_in x + b_in) + b_out, alone or in keep x + mix of that:  f(h) - f(h') = D (h - h') with D diagonal in
  * [lo, hi].  Let m = (lo + hi)/2 and T = diag(2^units):
  *     keep I + mix c W_out D W_in = (keep I + mix c m W_out W_in) + mix c W_out T^-1 (D - m I) T W_in */
-#include "check/ck.h"
+#include "check/examples/examples.h"
+#include "check/rules/rules.h"
 
 /* diag(2^(sign e_k)) W, exactly; W itself where e is NULL. */
 static ck_mat scaled(ck_fields *f, ck_mat w, const cJSON *e, int sign)
@@ -26,7 +27,7 @@ static ck_mat joined(ck *c, ck_mat p, double by, double keep)
     return j;
 }
 
-ck_bound ck_mlp(ck_fields *f, ck_node *n, double x)
+static ck_bound prove(ck_fields *f, ck_node *n, double x)
 {
     ck *c = f->c;
     const double keep = n->mixed ? n->up->k[0] : 0, mix = n->mixed ? n->up->k[1] : 1, kept = fabs(keep);
@@ -46,9 +47,17 @@ ck_bound ck_mlp(ck_fields *f, ck_node *n, double x)
                        x * fmin(half + (1 - m) * product, kept + product) + fabs(mix) * shift };
 }
 
-void ck_run_mlp(ck *c, const ck_node *n, ck_mat *x)
+static void run(ck *c, const ck_node *n, ck_mat *x)
 {
     *x = ck_affine(c, *x, 1, n->w[0], n->w[1]);
     ck_activate(x, n->k[0], n->k[1]);
     *x = ck_affine(c, *x, 1, n->w[2], n->w[3]);
 }
+
+const ck_rule ck_rule_mlp = {
+    .name = "mlp",
+    .prove = prove,
+    .run = run,
+    .constants = { "curve", "factor" },
+    .tensors = { { "in.weight", "hd" }, { "?in.bias", "h" }, { "out.weight", "oh" }, { "?out.bias", "o" } }
+};

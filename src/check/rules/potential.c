@@ -1,7 +1,8 @@
 /* potential and sll:  I - 2 W^T T^-1 D W is symmetric, and 0 <= W^T |T|^-1 W <= ratio I.  As lo <= 0 <= hi, its eigenvalues lie
  * in [1 - 2 ratio hi, 1 - 2 ratio lo], if T < 0 in [1 + 2 ratio lo, 1 + 2 ratio hi].  SLL has t_i >= sum_j |G_ij| q_j/q_i,
  * G = W W^T, q > 0: the absolute row sums of Q^-1 T^-1 G Q, Q = diag(q), are at most 1, so ratio = 1 (Gershgorin). */
-#include "check/ck.h"
+#include "check/examples/examples.h"
+#include "check/rules/rules.h"
 
 static const ck_mat none;
 
@@ -38,7 +39,7 @@ static double reflected(ck_range s, double ratio, bool turned)
     return r < INFINITY ? fmax(1, fmax(r * down - 1, 1 + r * up)) : INFINITY;
 }
 
-ck_bound ck_potential(ck_fields *f, ck_node *n, double x)
+static ck_bound prove(ck_fields *f, ck_node *n, double x)
 {
     const bool sll = ck_is(n, "sll"), turned = !sll && n->w[2].v[0] < 0;
     double off, square = 0;
@@ -52,7 +53,7 @@ ck_bound ck_potential(ck_fields *f, ck_node *n, double x)
                        x * reflected(ck_ratio(n->k[0]), ratio, turned) + 2 * sqrt(ratio) * bias };
 }
 
-void ck_run_potential(ck *c, const ck_node *n, ck_mat *x)
+static void run(ck *c, const ck_node *n, ck_mat *x)
 {
     double off;
     ck_mat t = dominant(c, n, &off), h = ck_affine(c, *x, 1, n->w[0], n->w[1]);
@@ -65,3 +66,14 @@ void ck_run_potential(ck *c, const ck_node *n, ck_mat *x)
     y.err += CK_U * ck_longest(y);
     *x = y;
 }
+
+const ck_rule ck_rule_potential = { .name = "potential",
+                                    .prove = prove,
+                                    .run = run,
+                                    .constants = { "curve" },
+                                    .tensors = { { "weight", "hd" }, { "?bias", "h" }, { "scale", "1" } } };
+const ck_rule ck_rule_sll = { .name = "sll",
+                              .prove = prove,
+                              .run = run,
+                              .constants = { "curve" },
+                              .tensors = { { "weight", "hd" }, { "?bias", "h" }, { "log_q", "h" } } };

@@ -10,14 +10,15 @@
  *
  * Their forward passes.  What q, k and v are off by goes through as any change does, and so does what a weight or a logit is
  * rounded by; a mean whose logits are off by e is off by (exp(2 e) - 1) V. */
-#include "check/ck.h"
+#include "check/examples/examples.h"
+#include "check/rules/rules.h"
 
 enum { Q, K, V, OUT, DIRECTIONS = 8 };
 static double asks(const ck_node *n) { return (double)(ck_queries(n) ? ck_queries(n) : n->tokens); }
 static double read_by_all(const ck_node *n) { return (double)(n->tokens - ck_queries(n)); }
 static int64_t heads_of(const ck_node *n) { return (int64_t)ck_constant(n, "heads"); }
 
-bool ck_linear_fits(const ck_node *n)
+static bool fits(const ck_node *n)
 {
     const double steps = ck_constant(n, "steps"), tokens = ck_constant(n, "tokens");
     const int64_t dh = n->width / heads_of(n);
@@ -48,7 +49,7 @@ ck_bound ck_leave(ck_fields *f, const ck_node *n, double lip, double size)
     return (ck_bound){ to * o.norm * lip, o.size };
 }
 
-ck_bound ck_cosformer(ck_fields *f, ck_node *n, double x)
+static ck_bound cosformer(ck_fields *f, ck_node *n, double x)
 {
     const ck_reach q = reach_of(f, n, Q, x), k = reach_of(f, n, K, x), v = reach_of(f, n, V, x);
     const double keys = read_by_all(n), rows = asks(n), heads = sqrt((double)heads_of(n));
@@ -65,7 +66,7 @@ static ck_mat directions(const ck_node *n)
     return (ck_mat){ n->w[DIRECTIONS].v, 0, n->w[DIRECTIONS].cols / dh, dh, dh };
 }
 
-ck_bound ck_performer(ck_fields *f, ck_node *n, double x)
+static ck_bound performer(ck_fields *f, ck_node *n, double x)
 {
     const ck_reach q = reach_of(f, n, Q, x), k = reach_of(f, n, K, x), v = reach_of(f, n, V, x);
     const double w = ck_claim(f, "longest", ck_longest(directions(n))), s = sqrt(ck_constant(n, "scale"));
@@ -77,7 +78,7 @@ ck_bound ck_performer(ck_fields *f, ck_node *n, double x)
 /* Nystromformer, clustered, ProbSparse: no constant, but a size.  A head's o is a mean of values, with clusters perhaps plus
  * scale C_j^T q with |C_j| <= K V; a sum of up to T values where ProbSparse is causal; and F Z (G v) of Nystromformer, where
  * |F_i| <= 1, |G v| <= sqrt(m) V and ||Z|| <= (13/4)^steps / sqrt(m). */
-ck_bound ck_jumping(ck_fields *f, ck_node *n, double x)
+static ck_bound jumping(ck_fields *f, ck_node *n, double x)
 {
     double size = sqrt((double)heads_of(n)) * reach_of(f, n, V, x).size;
     const cJSON *reason = ck_take(f, "reason");
@@ -92,7 +93,7 @@ ck_bound ck_jumping(ck_fields *f, ck_node *n, double x)
 }
 
 /* Where rounding decides to which side it falls, no forward pass confirms another. */
-void ck_jump(ck *c, const ck_node *n, ck_mat *x)
+static void jump(ck *c, const ck_node *n, ck_mat *x)
 {
     (void)n, (void)x;
     c->jumped = true;
@@ -110,7 +111,7 @@ static void positive(ck_mat *x)
 }
 
 /* An angle is off by some u, and so is its cosine. */
-void ck_run_cosformer(ck *c, const ck_node *n, ck_mat *x)
+static void run_cosformer(ck *c, const ck_node *n, ck_mat *x)
 {
     const int64_t heads = heads_of(n), dh = n->width / heads, t = x->rows;
     const double eps = ck_constant(n, "eps"), right = 1.57079632679489662 / ck_constant(n, "tokens");
@@ -167,7 +168,7 @@ static ck_mat dots(ck *c, ck_mat w, ck_mat z, int64_t at, bool squares)
     return s;
 }
 
-void ck_run_performer(ck *c, const ck_node *n, ck_mat *x)
+static void run_performer(ck *c, const ck_node *n, ck_mat *x)
 {
     const int64_t heads = heads_of(n), dh = n->width / heads, t = x->rows;
     const ck_mat w = directions(n), none = { 0 };
@@ -194,3 +195,39 @@ void ck_run_performer(ck *c, const ck_node *n, ck_mat *x)
     o.err = sqrt((double)heads) * (mean_off(second, (double)w.rows, lv + bar) + bar);
     *x = ck_affine(c, o, ck_constant(n, "out"), n->w[OUT], n->w[4 + OUT]);
 }
+
+const ck_rule ck_rule_cosformer = { .name = "cosformer",
+                                    .prove = cosformer,
+                                    .run = run_cosformer,
+                                    .fits = fits,
+                                    .shape = ck_asked,
+                                    .constants = { "#heads", "out", "#tokens", "eps", "+queries" },
+                                    .tensors = { CK_FOUR } };
+const ck_rule ck_rule_performer = { .name = "performer",
+                                    .prove = performer,
+                                    .run = run_performer,
+                                    .fits = fits,
+                                    .shape = ck_asked,
+                                    .constants = { "#heads", "out", "scale", "+queries" },
+                                    .tensors = { CK_FOUR, { "=directions", "r" } } };
+const ck_rule ck_rule_nystrom = { .name = "nystrom",
+                                  .prove = jumping,
+                                  .run = jump,
+                                  .fits = fits,
+                                  .shape = ck_asked,
+                                  .constants = { "#heads", "out", "scale", "#landmarks", "~steps", "+queries" },
+                                  .tensors = { CK_FOUR } };
+const ck_rule ck_rule_clustered = { .name = "clustered",
+                                    .prove = jumping,
+                                    .run = jump,
+                                    .fits = fits,
+                                    .shape = ck_asked,
+                                    .constants = { "#heads", "out", "scale", "#clusters", "~steps", "?first",
+                                                   "+queries" },
+                                    .tensors = { CK_FOUR } };
+const ck_rule ck_rule_probsparse = { .name = "probsparse",
+                                     .prove = jumping,
+                                     .run = jump,
+                                     .fits = fits,
+                                     .constants = { "#heads", "out", "scale", "?causal", "#factor", "~seed" },
+                                     .tensors = { CK_FOUR } };

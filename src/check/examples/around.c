@@ -11,7 +11,8 @@
  *     tokens:  mean + ||W_O|| max_i ( |(U_i V_i)_h| + |(s V_i K_i)_h| )
  *     flat:    sqrt(max_j sum_i max_h p_ij) mean + ||W_O|| ( sqrt(max_j sum_ih p_ij (U_i V_i)^2) + max_i |(s V_i K_i)_h| ),
  * p_ij = min(1, e^(2 E_i) P_ij).  Heads that are left out of the proof have W_O W_V = 0: they add nothing. */
-#include "check/ck.h"
+#include "check/examples/examples.h"
+#include "check/rules/rules.h"
 
 typedef struct {
     int64_t index;
@@ -134,4 +135,24 @@ double ck_attention_near(ck *c, const ck_node *n, ck_mat x, double moved)
     const double lip = fabs(ck_constant(n, "out")) * all_rows(c, &a, heads, count, moved);
     ck_give_back(c, mark);
     return isnan(lip) ? INFINITY : lip;
+}
+
+/* |C x'_t| >= |C x_t| - moved in every token t, and so its deviation is no smaller than of that.  (As 0 <= I - z z^T/d <= I, if
+ * eps >= 0.)  What is so small that squares underflow counts as 0. */
+double ck_slope_near(ck *c, const ck_node *n, ck_mat x, double moved)
+{
+    const double d = (double)x.cols, gamma = ck_gamma(d + 16);
+    ck_mat z = ck_stack(c, &x, (const double[]){ 1 }, 1);
+    z.err = 0;
+    if (n->k[1] != 0) ck_centre(&z);
+    const double off = moved + z.err;
+    double most = n->k[0] >= 0 ? 0 : INFINITY;
+    z.err = 0;
+    for (int64_t t = 0; t < z.rows; t++) {
+        const double low = -(off + 1e-120 - ck_length(ck_rows(z, t, 1)) * (1 - 4 * gamma)),
+                     far = low > 1e-120 ? low : 0;
+        const double slope = ck_over(n->norm, sqrt(far * far / d + n->k[0]) * (1 - 16 * CK_U));
+        most = isnan(slope) ? INFINITY : fmax(most, slope);
+    }
+    return most;
 }

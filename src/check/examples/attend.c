@@ -7,7 +7,8 @@
 #include <fenv.h>
 #include <stdlib.h>
 
-#include "check/ck.h"
+#include "check/examples/examples.h"
+#include "check/rules/rules.h"
 
 enum { HEADS, SCALE, TO }; /* constants that are where they are in several rules */
 

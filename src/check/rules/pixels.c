@@ -1,16 +1,23 @@
-/* From images to tokens, and from tokens to one: pixels, and the forward passes of prefix, pool, l2pool and concat. */
-#include "check/ck.h"
+/* From images to tokens. */
+#include "check/examples/examples.h"
+#include "check/rules/rules.h"
 
-bool ck_image_fits(const ck_node *n)
+static bool fits(const ck_node *n)
 {
     const double *k = n->k, size = k[0] * k[1] * (double)n->w[0].cols;
     return n->tokens == 1 && size == (double)n->width && fmod(k[0], k[2]) == 0 && fmod(k[1], k[3]) == 0;
 }
 
+static void shape(const ck_node *n, int64_t *tokens, int64_t *width)
+{
+    *tokens = (int64_t)(n->k[0] / n->k[2] * (n->k[1] / n->k[3]));
+    *width /= *tokens;
+}
+
 /* (pixel - mean) / std for every channel, cut into patches: a diagonal map and a permutation.  Where this is the first
  * module of the body (node 2) of an image model, it reads p + e with p in [0, 1]^d and |e| <= room: a patch is no
  * longer than what the map makes of the farthest corner of [0, 1]^d, plus norm * room for e. */
-ck_bound ck_pixels(ck_fields *f, ck_node *n, double x)
+static ck_bound prove(ck_fields *f, ck_node *n, double x)
 {
     const double each = n->k[2] * n->k[3];
     double most = 0, shifts = 0, corners = 0;
@@ -24,7 +31,7 @@ ck_bound ck_pixels(ck_fields *f, ck_node *n, double x)
 }
 
 /* Patches are in row order, and so are the pixels within a patch. */
-void ck_run_pixels(ck *c, const ck_node *n, ck_mat *x)
+static void run(ck *c, const ck_node *n, ck_mat *x)
 {
     const int64_t w = (int64_t)n->k[1], ph = (int64_t)n->k[2], pw = (int64_t)n->k[3], channels = n->w[0].cols;
     ck_mat y = ck_new(c, x->cols / (ph * pw * channels), ph * pw * channels);
@@ -40,42 +47,10 @@ void ck_run_pixels(ck *c, const ck_node *n, ck_mat *x)
     *x = y;
 }
 
-void ck_run_prefix(ck *c, const ck_node *n, ck_mat *x)
-{
-    ck_mat y = ck_new(c, x->rows + 1, x->cols);
-    for (int64_t i = 0; i < y.rows * y.ld; i++) y.v[i] = i < y.ld ? n->w[0].v[i] : x->v[i - y.ld];
-    *x = y;
-}
-
-void ck_run_pool(ck *c, const ck_node *n, ck_mat *x)
-{
-    const int64_t rows = n->k[0] != 0 ? x->rows : 1;
-    ck_mat y = ck_new(c, 1, x->cols);
-    for (int64_t i = 0; i < y.cols; i++) {
-        for (int64_t t = 0; t < rows; t++) y.v[i] += x->v[t * x->ld + i];
-        y.v[i] /= (double)rows;
-    }
-    y.err = ck_gamma((double)rows + 2) * ck_longest(*x);
-    *x = y;
-}
-
-/* Of every feature a sum of squares, each rounded x->rows times at most, and a root.  Squares that
- * underflow lose less than 2^-1074 each, a root then less than 2^-537 sqrt(T), and all roots together less than 2^-480. */
-void ck_run_l2pool(ck *c, const ck_node *n, ck_mat *x)
-{
-    ck_mat y = ck_new(c, 1, x->cols);
-    (void)n;
-    for (int64_t i = 0; i < y.cols; i++) {
-        for (int64_t t = 0; t < x->rows; t++) y.v[i] += x->v[t * x->ld + i] * x->v[t * x->ld + i];
-        y.v[i] = sqrt(y.v[i]);
-    }
-    y.err = ck_gamma((double)x->rows + 2) * sqrt((double)x->rows) * ck_longest(*x) + 0x1p-480;
-    *x = y;
-}
-
-void ck_run_concat(ck *c, const ck_node *n, ck_mat *x)
-{
-    ck_mat y = ck_new(c, 1, n->tokens * n->width);
-    for (int64_t i = 0; i < y.cols; i++) y.v[i] = x->v[i / x->cols * x->ld + i % x->cols];
-    *x = y;
-}
+const ck_rule ck_rule_pixels = { .name = "pixels",
+                                 .prove = prove,
+                                 .run = run,
+                                 .fits = fits,
+                                 .shape = shape,
+                                 .constants = { "#height", "#width", "#patch_height", "#patch_width" },
+                                 .tensors = { { "=scale", "c" }, { "=shift", "c" } } };

@@ -4,12 +4,8 @@
  *   activate  |computed - f(z)| <= 18 u |z|: libm within 4 ulp (1e-15), a few roundings, |f(z)| <= |z|
  *   centre    a projection, and d + 4 roundings;  weigh: four
  *   divide    z/sd moves by at most err over the smallest sd on the way; |z/sd| <= sqrt(over) */
-#include <fenv.h>
-
-#include "base/float32.h"
-#include "check/ck.h"
-
-enum { GELU, GELU_TANH, RELU, SILU, TANH, ELU, ABS };
+#include "check/examples/examples.h"
+#include "check/rules/rules.h"
 
 ck_mat ck_affine(ck *c, ck_mat x, double factor, ck_mat w, ck_mat b)
 {
@@ -31,22 +27,13 @@ void ck_weigh(ck_mat *x, double factor, ck_mat g, ck_mat b)
     x->err = fabs(factor) * most * (x->err + ck_gamma(4) * size) + ck_gamma(4) * ck_length(b);
 }
 
-ck_range ck_slopes(double curve)
-{
-    static const double hi[] = { 1.1289041451851548, 1.1289930686587718, 1, 1.0998393201288670, 1, 1, 1 };
-    const double h = hi[(int)curve], up = h == 1 ? 1 : nextafter(h, 2);   /* the true maxima to 17 digits */
-    return curve == ABS ? (ck_range){ -1, 1 } : (ck_range){ 1 - up, up }; /* f'(-z) = 1 - f'(z); exact */
-}
-
-ck_range ck_ratio(double curve) { return curve == ABS ? (ck_range){ -1, 1 } : (ck_range){ 0, 1 }; }
-
 static double value(int curve, double x)
 {
-    if (curve == GELU) return 0.5 * x * (1 + erf(x * 0.70710678118654752440));
-    if (curve == GELU_TANH) return 0.5 * x * (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
-    if (curve == SILU) return x / (1 + exp(-x));
-    if (curve == ELU && x < 0) return expm1(x);
-    return curve == TANH ? tanh(x) : x > 0 ? x : curve == ABS ? -x : 0;
+    if (curve == CK_GELU) return 0.5 * x * (1 + erf(x * 0.70710678118654752440));
+    if (curve == CK_GELU_TANH) return 0.5 * x * (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
+    if (curve == CK_SILU) return x / (1 + exp(-x));
+    if (curve == CK_ELU && x < 0) return expm1(x);
+    return curve == CK_TANH ? tanh(x) : x > 0 ? x : curve == CK_ABS ? -x : 0;
 }
 
 void ck_activate(ck_mat *x, double curve, double factor)
@@ -80,14 +67,4 @@ void ck_divide(ck_mat *x, int64_t group, double over, double eps)
             for (int64_t i = 0; i < group; i++) v[i] /= sd;
         }
     x->err = worst * x->err + gamma * sqrt(over);
-}
-
-/* As the models are built, that is to nearest. */
-double ck_root(double n)
-{
-    fesetround(FE_TONEAREST);
-    const volatile double root = sqrt(n), one = 1 / root;
-    const volatile double rounded = taut_float32(one);
-    fesetround(FE_UPWARD);
-    return rounded;
 }

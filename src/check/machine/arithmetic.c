@@ -4,11 +4,13 @@
  * What is expected follows from IEEE 754, or stands on the list of known values. */
 #include <fenv.h>
 #include <float.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/float32.h"
-#include "check/ck.h"
-#include "check/known.h"
+#include "check/machine/arithmetic.h"
+#include "check/machine/known.h"
+#include "check/up.h"
 
 enum { MANY = 9 };
 

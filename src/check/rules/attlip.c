@@ -14,7 +14,8 @@
  *     2 s (1 + c_k) ((a + gamma) m + e).   f' = sum_h G_h W_h. */
 #include <fenv.h>
 
-#include "check/ck.h"
+#include "check/examples/examples.h"
+#include "check/rules/rules.h"
 
 enum { HEADS, ETA, TOL, REFLECTED, STEPS, NEAR, ROPE };
 enum { WEIGHT, ROOT };
@@ -23,14 +24,14 @@ enum { TRIES = 2000, GROWS = 4 }; /* gradients; how much the residual may grow o
 static double eta_of(const ck_node *n) { return n->w[ROOT].v ? *n->w[ROOT].v * *n->w[ROOT].v : n->k[ETA]; } /* exact */
 static double times(const ck_node *n) { return n->k[REFLECTED] != 0 ? 2 : 1; }
 
-bool ck_attlip_fits(const ck_node *n)
+static bool fits(const ck_node *n)
 {
     const double *k = n->k;
     return fmod((double)n->w[WEIGHT].rows, k[HEADS]) == 0 && k[ETA] >= 0 && (k[ETA] == 0) == (n->w[ROOT].v != NULL) &&
            k[TOL] >= 0 && k[STEPS] >= 0 && k[NEAR] >= 0 && (k[ROPE] == 0 || k[ROPE] >= 1);
 }
 
-ck_bound ck_attlip(ck_fields *f, ck_node *n, double x)
+static ck_bound prove(ck_fields *f, ck_node *n, double x)
 {
     const bool sound = n->k[STEPS] == 0 && eta_of(n) > 0;
     const double eta = ck_claim(f, "eta", eta_of(n)), spread = sqrt((double)n->tokens);
@@ -124,7 +125,7 @@ static double solve(ck *c, const ck_node *n, ck_mat *best, ck_mat x)
     return least;
 }
 
-void ck_solve(ck *c, const ck_node *n, ck_mat *x)
+static void run(ck *c, const ck_node *n, ck_mat *x)
 {
     ck_mat y = ck_stack(c, x, (const double[]){ 1 }, 1);
     const double left = n->k[STEPS] == 0 ? solve(c, n, &y, *x) : INFINITY;
@@ -132,3 +133,10 @@ void ck_solve(ck *c, const ck_node *n, ck_mat *x)
     for (int64_t i = 0; i < x->rows * x->ld; i++) x->v[i] = times(n) * y.v[i] - (times(n) - 1) * x->v[i];
     x->err = times(n) * eta_of(n) * left + ck_gamma(2) * ck_longest(*x);
 }
+
+const ck_rule ck_rule_attlip = { .name = "attlip",
+                                 .prove = prove,
+                                 .run = run,
+                                 .fits = fits,
+                                 .constants = { "#heads", "eta", "tol", "?reflected", "~steps", "near", "~rope" },
+                                 .tensors = { { "weight", "hd" }, { "?root", "1" } } };

@@ -7,7 +7,8 @@
  * I (x) sum_h g_h^2 c_h W_V^hT W_V^h.  On a torus every column of q is a shift of the first row turned round: its sum is 1.
  * The largest logit is taken off before exp.  What underflows is below 1e-290, which is added; a difference of more
  * than 750 underflows, so that rounding it is 750 u at most.  A quotient is good to t + 32 roundings and that, twice. */
-#include "check/ck.h"
+#include "check/examples/examples.h"
+#include "check/rules/rules.h"
 
 enum { HEADS, CAUSAL, FAR, ROW };
 enum { V, O, BIAS, TABLE };
@@ -64,7 +65,7 @@ static double heaviest(ck *c, const ck_node *n, int64_t h, int64_t t)
     return fmin(most * (1 + ck_gamma(2 * (double)t + 64 + 2 * 750)), (double)t); /* no quotient is above 1 */
 }
 
-bool ck_table_fits(const ck_node *n)
+static bool fits(const ck_node *n)
 {
     const ck_mat table = n->w[TABLE];
     const int64_t row = (int64_t)n->k[ROW];
@@ -75,7 +76,7 @@ bool ck_table_fits(const ck_node *n)
            table.cols - zero_of(n) >= n->tokens && (causal(n) || table.cols % 2 == 1);
 }
 
-ck_bound ck_posattention(ck_fields *f, ck_node *n, double x)
+static ck_bound prove(ck_fields *f, ck_node *n, double x)
 {
     ck *c = f->c;
     const int64_t heads = n->w[TABLE].rows, d = n->w[V].cols, t = n->tokens;
@@ -96,3 +97,12 @@ ck_bound ck_posattention(ck_fields *f, ck_node *n, double x)
     const double size = sqrt(mean) * out * x + ck_claim(f, "bias", ck_length(n->w[BIAS]));
     return (ck_bound){ joint * out, size };
 }
+
+const ck_rule ck_rule_posattention = {
+    .name = "posattention",
+    .prove = prove,
+    .run = ck_attend,
+    .fits = fits,
+    .constants = { "#heads", "?causal", "?far", "+row" },
+    .tensors = { { "v.weight", "dd" }, { "o.weight", "dd" }, { "?o.bias", "d" }, { "distance.weight", "hs" } }
+};

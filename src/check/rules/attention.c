@@ -25,7 +25,8 @@
  * nearest key has the largest share and the others are at most 1, 2, ... further away. */
 #include <stdio.h>
 
-#include "check/ck.h"
+#include "check/examples/examples.h"
+#include "check/rules/rules.h"
 
 enum { HEADS, SCALE, TO, CAUSAL, EPS = 6 }; /* constants that are where they are in several rules */
 enum { Q, K, V, OUT, SIDES };
@@ -229,6 +230,21 @@ static void family(attention *a, const cJSON *json, double root)
 
 int64_t ck_queries(const ck_node *n) { return (int64_t)ck_constant(n, "queries"); }
 
+void ck_asked(const ck_node *n, int64_t *tokens, int64_t *width)
+{
+    (void)width;
+    if (ck_queries(n)) *tokens = ck_queries(n);
+}
+
+const cJSON *ck_heads(ck_fields *f, int64_t heads)
+{
+    int64_t count;
+    const cJSON *first = ck_list(f, "of", &count);
+    if (count != heads)
+        ck_fail(f->c, "%s (%s): it must have a part for each of its %d heads", f->path, f->part, (int)heads);
+    return first;
+}
+
 bool ck_heads_fit(const ck_node *n)
 {
     const int64_t heads = (int64_t)n->k[HEADS], d = n->w[Q].cols, asking = ck_queries(n);
@@ -237,7 +253,7 @@ bool ck_heads_fit(const ck_node *n)
            (asking == 0 || (ck_constant(n, "causal") == 0 && asking < n->tokens));
 }
 
-ck_bound ck_attention(ck_fields *f, ck_node *n, double x)
+static ck_bound prove(ck_fields *f, ck_node *n, double x)
 {
     ck *c = f->c;
     const int64_t all = (int64_t)n->k[HEADS], d = n->w[Q].cols;
@@ -263,29 +279,23 @@ ck_bound ck_attention(ck_fields *f, ck_node *n, double x)
     return (ck_bound){ to * both, to * (a.grown + shift) + ck_claim(f, "bias", ck_length(n->w[7])) };
 }
 
-/* Attention over distances, docs/certificate.md.  A head is U_h F(q), q = W_Q^h x, F_i = sum_j P_ij q_j with P the softmax
- * of -s |q_i - q_j|^2, and U_h = W_V^h W_Q^hT / sqrt(dh); in units of 1/sqrt(s) s is 1, and cancels.  Then
- *     dF_i = sum_j P_ij dq_j + 2 Cov_i dq_i + 2 sum_j P_ij (q_j - F_i) (q_i - q_j).dq_j,   m_i = sum_j P_ij |q_i - q_j|^2,
- * |Cov_i| <= m_i, and the last sum is at most 2 sqrt(m_i) sqrt(sum_j P_ij |q_i - q_j|^2 |dq_j|^2).  m_i is largest where all
- * |q_i - q_j|^2 are c + 1: m_i <= c, c e^(c+1) = T - 1.  tokens: 1 + 2 c + 2 c.  flat: as P_ij a <= a e^-a/(1 + e^-a) <=
- * w1 for a = |q_i - q_j|^2, summing over i first gives sqrt(T) + 2 c + 2 sqrt(c T w1). */
-ck_bound ck_l2attention(ck_fields *f, ck_node *n, double x)
-{
-    const int64_t heads = (int64_t)n->k[HEADS], dh = n->w[Q].cols / heads;
-    const double t = (double)n->tokens, w1 = 0.27846454276107383;
-    if (n->k[1] == 0) return (ck_bound){ INFINITY, INFINITY }; /* not tied: its slopes grow without end */
-    const cJSON *head = ck_heads(f, heads);
-    const double c = ck_stated(f, "lambert"), grown = c * exp(ck_below(c + 1)) * (1 - 1e-14); /* libm: 4 ulp */
-    double sum = 0;
-    ck_accept(f, "lambert", c, grown >= t - 1 ? c : INFINITY);
-    for (int64_t h = 0; h < heads; h++, head = head->next) {
-        ck_fields g = ck_open(f->c, n->path, head, "head", "head");
-        const double q = ck_claim_norm(&g, "query", ck_rows(n->w[0], h * dh, dh));
-        const double v = q * q * ck_claim_norm(&g, "value", ck_rows(n->w[1], h * dh, dh));
-        sum += v * v;
-        ck_close(&g);
-    }
-    const double all = ck_over(sqrt(sum), ck_below(sqrt((double)dh))) * ck_claim_norm(f, "out_norm", n->w[2]);
-    const double slope = f->c->out->flat ? sqrt(t) + 2 * c + 2 * sqrt(c * t * w1) : 1 + 4 * c;
-    return (ck_bound){ slope * all, all * x };
-}
+const ck_rule ck_rule_attention = { .name = "attention",
+                                    .prove = prove,
+                                    .run = ck_attend,
+                                    .fits = ck_heads_fit,
+                                    .shape = ck_asked,
+                                    .constants = { "#heads", "scale", "out", "?causal", "?alibi", "~rope", "+queries" },
+                                    .tensors = { CK_FOUR } };
+const ck_rule ck_rule_cosattention = { .name = "cosattention",
+                                       .prove = prove,
+                                       .run = ck_attend,
+                                       .fits = ck_heads_fit,
+                                       .constants = { "#heads", "scale", "out", "?causal", "?alibi", "~rope", "eps",
+                                                      "?values" },
+                                       .tensors = { CK_FOUR } };
+const ck_rule ck_rule_window = { .name = "window",
+                                 .prove = prove,
+                                 .run = ck_attend,
+                                 .fits = ck_heads_fit,
+                                 .constants = { "#heads", "scale", "out", "?causal", "#size", "+global" },
+                                 .tensors = { CK_FOUR } };

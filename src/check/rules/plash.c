@@ -1,119 +1,16 @@
-/* PLASH and the sketch inside it; the proofs are in docs/modules/plash.md and sketch.md.
+/* PLASH; the proofs are in docs/modules/plash.md.
  *
  * Stage I gathers T keys and values in M tokens [kt, vt], the part `middle` makes z of them, and stage III reads z by softmax
  * attention.  P is the longest prototype of a head, s = |route|; below, the errors of the forward pass are changes too:
- *     |d kt| <= T (1 + 2 s P K) |dk|,    |d vt| <= T (|dv| + 2 s P V |dk|),    |[kt, vt]| <= T sqrt(K^2 + V^2)
- * The sketch reads g = x / (max(|x|, floor) tau), |g| <= r.  With d features, the fullest bucket of a degree f^2 and its spectra
- * at most p = min(sqrt(d), sqrt(D) f) r, TS_k is at most f r p^(k-1) long and k f p^(k-1) steep.  Each of its entries is a sum
- * of products of k entries of g; whatever these are off by relatively, and the roundings of the sums, count for each factor. */
-#include "check/ck.h"
+ *     |d kt| <= T (1 + 2 s P K) |dk|,    |d vt| <= T (|dv| + 2 s P V |dk|),    |[kt, vt]| <= T sqrt(K^2 + V^2) */
+#include "check/examples/examples.h"
+#include "check/rules/rules.h"
 
-enum { DEGREES, SIZES, HASH, BETA, FIRST }; /* of a sketch; then a weight for each degree */
-enum { Q, K, V, OUT, PROTOTYPES = 8, GROUP_KEY, GROUP_VALUE, MOST = 16 }; /* of PLASH; the highest degree */
+enum { Q, K, V, OUT, PROTOTYPES = 8, GROUP_KEY, GROUP_VALUE };
 
 static const ck_mat none;
 
-bool ck_sketch_fits(const ck_node *n)
-{
-    const ck_mat degree = n->w[DEGREES], size = n->w[SIZES], hash = n->w[HASH];
-    int64_t at = 0;
-    bool fits = n->k[0] > 0 && n->k[1] > 0 && degree.cols <= 4;
-    for (int64_t i = 0; fits && i < degree.cols; i++) {
-        const double k = degree.v[i], d = size.v[i];
-        fits = k >= 1 && k <= MOST && k == floor(k) && d == (double)n->w[FIRST + i].cols &&
-               at + (int64_t)k * n->width <= hash.cols;
-        for (const int64_t end = at + (fits ? (int64_t)k * n->width : 0); at < end; at++)
-            fits = fits && hash.v[at] >= -d && hash.v[at] < d && hash.v[at] == floor(hash.v[at]);
-    }
-    return fits && at == hash.cols;
-}
-
-static int64_t bucket(double hash) { return (int64_t)(hash < 0 ? -1 - hash : hash); }
-
-/* How long TS of degree number i is for |g| <= r, and how steep. */
-static ck_bound degree_bound(ck *c, const ck_node *n, int i, const double *hash, double r)
-{
-    const struct ck_block *mark = c->blocks;
-    const double k = n->w[DEGREES].v[i], size = n->w[SIZES].v[i];
-    double most = 0, others = 1;
-    for (int t = 0; t < k; t++) {
-        double *in = ck_room(c, (int64_t)size, sizeof *in);
-        for (int64_t j = 0; j < n->width; j++) most = fmax(most, in[bucket(hash[t * n->width + j])] += 1);
-        ck_give_back(c, mark);
-    }
-    const double full = sqrt(most), peak = fmin(sqrt((double)n->width), sqrt(size) * full) * r;
-    for (int t = 1; t < k; t++) others *= peak;
-    return (ck_bound){ k * full * others, full * r * others };
-}
-
-static double reach_of_g(const ck_node *n, double x) { return fmin(1, x / n->k[0]) / n->k[1]; }
-
-ck_bound ck_sketch(ck_fields *f, ck_node *n, double x)
-{
-    const double *hash = n->w[HASH].v, r = reach_of_g(n, x);
-    ck_bound all = { 0, 0 };
-    for (int i = 0; i < n->w[DEGREES].cols; hash += (int64_t)n->w[DEGREES].v[i++] * n->width) {
-        const char key[] = { 'n', 'o', 'r', 'm', '_', (char)('0' + i), 0 };
-        const double gain = fabs(n->w[BETA].v[i]) * ck_claim_norm(f, key, n->w[FIRST + i]);
-        const ck_bound b = degree_bound(f->c, n, i, hash, r);
-        all.lip += gain * b.lip, all.out += gain * b.out;
-    }
-    return (ck_bound){ all.lip * (1 / n->k[0] / n->k[1]), all.out };
-}
-
-/* z = z * c, the convolution round D buckets; most of c are 0. */
-static void convolve(double *z, const double *c, double *room, int64_t size)
-{
-    for (int64_t b = 0; b < size; b++) room[b] = 0;
-    for (int64_t j = 0; j < size; j++)
-        for (int64_t b = 0; b < size && c[j] != 0; b++) room[b + j < size ? b + j : b + j - size] += z[b] * c[j];
-    for (int64_t b = 0; b < size; b++) z[b] = room[b];
-}
-
-/* TS of degree number i for every row of g; of what it is off by relatively, the g's own is `each` roundings. */
-static ck_mat sketched(ck *c, const ck_node *n, int i, const double *hash, ck_mat g, double r, double each)
-{
-    const int64_t k = (int64_t)n->w[DEGREES].v[i], size = (int64_t)n->w[SIZES].v[i], d = n->width;
-    ck_mat z = ck_new(c, g.rows, size);
-    double *in = ck_room(c, 2 * size, sizeof *in);
-    if ((double)k * (double)size * fmin((double)size, (double)d) * (double)g.rows > 0x1p34) ck_not_run(c, n, &g);
-    for (int64_t row = 0; row < g.rows; row++) {
-        double *to = z.v + row * z.ld;
-        to[0] = 1;
-        for (int64_t t = 0; t < k; t++) {
-            for (int64_t b = 0; b < size; b++) in[b] = 0;
-            for (int64_t j = 0; j < d; j++) {
-                const double h = hash[t * d + j], v = g.v[row * g.ld + j];
-                in[bucket(h)] += h < 0 ? -v : v;
-            }
-            convolve(to, in, in + size, size);
-        }
-    }
-    z.err = ck_gamma((double)k * (each + (double)(d + size) + 4)) * degree_bound(c, n, i, hash, r).out;
-    return z;
-}
-
-void ck_run_sketch(ck *c, const ck_node *n, ck_mat *x)
-{
-    const double *hash = n->w[HASH].v, r = reach_of_g(n, ck_longest(*x));
-    ck_mat g = *x, y = { 0 };
-    for (int64_t i = 0; i < g.rows; i++) {
-        double sum = 0;
-        for (int64_t j = 0; j < g.cols; j++) sum += g.v[i * g.ld + j] * g.v[i * g.ld + j];
-        const double by = fmax(sqrt(sum), n->k[0]) * n->k[1];
-        for (int64_t j = 0; j < g.cols; j++) g.v[i * g.ld + j] /= by;
-    }
-    for (int i = 0; i < n->w[DEGREES].cols; hash += (int64_t)n->w[DEGREES].v[i++] * n->width) {
-        const ck_mat z = sketched(c, n, i, hash, g, r, (double)g.cols + 8);
-        const ck_mat more = ck_affine(c, z, n->w[BETA].v[i], n->w[FIRST + i], none);
-        if (!i) y = more;
-        for (int64_t at = 0; i && at < y.rows * y.ld; at++) y.v[at] += more.v[at];
-        if (i) y.err += more.err + CK_U * ck_longest(y);
-    }
-    *x = y;
-}
-
-bool ck_plash_fits(const ck_node *n)
+static bool fits(const ck_node *n)
 {
     const double pair = ck_constant(n, "pair");
     return n->width % (int64_t)ck_constant(n, "heads") == 0 && ck_queries(n) < n->tokens &&
@@ -139,7 +36,7 @@ static double longest(const ck_node *n, ck_mat m)
     return most;
 }
 
-ck_bound ck_plash(ck_fields *f, ck_node *n, double x)
+static ck_bound prove(ck_fields *f, ck_node *n, double x)
 {
     const int *role = roles(n);
     const ck_reach q = ck_reach_of(f, Q, n->w[role[0]], n->w[4 + role[0]], x);
@@ -198,7 +95,7 @@ static void gather(ck_mat to, int64_t shift, ck_mat s, bool turned, ck_mat from,
         }
 }
 
-void ck_run_plash(ck *c, const ck_node *n, ck_mat *x)
+static void run(ck *c, const ck_node *n, ck_mat *x)
 {
     const int *role = roles(n);
     const int64_t d = n->width, dh = d / (int64_t)ck_constant(n, "heads");
@@ -233,3 +130,24 @@ void ck_run_plash(ck *c, const ck_node *n, ck_mat *x)
     o.err = sqrt(ck_constant(n, "heads")) * ((off + ck_gamma((double)u.rows + 8)) * lw + vg.err);
     *x = ck_affine(c, o, ck_constant(n, "out"), n->w[OUT], n->w[4 + OUT]);
 }
+
+/* Its part reads as many tokens as there are prototypes, of keys and values, and makes one of the width for each. */
+static int64_t join(ck *c, const cJSON *part, ck_node *n, int64_t d)
+{
+    const int64_t after = c->tokens, groups = n->w[PROTOTYPES].rows;
+    c->tokens = groups;
+    if (!part || part->next || ck_build(c, part, n, 2 * d) != d || c->tokens != groups)
+        ck_fail(c, "%s: its parts do not fit the rule plash", n->path);
+    c->tokens = after;
+    return d;
+}
+
+const ck_rule ck_rule_plash = { .name = "plash",
+                                .prove = prove,
+                                .run = run,
+                                .fits = fits,
+                                .shape = ck_asked,
+                                .join = join,
+                                .constants = { "#heads", "out", "+queries", "scale", "~pair", "route" },
+                                .tensors = {
+                                    CK_FOUR, { "prototypes", "md" }, { "kg.weight", "dd" }, { "vg.weight", "dd" } } };
