@@ -1,8 +1,8 @@
 """Which function a model file holds: the tree of its metadata, every constant, every tensor and every size of it."""
 import numpy as np
 
-from plash import sketch_fits
 from reader import UNKNOWN, need, need_keys, parse_json, whole
+from rules.plash import sketch_fits
 
 # Of every rule: its constants (w: whole and at least 1, n: whole, b: 0 or 1, f: float32, a: any number, c: a curve, l: a list of
 # float32) | its tensors and their sizes (t tokens of d features come in; another letter is any size, the same everywhere) | what

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "checker"))
-import forward  # noqa: E402
+from examples import around, run  # noqa: E402
 from interval import Interval  # noqa: E402
 
 rng = np.random.default_rng(1)
@@ -32,8 +32,8 @@ def attention(tokens, width, heads, rope):
 
 
 def jacobian(m, x):
-    """By differences of what forward.py itself computes, whose boxes are far narrower."""
-    at = lambda x: forward.softmax_attention(m, Interval(x)).ball()[0].ravel()  # noqa: E731
+    """By differences of what run.py itself computes, whose boxes are far narrower."""
+    at = lambda x: run.softmax_attention(m, Interval(x)).ball()[0].ravel()  # noqa: E731
     return np.stack([(at(x + e) - at(x - e)) / 2e-5 for e in (1e-5 * np.eye(x.size)).reshape(-1, *x.shape)], 1)
 
 
@@ -57,7 +57,7 @@ for _ in range(int(sys.argv[1])):
     m = attention(int(rng.integers(2, 5)), width, int(rng.choice([1, width // 2])), float(rng.choice([0, 100])))
     x, moved = rng.normal(size=(m.t, m.d)) * rng.choice([0.1, 1, 3]), float(rng.choice([1e-3, 0.05, 0.3]))
     for flat in (False, True):
-        stated = float(forward.attention_slope(m, x, moved, flat).hi)
+        stated = float(around.attention_slope(m, x, moved, flat).hi)
         for _ in range(3):
             by = rng.normal(size=x.shape)
             by *= moved / (np.linalg.norm(by) if flat else np.linalg.norm(by, axis=1, keepdims=True))

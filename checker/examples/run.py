@@ -1,13 +1,15 @@
-"""The network itself, at one input, in intervals: what comes out holds the value of f in real arithmetic."""
+"""Every module at one input, in intervals: what comes out holds its value in real arithmetic."""
 import math
 
 import numpy as np
 
-from attention import alibi_slopes, by_head, eta_of, gains, shares, softmax
-from interval import LOOSE, Interval, erf, exp, expm1, interval, least, length, log, sqrt, stack, tanh, wave
-from plash import run_plash, run_sketch
+from interval import Interval, erf, exp, expm1, interval, length, log, sqrt, stack, tanh, wave
 from reader import UNKNOWN, need
-from rules import scales_of
+from rules.attention import alibi_slopes, by_head, softmax
+from rules.attlip import eta_of
+from rules.plash import run_sketch
+from rules.posattention import gains, shares
+from rules.simple import scales_of
 
 CUBIC, PI = interval(44715.0) / 1e6, Interval(math.pi, np.nextafter(math.pi, 4))
 CURVES = {
@@ -154,87 +156,3 @@ FORWARD = {
     "l2attention": l2attention, "posattention": posattention, "attlip": attlip, "window": softmax_attention,
     "cosformer": cosformer, "performer": performer, "sketch": run_sketch,
 }
-
-MIXES = ("attention", "plash", "window", "cosformer", "performer", "cosattention", "l2attention", "posattention", "attlip", "pool", "l2pool", "concat", "prefix", "pixels")
-
-def meet(a, b): return Interval(np.maximum(a.lo, b.lo), np.minimum(a.hi, b.hi))
-
-class Point:
-    """What is known of the tokens at some place: that they are in a box, and each no further (l2) than `off` from its centre.
-    However the example is moved within its radius, they are no further than `moved` from the centres, and on the way here grew
-    by no more than `lip`."""
-
-    def __init__(self, box, centre, off, moved=np.inf, lip=1.0):
-        self.box, self.centre, self.off = meet(box, centre + Interval(-1, 1) * off[:, None]), centre, off
-        self.moved, self.lip = moved, lip
-
-def around(box):
-    middle, radius = box.ball()
-    return Point(box, middle, length(radius).hi)
-
-def slope_of(m, at, off):
-    """The stated constant; of layernorm token by token: around the centre no deviation is smaller than the centre's less off."""
-    lip = m.lip if length(at.centre).hi.max() <= m.reach else np.inf  # it holds in the region alone
-    if m.rule != "layernorm" or not (m.lip > 0 and m.finite and m.c["eps"] >= 0):
-        return lip
-    z = centre(m, interval(at.centre)) if m.c["centred"] else interval(at.centre)
-    least = np.maximum((length(z) - off).lo, 0)
-    return np.minimum(lip, (m.norm / sqrt(interval(least) * least / float(m.d) + m.c["eps"])).hi)
-
-def attention_slope(m, x, moved, flat):
-    """Softmax attention where every token is within `moved` of x: docs/certificate.md, "Examples"."""
-    near, s, best, collected = m.near, abs(interval(m.c["scale"])), np.zeros((m.t, m.t)), Interval(np.zeros(m.t))
-    keys, queries, x = Interval(np.zeros(m.t)), Interval(np.zeros(m.t)), interval(x)
-    for i, h in enumerate(near.live):
-        q, k, v, share = attending(m, x, h)
-        u, w = (q, k * near.query[i]) if m.c.get("rope") else (q @ by_head(m, "k.weight")[h], k @ by_head(m, "q.weight")[h])
-        u, n, value = near.key[i] * length(u), near.query[i] * near.key[i], length(by_head(m, "v.weight")[h].ravel())
-        far, middle = length(w - w.ball()[0].mean(0)), share.ball()[0] @ v.ball()[0]
-        off = stack([length(v - row)[None] for row in middle]) + value * moved
-        grow = exp(s * moved * (u + np.where(seen(m), far.hi, 0).max(1) + n * moved))
-        def spread(a):
-            a = Interval(np.where(seen(m), a.hi, 0))
-            return Interval(np.minimum(a.hi.max(1), (grow * sqrt((Interval(share.hi) * a * a).sum())).hi))
-        v_off, k_off = spread(off), spread((far + n * moved)[None])
-        by_key, by_query = s * (u + n * moved) * v_off, s * v_off * k_off
-        keys, queries = keys + by_key * by_key, queries + by_query * by_query
-        most = Interval(np.where(seen(m), np.fmin(1, ((grow * grow)[:, None] * Interval(share.hi)).hi), 0))
-        best, collected = np.maximum(best, most.hi), collected + (most * (by_key * by_key)[:, None]).sum(0)
-    rows, queries = sqrt(queries) + sqrt(keys), sqrt(queries)
-    if not flat:
-        return abs(interval(m.c["out"])) * (near.mean + near.out * rows.hi.max())
-    share = least(Interval(best).sum(0).hi.max(), near.count)
-    return abs(interval(m.c["out"])) * (sqrt(share) * near.mean + near.out * (sqrt(collected.hi.max()) + queries.hi.max()))
-
-def step(m, at, apply, where):
-    """Through a module: at the centre itself, and what is around it by its constant; or the whole box."""
-    middle, radius = apply(interval(at.centre)).ball()
-    off = at.off if m.rule not in MIXES else np.full(len(middle), float(length(at.off).hi) if where.flat else at.off.max())
-    off = np.where(off == 0, 0, slope_of(m, at, at.off) * off * LOOSE)
-    slope, own = interval(np.max(slope_of(m, at, at.moved))), length(radius)
-    if m.near and m.finite and at.moved < np.inf:
-        slope = least(slope, attention_slope(m, at.centre, at.moved, where.flat))
-    moved = (slope * at.moved if slope.hi > 0 else slope) + (length(own.hi) if where.flat else own.hi.max())
-    return Point(apply(at.box), middle, (interval(off) + own).hi, float(moved.hi), float((slope * at.lip).hi))
-
-def forward(m, at, where):
-    if m.rule == "sequence" or m.rule == "mix" and not m.joint:
-        inner = Point(at.box, at.centre, at.off, at.moved)
-        for part in m.parts:
-            inner = forward(part, inner, where)
-        if m.rule == "sequence":
-            inner.lip = float((interval(inner.lip) * at.lip).hi)
-            return inner
-        keep, mix = interval(m.c["keep"]), interval(m.c["mix"])
-        middle, radius = (keep * at.centre + mix * inner.centre).ball()
-        own = length(radius)
-        moved = abs(keep) * at.moved + abs(mix) * inner.moved + (length(own.hi) if where.flat else own.hi.max())
-        return Point(keep * at.box + mix * inner.box, middle, (abs(keep) * at.off + abs(mix) * inner.off + own).hi, float(moved.hi),
-                     float(((abs(keep) + abs(mix) * inner.lip) * at.lip).hi))
-    leaf = m.parts[0] if m.joint else m
-    known = leaf.rule in (*FORWARD, "plash") and not m.c.get("queries") and m.t <= 2 ** 13
-    need(known, f"{m.path}: no examples through {m.rule}", UNKNOWN)
-    if m.rule == "plash":
-        return step(m, at, lambda x: run_plash(m, x, lambda u: forward(m.parts[0], around(u), where).box), where)
-    apply = FORWARD[leaf.rule]
-    return step(m, at, (lambda x: m.c["keep"] * x + m.c["mix"] * apply(leaf, x)) if m.joint else lambda x: apply(m, x), where)

@@ -1,17 +1,13 @@
-"""The constant and the size of every module, from numbers that are proved first: docs/certificate.md, "The rules"."""
+"""Rules that are a matrix or less, norm layers, perceptrons and what moves tokens: docs/certificate.md, "The rules"."""
 import numpy as np
 
-from attention import attention, attlip, cosattention, l2attention, posattention
-from claim import Claim
 from interval import Interval, exp, interval, least, length, most, size, sqrt
-from plash import plash, sketch
-from rivals import cosformer, jumping, performer
 
 # Of each curve: middle and half width of its slopes.  Those of f(z)/z are 1/2 and 1/2, of abs 0 and 1.
 SLOPES = {"gelu": (0.5, 0.628904145185155), "gelu_tanh": (0.5, 0.628993068658772), "silu": (0.5, 0.599839320128867),
           "relu": (0.5, 0.5), "tanh": (0.5, 0.5), "elu": (0.5, 0.5), "abs": (0.0, 1.0)}
 SECANTS = {curve: (middle, 1 - middle) for curve, (middle, _) in SLOPES.items()}
-ONE, NONE, NOTHING = Interval(1.0), Interval(np.inf), Interval(0.0)
+ONE, NONE = Interval(1.0), Interval(np.inf)
 
 def affine(norm, x, bias=0.0): return norm, norm * x + bias
 def bias_of(m, claim): return claim.at_least("bias", length(m.get("bias")))
@@ -84,52 +80,3 @@ def residual(m, claim, x, where):
         lo, hi = interval(sign * middle) - half, interval(sign * middle) + half
         return most(1.0, 2 * ratio * hi - 1, 1 - 2 * ratio * lo)
     return spread(*SLOPES[m.c["curve"]]), x * spread(*SECANTS[m.c["curve"]]) + 2 * sqrt(ratio) * bias
-
-LEAVES = {
-    "linear": linear, "channel": channel, "prefix": prefix, "position": position, "pool": pool, "l2pool": l2pool, "concat": concat,
-    "tokens": unchanged, "maxmin": unchanged, "neighbours": neighbours, "sinusoid": sinusoid, "scale": scale,
-    "pointwise": pointwise, "halve": halve, "pixels": pixels, "layernorm": layernorm, "centernorm": centernorm,
-    "mlp": mlp, "potential": residual, "sll": residual,
-    "attention": attention, "cosattention": cosattention, "l2attention": l2attention, "posattention": posattention,
-    "attlip": attlip, "sketch": sketch, "window": attention, "cosformer": cosformer, "performer": performer,
-    "nystrom": jumping, "clustered": jumping, "probsparse": jumping,
-}
-
-def confirm_leaf(m, claim, x, where, scope):
-    claim.seen |= {"scope"} if scope else set()
-    lip, out = (NONE, NONE) if claim.says_nothing else LEAVES[m.rule](m, claim, x, where, *scope)
-    defect = NOTHING if m.rule != "attlip" else NONE if claim.says_nothing else Interval(claim.number("defect"))
-    return *((lip, out) if m.finite else (NONE, NONE)), defect
-
-def confirm_parts(m, claim, x, where):
-    if m.rule == "plash":
-        return plash(m, claim, x, where, confirm)
-    claim.need(len(claim.of) == len(m.parts), f"it must have {len(m.parts)} parts")
-    joint = m.joint = m.rule == "mix" and [part.rule for part in m.parts] == ["mlp"] and claim.of[0].get("scope") == "mix"
-    lip, out, defect, apart = ONE, x, NOTHING, []
-    for part, node in zip(m.parts, claim.of):
-        own = confirm(part, node, x if m.rule == "parts" else out, where, (m.c["keep"], m.c["mix"]) if joint else ())
-        lip, out, defect = lip * own[0], own[1], own[0] * defect + own[2] if defect.hi > 0 else own[2]
-        apart.append(own)
-    if m.rule == "parts":
-        (lip, out, a), (other_lip, other_out, b) = apart
-        return most(lip, other_lip), most(out, other_out), sqrt(a * a + b * b)
-    if m.rule == "ask":
-        return 1 + lip, x + out, defect
-    if m.rule == "mix" and not joint:
-        keep, mix = size(m.c["keep"]), size(m.c["mix"])
-        return keep + mix * lip, keep * x + mix * out, mix * defect
-    return lip, out, defect
-
-def confirm(m, node, x, where, scope=()):
-    """The stated constant and size of a module, and the defect that it adds, once all of them are proved."""
-    has_parts = bool(m.parts) or m.rule.endswith("attention") or m.rule == "window"
-    claim = Claim(node, m.rule, m.path or "the model", ("rule", "name", "lip", "out") + ("of",) * has_parts)
-    claim.need(node.get("name", "") == m.name, f"its name must be {m.name!a}")
-    lip, out, defect = confirm_parts(m, claim, x, where) if m.parts else confirm_leaf(m, claim, x, where, scope)
-    lip, out = claim.at_least("lip", lip), claim.at_least("out", out)
-    claim.end()
-    m.lip, m.reach = float(lip.hi), float(x.lo)
-    if m is where.body:
-        where.lip, where.defect = lip, defect
-    return lip, out, defect

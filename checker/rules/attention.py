@@ -1,10 +1,10 @@
-"""The constants of attention, of six kinds: docs/certificate.md has the formulas, docs/modules/ the proofs."""
+"""Attention by softmax, of products, in windows and of cosines: docs/certificate.md has the formulas, docs/modules/ the proofs."""
 from types import SimpleNamespace
 
 import numpy as np
 
-from interval import Interval, exp, interval, least, length, most, sqrt, stack
-from reader import UNKNOWN, need
+from interval import Interval, exp, interval, least, length, sqrt
+from reader import need
 
 def by_head(m, name):
     """A tensor by heads: rows, of the output matrix columns; a bias that is not there is 0."""
@@ -12,6 +12,10 @@ def by_head(m, name):
     tensor = np.broadcast_to(tensor, m.d) if tensor.ndim == 1 else tensor
     blocks = tensor.reshape(m.c["heads"], m.d // m.c["heads"], *tensor.shape[1:])
     return blocks.swapaxes(1, 2) if name == "o.weight" else blocks
+
+def softmax(logits):
+    weights = exp(logits - logits.hi.max(-1, keepdims=True))
+    return weights / weights.sum()[:, None]
 
 def alibi_slopes(m):
     return 2.0 ** (-8.0 * np.arange(1, m.c["heads"] + 1) / m.c["heads"]) * Interval(1 - 2.0 ** -48, 1 + 2.0 ** -48)
@@ -122,55 +126,3 @@ def cosattention(m, claim, x, where):
         rows.append((out * middle, out * s * steep * far * bends, out * length(u) * far))
     (mean, logits, grown), (value_bias, bias) = smallest(rows, 3, live), biases(m, claim)
     return c * (root * mean + logits), c * (grown + value_bias) + bias
-
-def l2attention(m, claim, x, where):
-    if not m.c["tied"]:
-        return Interval(np.inf), Interval(np.inf)
-    _, heads, _ = read_parts(m, claim)
-    query, value = norms(heads, "query", by_head(m, "q.weight")), norms(heads, "value", by_head(m, "v.weight"))
-    c, t = Interval(claim.number("lambert")), float(m.t)
-    need(t == 1 or (c * exp(c + 1)).lo >= t - 1, f"{claim.title}: lambert is stated as {float(c.lo)!r}, which is too small")
-    both = length(query * query * value) / sqrt(float(m.d // m.c["heads"])) * claim.norm("out_norm", m.get("o.weight"))
-    return (sqrt(t) + 2 * c + 2 * sqrt(c * t * 0.27846454276107383) if where.flat else 1 + 4 * c) * both, both * x
-
-def eta_of(m):
-    return interval(m.get("root")[0]) * m.get("root")[0] if m.c["eta"] == 0 else interval(m.c["eta"])
-
-def attlip(m, claim, x, where):
-    eta = claim.at_least("eta", eta_of(m) if eta_of(m).lo > 0 else np.inf)
-    defect = claim.at_least("defect", np.inf if m.c["steps"] > 0 else 2.0 * (1 + m.c["reflected"]) * eta * m.c["tol"])
-    root = sqrt(float(m.t))
-    return Interval(np.inf) if defect.hi == np.inf else Interval(1.0) if where.flat else root, root * x + defect
-
-def softmax(logits):
-    weights = exp(logits - logits.hi.max(-1, keepdims=True))
-    return weights / weights.sum()[:, None]
-
-def gains(m):
-    """What posattention multiplies each head by."""
-    starts = [min(2.0 ** min(h, 60) if m.c["far"] and h else h, m.c["context"] - 1.0) for h in range(m.c["heads"])]
-    return [1.0 if m.c["row"] else float(np.float32(1 / np.sqrt(1 + start))) for start in starts]
-
-def shares(m, h, n):
-    """What n queries of head h take from n keys."""
-    at, row = np.arange(n), m.c["row"]
-    shift = at[:, None] - at
-    if row:
-        shift = (at[:, None] // row - at // row) % (n // row) * row + shift % row
-    table = m.get("distance.weight")[h][shift if m.c["causal"] or row else shift + m.c["context"] - 1]
-    return softmax(Interval(np.where(shift < 0, -1e300, table) if m.c["causal"] else table))
-
-def heaviest_column(m, h):
-    need(m.t <= 512 or m.c["causal"], f"{m.path}: too many tokens for this checker", UNKNOWN)
-    lengths_ = [] if m.c["row"] else [m.t] if m.c["causal"] else range(1, m.t + 1)
-    return max((float(shares(m, h, n).sum(0).hi.max()) for n in lengths_), default=1.0)
-
-def posattention(m, claim, x, where):
-    live, heads, _ = read_parts(m, claim)
-    value, gain = interval(by_head(m, "v.weight")), Interval(gains(m))
-    out, bias = claim.norm("out_norm", m.get("o.weight")), claim.at_least("bias", length(m.get("o.bias")))
-    mean = out * length(gain * norms(heads, "norm", value))
-    if not where.flat:
-        return mean, mean * x + bias
-    column = Interval([float(head.at_least("column", heaviest_column(m, h)).lo) for h, head in zip(live, heads)])
-    return out * claim.norm("joint", below(gain * sqrt(column), value)), mean * x + bias

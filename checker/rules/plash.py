@@ -1,10 +1,10 @@
 """PLASH and its sketch: docs/certificate.md has the formulas, docs/modules/plash.md and sketch.md the proofs."""
 import numpy as np
 
-from attention import by_head, softmax
+from rules.attention import by_head, softmax
 from interval import Interval, interval, least, length, size, sqrt, stack
 from reader import UNKNOWN
-from rivals import WORDS, leave
+from rules.rivals import WORDS, leave
 
 ROLES = ("qkv", "kqv", "vqk")  # by pair: the map that asks, is routed, is read
 

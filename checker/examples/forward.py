@@ -1,0 +1,58 @@
+"""The network at one input, and around it: in boxes, and by the confirmed constants around a centre."""
+import numpy as np
+
+from examples.around import attention_slope, slope_of
+from examples.run import FORWARD
+from interval import LOOSE, Interval, interval, least, length
+from reader import UNKNOWN, need
+from rules.plash import run_plash
+
+MIXES = ("attention", "plash", "window", "cosformer", "performer", "cosattention", "l2attention", "posattention", "attlip", "pool", "l2pool", "concat", "prefix", "pixels")
+
+def meet(a, b): return Interval(np.maximum(a.lo, b.lo), np.minimum(a.hi, b.hi))
+
+class Point:
+    """What is known of the tokens at some place: that they are in a box, and each no further (l2) than `off` from its centre.
+    However the example is moved within its radius, they are no further than `moved` from the centres, and on the way here grew
+    by no more than `lip`."""
+
+    def __init__(self, box, centre, off, moved=np.inf, lip=1.0):
+        self.box, self.centre, self.off = meet(box, centre + Interval(-1, 1) * off[:, None]), centre, off
+        self.moved, self.lip = moved, lip
+
+def around(box):
+    middle, radius = box.ball()
+    return Point(box, middle, length(radius).hi)
+
+def step(m, at, apply, where):
+    """Through a module: at the centre itself, and what is around it by its constant; or the whole box."""
+    middle, radius = apply(interval(at.centre)).ball()
+    off = at.off if m.rule not in MIXES else np.full(len(middle), float(length(at.off).hi) if where.flat else at.off.max())
+    off = np.where(off == 0, 0, slope_of(m, at, at.off) * off * LOOSE)
+    slope, own = interval(np.max(slope_of(m, at, at.moved))), length(radius)
+    if m.near and m.finite and at.moved < np.inf:
+        slope = least(slope, attention_slope(m, at.centre, at.moved, where.flat))
+    moved = (slope * at.moved if slope.hi > 0 else slope) + (length(own.hi) if where.flat else own.hi.max())
+    return Point(apply(at.box), middle, (interval(off) + own).hi, float(moved.hi), float((slope * at.lip).hi))
+
+def forward(m, at, where):
+    if m.rule == "sequence" or m.rule == "mix" and not m.joint:
+        inner = Point(at.box, at.centre, at.off, at.moved)
+        for part in m.parts:
+            inner = forward(part, inner, where)
+        if m.rule == "sequence":
+            inner.lip = float((interval(inner.lip) * at.lip).hi)
+            return inner
+        keep, mix = interval(m.c["keep"]), interval(m.c["mix"])
+        middle, radius = (keep * at.centre + mix * inner.centre).ball()
+        own = length(radius)
+        moved = abs(keep) * at.moved + abs(mix) * inner.moved + (length(own.hi) if where.flat else own.hi.max())
+        return Point(keep * at.box + mix * inner.box, middle, (abs(keep) * at.off + abs(mix) * inner.off + own).hi, float(moved.hi),
+                     float(((abs(keep) + abs(mix) * inner.lip) * at.lip).hi))
+    leaf = m.parts[0] if m.joint else m
+    known = leaf.rule in (*FORWARD, "plash") and not m.c.get("queries") and m.t <= 2 ** 13
+    need(known, f"{m.path}: no examples through {m.rule}", UNKNOWN)
+    if m.rule == "plash":
+        return step(m, at, lambda x: run_plash(m, x, lambda u: forward(m.parts[0], around(u), where).box), where)
+    apply = FORWARD[leaf.rule]
+    return step(m, at, (lambda x: m.c["keep"] * x + m.c["mix"] * apply(leaf, x)) if m.joint else lambda x: apply(m, x), where)
