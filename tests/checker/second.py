@@ -21,6 +21,7 @@ sys.path.insert(0, "checker")
 import check  # noqa: E402  the second checker
 from interval import Interval  # noqa: E402
 from norm import norm_is_at_most  # noqa: E402
+from reader import REFUTED  # noqa: E402
 import tree  # noqa: E402
 
 FOLDER, TAUT, EFFORT = sys.argv[1], sys.argv[2], float(sys.argv[3])
@@ -270,30 +271,32 @@ def arithmetic(rounds):
             print(f"FAIL the norm of a matrix of {n} by {k}, {top!r}")
 
 
+def refusal(read, *arguments):
+    """Why it is refuted; None: it is read.  What ends in another way ends this test."""
+    try:
+        read(*arguments)
+    except check.Verdict as verdict:
+        code, why = verdict.args
+        return why if code == REFUTED else f"exit {code}: {why}"
+    return None
+
+
 def constants():
     """A constant that is no float32 number makes another function."""
-    for kind, value, good in (("f", 0.5, True), ("f", 0.1, False), ("l", [0.5, 0.1], False), ("a", 0.1, True)):
-        try:
-            tree.read_constant(kind, value, "it")
-            read = True
-        except check.Verdict:
-            read = False
-        if read != good:
+    for kind, value, want in (("f", 0.5, None), ("f", 0.1, "it cannot be 0.1"), ("l", [0.5, 0.1], "it cannot be 0.1"), ("a", 0.1, None)):
+        why = refusal(tree.read_constant, kind, value, "it")
+        if why != want:
             fails.append("constants")
-            print(f"FAIL {value} read as {kind}: {read}")
+            print(f"FAIL {value} read as {kind}: {why}")
 
 
 def leaves():
     """A module without parts says nothing of them, not even that there are none."""
-    for node, good in (({"rule": "sinusoid"}, True), ({"rule": "sinusoid", "of": []}, False)):
-        try:
-            tree.Module(node, "", SimpleNamespace(old=False))
-            read = True
-        except check.Verdict:
-            read = False
-        if read != good:
+    for node, want in (({"rule": "sinusoid"}, None), ({"rule": "sinusoid", "of": []}, "wave has the unknown key 'of'")):
+        why = refusal(tree.Module, {**node, "name": "wave"}, "", SimpleNamespace(old=False))
+        if why != want:
             fails.append("leaves")
-            print(f"FAIL {node} is read: {read}")
+            print(f"FAIL {node}: {why}")
 
 
 def rewrite(name, old, new, code, words, sayers):
