@@ -36,6 +36,14 @@ static inline int taut_next_alike(const taut_weight *chosen[TAUT_SIDE_BY_SIDE], 
     return count;
 }
 
+/* y[j] = a x[j] + b y[j] for `count` arrays of `len` numbers each, of the table's memory: in as few calls as the places of the
+ * arrays allow (matrices of equal blocks lie at equal distances), with the bits of one call for each. */
+void taut_axpby_all(const taut_kernels *, taut_real *const y[], double a, taut_real *const x[], double b, int count,
+                    int64_t len);
+
+/* Where `count` arrays of `len` numbers lie, one behind the other from `first` on. */
+void taut_lay_out(const taut_kernels *, taut_real *at[TAUT_SIDE_BY_SIDE], taut_real *first, int count, int64_t len);
+
 static inline bool taut_first_alike(const taut_model *m, int i)
 {
     for (int j = 0; j < i; j++)

@@ -143,24 +143,16 @@ static void to_sphere(taut_optimiser *o, const taut_param *p)
                 p->cols);
 }
 
-/* u: the momentum's direction */
-static void muon_look(const taut_optimiser *o, taut_real *u, const taut_weight *w)
-{
-    const taut_kernels *k = o->m->k;
-    const int64_t len = taut_weight_len(w);
-    const double mu = o->spec->momentum;
-    taut_real *m = state_of(o, o->first, w, 0);
-    k->axpby(m, 1 - mu, w->param->grad, mu, len);
-    k->axpby(u, 1 - mu, w->param->grad, 0, len);
-    k->axpby(u, mu, m, 1, len);
-}
+/* Matrices of one shape, and what Muon keeps of them. */
+typedef struct {
+    taut_real *w[TAUT_SIDE_BY_SIDE], *grad[TAUT_SIDE_BY_SIDE], *momentum[TAUT_SIDE_BY_SIDE];
+} muon_group;
 
-static void muon_move(const taut_optimiser *o, const taut_real *u, const taut_weight *w, double lr)
+/* Which of them is the head; -1: none. */
+static int filled_head(const taut_weight *const chosen[], int count)
 {
-    const taut_param *p = w->param;
-    const bool filled = o->head > 0 && strcmp(w->path, "head.weight") == 0;
-    const double size = filled ? o->head : o->polar ? 1 : sqrt((double)p->rows / (double)p->cols);
-    o->m->k->axpby(p->value, -lr * size, u, 1 - lr * o->spec->decay, taut_weight_len(w));
+    while (--count >= 0 && strcmp(chosen[count]->path, "head.weight") != 0) {}
+    return count;
 }
 
 /* All matrices like weight number i, the first of them. */
@@ -171,15 +163,32 @@ static void muon_steps(taut_optimiser *o, int i, double lr)
     const taut_weight *chosen[TAUT_SIDE_BY_SIDE];
     const int most = taut_side_by_side(o->m, p);
     const int64_t len = p->rows * p->cols, parts = taut_parts_of(p);
+    const double mu = o->spec->momentum, keep = 1 - lr * o->spec->decay;
+    const double size = o->polar ? 1 : sqrt((double)p->rows / (double)p->cols);
     taut_real *u = o->work, *w = taut_at(k, u, most * len), *rest = taut_at(k, w, most * len);
+    taut_real *step[TAUT_SIDE_BY_SIDE], *copy[TAUT_SIDE_BY_SIDE];
+    taut_lay_out(k, copy, w, most, len);
     for (int count; (count = taut_next_alike(chosen, o->m, &i, p, most)) > 0;) {
+        muon_group g;
+        taut_lay_out(k, step, u, count, len);
         for (int j = 0; j < count; j++) {
-            muon_look(o, taut_at(k, u, j * len), chosen[j]);
-            if (o->polar) k->axpby(taut_at(k, w, j * len), 1, chosen[j]->param->value, 0, len);
+            g.w[j] = chosen[j]->param->value, g.grad[j] = chosen[j]->param->grad;
+            g.momentum[j] = state_of(o, o->first, chosen[j], 0);
         }
-        if (o->polar) to_tangent(k, u, w, rest, count, p->rows, p->cols);
+        taut_axpby_all(k, g.momentum, 1 - mu, g.grad, mu, count, len);
+        taut_axpby_all(k, step, 1 - mu, g.grad, 0, count, len);
+        taut_axpby_all(k, step, mu, g.momentum, 1, count, len);
+        if (o->polar) {
+            taut_axpby_all(k, copy, 1, g.w, 0, count, len);
+            to_tangent(k, u, w, rest, count, p->rows, p->cols);
+        }
         taut_muon_orthogonalise(k, u, rest, count * parts, p->rows / parts, p->cols, o->spec->polynomial);
-        for (int j = 0; j < count; j++) muon_move(o, taut_at(k, u, j * len), chosen[j], lr);
+        const int filled = o->head > 0 ? filled_head(chosen, count) : -1;
+        if (filled >= 0) {
+            k->axpby(g.w[filled], -lr * o->head, step[filled], keep, len);
+            count--, g.w[filled] = g.w[count], step[filled] = step[count];
+        }
+        taut_axpby_all(k, g.w, -lr * size, step, keep, count, len);
     }
 }
 

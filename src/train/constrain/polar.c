@@ -33,14 +33,18 @@ static void polar(const taut_model *m, int i, int times, taut_real *work)
     const int most = taut_side_by_side(m, p);
     for (int count; (count = taut_next_alike(chosen, m, &i, p, most)) > 0;) {
         taut_real *x = work, *next = taut_at(k, x, most * len), *gram = taut_at(k, next, most * len);
-        for (int j = 0; j < count; j++) k->axpby(taut_at(k, x, j * len), 1, chosen[j]->param->value, 0, len);
+        taut_real *w[TAUT_SIDE_BY_SIDE], *copy[TAUT_SIDE_BY_SIDE];
+        for (int j = 0; j < count; j++) w[j] = chosen[j]->param->value;
+        taut_lay_out(k, copy, x, count, len);
+        taut_axpby_all(k, copy, 1, w, 0, count, len);
         for (int step = 0; step < (rows == cols ? times : 2 * times); step++) {
             k->gemm_each(gram, gram, x, x, count, side, side, other, !wide, wide, 1, 0);
             k->gemm_each(next, x, wide ? gram : x, wide ? x : gram, count, rows, cols, side, false, false, -0.5, 1.5);
             taut_real *before = x;
             x = next, next = before;
         }
-        for (int j = 0; j < count; j++) k->axpby(chosen[j]->param->value, 1, taut_at(k, x, j * len), 0, len);
+        taut_lay_out(k, copy, x, count, len);
+        taut_axpby_all(k, w, 1, copy, 0, count, len);
     }
 }
 

@@ -102,11 +102,11 @@ void taut_softcap(const taut_hold *h, const double *k, int count, bool look)
     const int64_t len = g.rows * g.cols;
     const bool wide = g.rows <= g.cols;
     double reach[TAUT_SIDE_BY_SIDE], top[TAUT_SIDE_BY_SIDE], c[TAUT_SIDE_BY_SIDE], c2[TAUT_SIDE_BY_SIDE];
+    taut_real *w[TAUT_SIDE_BY_SIDE], *copy[TAUT_SIDE_BY_SIDE];
     bool any = false, smaller = false;
-    for (int j = 0; j < count; j++) {
-        reach[j] = taut_reach(&h[j]), top[j] = NAN;
-        g.k->axpby(taut_at(g.k, g.w, j * len), 1, h[j].w, 0, len);
-    }
+    for (int j = 0; j < count; j++) reach[j] = taut_reach(&h[j]), top[j] = NAN, w[j] = h[j].w;
+    taut_lay_out(g.k, copy, g.w, count, len);
+    taut_axpby_all(g.k, copy, 1, w, 0, count, len);
     taut_tame(g.k, g.w, count, len, reach, g.room);
     g.k->gemm_each(g.gram, g.gram, g.w, g.w, count, g.side, g.side, wide ? g.cols : g.rows, !wide, wide,
                    1 / (unit * unit), 0);
@@ -115,12 +115,13 @@ void taut_softcap(const taut_hold *h, const double *k, int count, bool look)
     for (int j = 0; j < count; j++) {
         taut_hold one = h[j];
         double alpha;
-        one.w = taut_at(g.k, g.w, j * len), one.work = rest;
+        one.w = copy[j], one.work = rest;
         c[j] = prepare(&alpha, one, k[j], top[j]);
         c2[j] = c[j] * c[j] * alpha;
         any |= alpha > 0, smaller |= c[j] < 1;
     }
     if (smaller) scale(&g, g.w, len, c);
     if (any) apply(&g, c2);
-    for (int j = 0; j < count; j++) g.k->axpby(h[j].w, 1, taut_at(g.k, any ? g.next : g.w, j * len), 0, len);
+    taut_lay_out(g.k, copy, any ? g.next : g.w, count, len);
+    taut_axpby_all(g.k, w, 1, copy, 0, count, len);
 }
