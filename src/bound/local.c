@@ -8,10 +8,11 @@
  *     concave    of the same K and tau, local_concave.c
  *     split      nv ||p|| + ||[vm_i u_i]|| + max_i tau_i: through the values, the keys' logits, the queries' logits
  *     block      ||N||, N_ij the norm of the Jacobian's block (i, j), where N_ii includes tau_i
+ *     pair       of small heads at the input itself, local_pair.c
  *     tokens     max_i ( sqrt(beta_i) + tau_i )
  * All heads, which write into different coordinates (without W_O its norm is 1, and sum_h ||W_O^h|| L_h is not used):
  *     triangle, concave, tokens   of K = sum_h K^h, tau_i^2 = sum_h (tau_i^h)^2, beta_i = sum_h beta_i^h, times ||W_O||
- *     block      the smaller of ||W_O|| sqrt(sum_h L_h^2) and sum_h ||W_O^h|| L_h, L_h the least of head h's four
+ *     block      the smaller of ||W_O|| sqrt(sum_h L_h^2) and sum_h ||W_O^h|| L_h, L_h the least of head h's five
  *     split      V + ||W_O|| ( ||stack_h [vm_i u_i]|| + max_i tau_i ), where with Q = mean_h P^h V is the smaller of
  *                ||Q|| ||W_O W_V|| + ||W_O|| sqrt(sum_h ||P^h - Q||^2 nv_h^2), ||W_O|| sqrt(sum_h ||p^h||^2 nv_h^2)
  * Where token j comes out of a map of constant l_j (slope_k, slope_q), K_ij, N_ij and tau_i become K_ij l_j^2, N_ij l_j
@@ -146,12 +147,12 @@ static taut_up up_key_part(const local_head *f)
 
 static taut_up up_all(const taut_local_bound *b)
 {
-    return up_min(up_min(b->triangle, b->concave), up_min(b->split, b->block));
+    return up_min(b->pair, up_min(up_min(b->triangle, b->concave), up_min(b->split, b->block)));
 }
 
 static taut_local_bound up_head(const layer *l, const local_head *f)
 {
-    taut_local_bound b = { UP_NONE, UP_NONE, UP_NONE, UP_NONE, UP_NONE, UP_ZERO };
+    taut_local_bound b = { UP_NONE, UP_NONE, UP_NONE, UP_NONE, UP_NONE, UP_NONE, UP_ZERO };
     const int64_t tq = f->tq, tk = f->tk;
     double *k = taut_malloc((size_t)(tq * tk + 1) * sizeof *k);
     for (int64_t i = 0; k && i < tq * tk; i++) k[i] = up_mul(up_wrap(f->p[i]), up_wrap(f->beta[i / tk])).v;
@@ -160,7 +161,7 @@ static taut_local_bound up_head(const layer *l, const local_head *f)
     const taut_up most = up_largest(l->slope_k, tk), keys = up_key_part(f);
     const taut_up values = up_mul(up_wrap(f->nv), up_norm_positive(f->p, tq, tk));
     b.split = join(l, up_mul(most, up_add(values, keys)), up_max_tau(l, f->tau));
-    b.block = up_blocks(l, f);
+    b.block = up_blocks(l, f), b.pair = up_pair(f, l->slope_k);
     for (int64_t i = 0; i < tq; i++)
         b.tokens = up_max(
             b.tokens, up_add(up_mul(most, up_sqrt(up_wrap(f->beta[i]))), up_mul(up_wrap(f->tau[i]), l->slope_q[i])));
@@ -267,7 +268,7 @@ static taut_up up_split(const layer *l, taut_up out, const double *tau)
 
 static taut_local_bound up_layer(const layer *l)
 {
-    taut_local_bound b = { UP_NONE, UP_NONE, UP_NONE, UP_NONE, UP_NONE, UP_ZERO };
+    taut_local_bound b = { UP_NONE, UP_NONE, UP_NONE, UP_NONE, UP_NONE, UP_NONE, UP_ZERO };
     const int64_t tq = l->w->tq, inner = l->w->heads * l->w->dh;
     const taut_up out = l->w->wo ? up_norm(l->w->wo, l->w->width, inner) : (taut_up){ 1 };
     const taut_up most = up_largest(l->slope_k, l->w->tk);
@@ -309,13 +310,15 @@ static bool layer_begin(layer *l)
 
 taut_local_bound up_attention_local(const taut_attention_weights *w, const taut_local_at *at, taut_local_bound *heads)
 {
-    const taut_local_bound none = { UP_NONE, UP_NONE, UP_NONE, UP_NONE, UP_NONE, UP_NONE };
+    const taut_local_bound none = { UP_NONE, UP_NONE, UP_NONE, UP_NONE, UP_NONE, UP_NONE, UP_NONE };
     layer l = { .w = w, .at = at };
     bool good = w->tq > 0 && w->tk > 0 && layer_begin(&l);
     for (int64_t h = 0; heads && h < w->heads; h++) heads[h] = none;
     for (int64_t h = 0; good && h < w->heads; h++) {
         local_head f;
-        good = local_head_begin(&f, w, at, h) && local_rows(&f);
+        good = local_head_begin(&f, w, at, h);
+        if (good) local_pair_begin(&f);
+        good = good && local_rows(&f);
         if (good) {
             const taut_local_bound b = up_head(&l, &f);
             if (heads) heads[h] = b;

@@ -15,10 +15,11 @@ typedef struct {
     int64_t keys;                     /* how many of tk are real; the others are padding */
 } taut_local_at;
 
-/* Constants in the l2 norm over everything, each a bound by itself; flat is the smallest.  tokens: in the max-token
+/* Constants in the l2 norm over everything, each a bound by itself; flat is the smallest.  pair is of single small heads at an
+ * input, else +inf.  tokens: in the max-token
  * norm. */
 typedef struct {
-    taut_up triangle, concave, split, block, flat, tokens;
+    taut_up triangle, concave, split, block, pair, flat, tokens;
 } taut_local_bound;
 
 /* The whole layer, W_O and `out` included (wo NULL: the heads' outputs side by side, out not used); and in heads[h],

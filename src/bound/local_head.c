@@ -113,6 +113,6 @@ bool local_head_begin(local_head *f, const taut_attention_weights *w, const taut
 
 void local_head_end(local_head *f)
 {
-    free(f->q);
+    free(f->q), free(f->own);
     ball_free(&f->rq), ball_free(&f->rk), ball_free(&f->vv), ball_free(&f->vk);
 }

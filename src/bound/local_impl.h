@@ -37,6 +37,8 @@ typedef struct {
     double *p, *dev;             /* (tq, tk): P' <= p; |P' - computed P| <= dev */
     double *block;               /* (tq, tk): norms of the Jacobian's blocks but for the diagonal's tau */
     double *beta, *tau, *u, *vm; /* one a query; u = |u_i|, vm = ||(v - o_i)^T diag(P_i)|| */
+    double *own, *lam,
+        *off; /* local_pair.c: C_i (tq, dh, width) computed, and one a query: lam_i, how far C_i is off; or NULL */
     double *jacobian,
         *err; /* (tq dh, tk width) computed, and one a query: how far the real rows are; NULL: not asked for */
 } local_head;
@@ -71,12 +73,19 @@ double local_tau(const local_head *, local_row *);
 double local_spread(const local_head *, local_row *);
 double local_key_spread(const local_head *, local_row *);
 void local_blocks(const local_head *, local_row *);
+double local_moved(const local_head *,
+                   const local_row *); /* how far the real Cov_i(v, k) W_Q is from the computed one */
 double local_row_error(const local_head *, const local_row *);
 
 /* local_exact.c: query i's rows of the Jacobian; answers what forming them may have rounded, in norm.  Comes and goes with
  * the processor rounding up. */
 double local_jacobian_rows(const local_head *, int64_t i, int64_t m, const double *hat, const double *zv,
                            const double *zk, const double *a, const double *z);
+
+/* local_pair.c: decides whether this bound is asked for; one row of it, with lam >= lam_i; the bound, from the tokens' slopes. */
+void local_pair_begin(local_head *);
+void local_pair_row(const local_head *, local_row *, double lam);
+taut_up up_pair(const local_head *, const taut_up *slope);
 
 /* local_concave.c: ||J||^2 <= max over tokens, for K = P beta (tq, tk) with the columns already scaled; self: tau_i
  * belongs to token i, else queries are tokens of their own. */

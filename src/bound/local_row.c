@@ -240,12 +240,13 @@ __attribute__((noinline)) static bool one_row(const local_head *f, local_row *r)
     double tau = local_tau(f, r), lam = INFINITY;
     const double keys = f->moved ? local_key_spread(f, r) : INFINITY;
     const double trace = local_gram(f, r, p, true, r->zv);
-    if (f->moved || f->w->rope) {
+    if (f->moved || f->w->rope || f->own) {
         memcpy(r->h, r->g, (size_t)(dh * dh) * sizeof *r->h);
         const double root = sqrt(local_top(r->h, dh, trace, local_gram_error(r, trace))) + r->spread;
         lam = root * root;
         tau = fmin(tau, f->s * root * keys);
     }
+    if (f->own) local_pair_row(f, r, lam);
     f->tau[r->i] = tau;
     f->u[r->i] = r->u;
     f->beta[r->i] = local_beta(f, r, trace, lam);

@@ -83,23 +83,31 @@ LOCAL_NEAR static double product_norm(const local_head *f, local_row *r)
     return norm;
 }
 
+double local_moved(const local_head *f, const local_row *r)
+{
+    const double *p = f->p + r->i * f->tk, *dev = f->dev + r->i * f->tk;
+    double moved = 0;
+    for (int64_t j = 0; j < r->m; j++) {
+        moved += dev[j] * r->a[j] * r->b[j];
+        moved += p[j] * (r->a[j] * r->kappa[j] + r->alpha[j] * r->b[j] + r->alpha[j] * r->kappa[j]);
+    }
+    return moved + r->omega * r->chi;
+}
+
 /* s ||C' W_Q||, first form. */
 double local_tau(const local_head *f, local_row *r)
 {
     const int64_t dh = f->dh;
-    const double *p = f->p + r->i * f->tk, *dev = f->dev + r->i * f->tk;
     const double g_dh = local_gamma(dh + 2), g_m = local_gamma(r->m + 8);
-    double moved = 0, made = 0, bare = 0;
+    double made = 0, bare = 0;
     for (int64_t j = 0; j < r->m; j++) {
-        moved += dev[j] * r->a[j] * r->b[j];
-        moved += p[j] * (r->a[j] * r->kappa[j] + r->alpha[j] * r->b[j] + r->alpha[j] * r->kappa[j]);
         made += r->hat[j] * r->a[j] *
                 ((f->w->rope ? 0 : g_dh * f->frob_q * r->z[j]) + g_m * local_size(r->rz + j * dh, dh));
         bare += r->hat[j] * r->a[j] * r->z[j];
     }
     const double rooted = product_norm(f, r) + made;
     const double product = f->w->rope ? f->nq * rooted : sqrt(rooted * rooted + f->lost_q * bare * bare);
-    return f->s * (product + moved + r->omega * r->chi);
+    return f->s * (product + local_moved(f, r));
 }
 
 /* (v_j - c).(W_V u) in `others`, free by now; answers the size of W_V W_K^T. */
@@ -158,14 +166,12 @@ double local_key_spread(const local_head *f, local_row *r)
 double local_row_error(const local_head *f, const local_row *r)
 {
     const double *p = f->p + r->i * f->tk, *dev = f->dev + r->i * f->tk;
-    double blocks = 0, own = 0;
+    double blocks = 0;
     for (int64_t j = 0; j < r->m; j++) {
         const double shift = (r->alpha[j] + r->omega) * r->u + r->a[j] * (r->u - r->uhat);
         const double e = dev[j] * (f->nv + r->a[j] * r->uhat) + p[j] * shift;
         blocks += e * e;
-        own += dev[j] * r->a[j] * r->b[j];
-        own += p[j] * (r->a[j] * r->kappa[j] + r->alpha[j] * r->b[j] + r->alpha[j] * r->kappa[j]);
     }
     const double formed = local_jacobian_rows(f, r->i, r->m, r->hat, r->zv, r->zk, r->a, r->z);
-    return sqrt(blocks) + f->s * (own + r->omega * r->chi) + formed;
+    return sqrt(blocks) + f->s * local_moved(f, r) + formed;
 }

@@ -50,9 +50,10 @@ static int heads_seen;
 
 static void holds(const taut_local_bound *b, double exact, const char *what)
 {
-    const taut_up each[] = { b->triangle, b->concave, b->split, b->block, b->flat };
-    for (int i = 0; i < 5; i++) CHECK_LE(exact, each[i].v * (1 + 1e-12), what);
-    CHECK(b->flat.v <= b->triangle.v && b->flat.v <= b->concave.v && b->flat.v <= b->split.v && b->flat.v <= b->block.v,
+    const taut_up each[] = { b->triangle, b->concave, b->split, b->block, b->pair, b->flat };
+    for (int i = 0; i < 6; i++) CHECK_LE(exact, each[i].v * (1 + 1e-12), what);
+    CHECK(b->flat.v <= b->triangle.v && b->flat.v <= b->concave.v && b->flat.v <= b->split.v &&
+              b->flat.v <= b->block.v && b->flat.v <= b->pair.v,
           "flat is the smallest");
 }
 
@@ -126,6 +127,7 @@ static void vectors(void)
     CHECK_NEAR(b.concave.v, 3.53445989, 2e-5, "concave");
     CHECK_NEAR(b.split.v, 4.47115811, 1e-6, "split");
     CHECK_NEAR(b.block.v, 3.88968127, 1e-6, "block");
+    CHECK_NEAR(b.pair.v, 4.06287454, 1e-6, "pair");
     CHECK_LE(3.264101461264, b.flat.v, "exact norm");
     CHECK_NEAR(whole.flat.v, b.flat.v, 1e-6, "one head is the layer");
     w.causal = true;
@@ -133,6 +135,7 @@ static void vectors(void)
     CHECK_NEAR(b.triangle.v, 4.21122768, 1e-7, "triangle, causal");
     CHECK_NEAR(b.concave.v, 3.73334679, 2e-5, "concave, causal");
     CHECK_NEAR(b.block.v, 3.80429726, 1e-6, "block, causal");
+    CHECK_NEAR(b.pair.v, 4.84841121, 1e-6, "pair, causal");
     CHECK_LE(3.455425946673, b.flat.v, "exact norm, causal");
 }
 
@@ -196,6 +199,7 @@ static void balls(void)
             const taut_local_bound b = up_attention_local(&s.w, &s.at, NULL);
             const double found = climb(&s, d, 40);
             holds(&b, found, "ball");
+            CHECK(b.pair.v == INFINITY, "pair is about one input");
             CHECK_LE(before, b.flat.v * (1 + 1e-9), "larger balls have larger constants");
             worst_ball = fmax(worst_ball, found / b.flat.v);
             before = b.flat.v;
