@@ -106,6 +106,16 @@ def bend(cert, path, model, most):
     node["rule"] = word
 
 
+def unnumbered(cert, path, model):
+    """A number that is absent is 0: so is the index of the first head, and no other one's."""
+    heads = [node for node in nodes(cert["proof"]) if "index" in node]
+    for node in heads[:2]:
+        true = node.pop("index")
+        put(path, cert)
+        expect(f"{model}: head {true} without its index", (2,) if true else (0,), path, model)
+        node["index"] = true
+
+
 def jump(cert, path, model):
     assert cert["lip"] == "inf" and cert["examples"]
     cert["examples"][0].update(radius=1e-9, verdict="certified")
@@ -240,6 +250,7 @@ def judge(name):
             silence(copy.deepcopy(cert), path, model)
         if examples and any(node["rule"] == "layernorm" or "o_norm" in node for node in nodes(cert["proof"])):
             overstate(copy.deepcopy(cert), path, model)
+        unnumbered(copy.deepcopy(cert), path, model)
         bend(copy.deepcopy(cert), path, model, max(1, round(3 * EFFORT)))
         if examples:
             tolerate(model, cert_path, norm)

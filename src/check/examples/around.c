@@ -128,8 +128,8 @@ double ck_attention_near(ck *c, const ck_node *n, ck_mat x, double moved)
     const cJSON *part;
     cJSON_ArrayForEach(part, ck_get(n->json, "of"))
     {
-        if (!ck_get(part, "index")) break; /* families */
-        heads[count].index = (int64_t)number(part, "index");
+        if (ck_head_index(part) < 0) break; /* families */
+        heads[count].index = (int64_t)ck_head_index(part);
         read_head(c, heads + count++, &a, part);
     }
     const double lip = fabs(ck_constant(n, "out")) * all_rows(c, &a, heads, count, moved);

@@ -24,6 +24,7 @@
  * exp(difference of logits)); logits of a row differ by at most E, and with ALiBi by slope times distance, where the
  * nearest key has the largest share and the others are at most 1, 2, ... further away. */
 #include <stdio.h>
+#include <string.h>
 
 #include "check/examples/examples.h"
 #include "check/rules/rules.h"
@@ -192,12 +193,20 @@ static double count_most(attention *a, bool causal, bool alibi)
     return total;
 }
 
+double ck_head_index(const cJSON *json)
+{
+    const char *rule = cJSON_GetStringValue(ck_get(json, "rule"));
+    const cJSON *index = ck_get(json, "index");
+    if (!rule || strcmp(rule, "head") != 0) return -1;
+    return index ? cJSON_GetNumberValue(index) : 0;
+}
+
 /* The heads in order; one that is left out must have M_h = 0, each term of W_O^h W_V^h.  What follows are families. */
 static const cJSON *read_heads(attention *a, const cJSON *json)
 {
     const ck_mat o = ck_turn(a->c, a->n->w[3]);
     for (int64_t h = 0; h < (int64_t)a->n->k[HEADS]; h++) {
-        const bool there = cJSON_GetNumberValue(ck_get(json, "index")) == (double)h;
+        const bool there = ck_head_index(json) == (double)h;
         for (int64_t k = h * a->dh; k < (h + 1) * a->dh && !there; k++)
             if (ck_length(ck_rows(o, k, 1)) > 0 && (a->values || ck_length(ck_rows(a->n->w[V], k, 1)) > 0))
                 ck_fail(a->c, "%s: head %lld is missing or out of order", a->n->path, (long long)h);

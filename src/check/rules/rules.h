@@ -41,6 +41,7 @@ double ck_root(double n);         /* fl32(1/sqrt(n)), to nearest */
 int64_t ck_queries(const ck_node *n); /* so many tokens ask an attention, the others are read; 0: all do both */
 void ck_asked(const ck_node *n, int64_t *tokens, int64_t *width); /* those that ask go out */
 bool ck_heads_fit(const ck_node *n);
+double ck_head_index(const cJSON *json);            /* of softmax attention; absent: 0, as every number; no head: -1 */
 const cJSON *ck_heads(ck_fields *f, int64_t heads); /* the first of a list of them all */
 typedef struct {
     double norm, size; /* ||W||, |W x + b| */
