@@ -4,6 +4,7 @@
 #include "check/kinds.h"
 #include "kernels/pair.h"
 #include "model/pass.h"
+#include "temp.h"
 
 enum { EXAMPLES = 3 };
 
@@ -92,11 +93,8 @@ static void check_kind(int kind, const char *path)
 
 int main(void)
 {
-    char folder[] = "/tmp/taut_models_XXXXXX", path[64];
     pair_begin();
-    CHECK(mkdtemp(folder) != NULL, "a folder can be made");
-    snprintf(path, sizeof path, "%s/model.safetensors", folder);
-    for (case_no = 0; case_no < KINDS; case_no++) check_kind((int)case_no, path);
-    remove(path), remove(folder);
+    temp_begin();
+    for (case_no = 0; case_no < KINDS; case_no++) check_kind((int)case_no, temp_path("model.safetensors"));
     return test_end("models", "%d architectures, worst error / allowed = %.3f", KINDS, worst);
 }
