@@ -149,7 +149,7 @@ static const cli_option options[] = {
     { "--text", "FILE", "the text it reads (default: what it was trained on)" },
     { "--data", "NAME", "the same, by the name of a data set; or a set of images" },
     { "--tokens", "N", "how many of them (default 32)" },
-    { "--from", "N", "the first token; of images: which one of the validation split" },
+    { "--from", "N", "the first token; of images and of texts with classes: which one of the validation split" },
     { "--network", "N", "the whole network at N validation examples instead: its slopes there, and its constant" },
     { "--maps", NULL, "whom each token listens to instead: the weights of every head" },
     { "--deviation", NULL,

@@ -1,18 +1,20 @@
-/* Every attention layer, or one, at the first tokens of a text or at an image. */
+/* Every attention layer, or one, at some tokens of a text, at an image, or at a text that has a class. */
 #include <stdlib.h>
 
 #include "api/measure.h"
 #include "base/alloc.h"
 #include "data/text.h"
 
+static int64_t asked_tokens(const taut_measuring *m, int64_t longest)
+{
+    return m->o->tokens ? m->o->tokens : longest < 32 ? longest : 32;
+}
+
 /* The activations that some tokens of the text leave. */
 static taut_status read_text(taut_capture **c, const taut_measuring *m)
 {
     const taut_data_spec *d = &m->net->data;
-    const int64_t context = m->net->model->spec.context, from = m->o->from,
-                  tokens = m->o->tokens   ? m->o->tokens
-                           : context < 32 ? context
-                                          : 32;
+    const int64_t context = m->net->model->spec.context, from = m->o->from, tokens = asked_tokens(m, context);
     taut_text *text = NULL;
     taut_status s = taut_text_open(&text, m->source, d->tokens, 0, m->net->vocab, d->length, d->seed);
     if (!s) s = taut_measure_range("tokens", tokens, 1, context);
@@ -26,25 +28,29 @@ static taut_status read_text(taut_capture **c, const taut_measuring *m)
     return s;
 }
 
-/* Those of one image of the validation split. */
-static taut_status read_image(taut_capture **c, const taut_measuring *m)
+/* Those of one image of the validation split, or of the first tokens of a text that has a class. */
+static taut_status read_example(taut_capture **c, const taut_measuring *m)
 {
-    const taut_model *model = m->net->model;
-    taut_source *images = NULL;
+    const taut_shape in = m->net->model->in;
+    const bool text = m->net->vocab != NULL;
+    const int64_t tokens = text ? asked_tokens(m, in.t) : in.t;
+    taut_source *data = NULL;
     int32_t target;
-    if (m->o->tokens) return taut_fail(TAUT_BAD_CONFIG, "%s reads images: tokens is for texts", m->model);
-    double *reals = taut_malloc((size_t)taut_len(model->in) * sizeof *reals);
-    taut_status s = reals ? taut_net_source(&images, m->net, m->o->data) : taut_no_memory("an image");
-    const int64_t all = s ? 0 : taut_source_count(images, TAUT_VALID);
-    if (!s && all == 0) s = taut_fail(TAUT_BAD_DATA, "no images to measure at");
+    if (!text && m->o->tokens) return taut_fail(TAUT_BAD_CONFIG, "%s reads images: tokens is for texts", m->model);
+    int32_t *ids = text ? taut_malloc((size_t)in.t * sizeof *ids) : NULL;
+    double *reals = text ? NULL : taut_malloc((size_t)taut_len(in) * sizeof *reals);
+    taut_status s = ids || reals ? taut_net_source(&data, m->net, m->o->data) : taut_no_memory("an example");
+    const int64_t all = s ? 0 : taut_source_count(data, TAUT_VALID);
+    if (!s && all == 0) s = taut_fail(TAUT_BAD_DATA, "no examples to measure at");
+    if (!s) s = taut_measure_range("tokens", tokens, 1, in.t);
     if (!s) s = taut_measure_range("from", m->o->from, 0, all - 1);
-    if (!s) s = taut_capture_create(c, m->net->model, 1, model->in.t);
-    if (!s) {
-        images->ops->get(images, (taut_slot){ .reals = reals, .target = &target }, TAUT_VALID, m->o->from);
-        taut_capture_run_real(*c, reals, 1);
-    }
-    taut_source_free(images);
+    if (!s) s = taut_capture_create(c, m->net->model, 1, tokens);
+    if (!s) data->ops->get(data, (taut_slot){ .ids = ids, .reals = reals, .target = &target }, TAUT_VALID, m->o->from);
+    if (!s && text) taut_capture_run(*c, ids, 1, tokens);
+    if (!s && !text) taut_capture_run_real(*c, reals, 1);
+    taut_source_free(data);
     free(reals);
+    free(ids);
     return s;
 }
 
@@ -55,9 +61,10 @@ static taut_status measure_all(taut_layer_measure *out, int *count, const taut_m
     };
     const bool one = m->o->one_layer != 0;
     const int64_t layer = m->o->layer;
+    const bool classifies = m->net->model->spec.arch == TAUT_ARCH_CLASSIFIER;
     taut_capture *c = NULL;
     taut_status s = one ? taut_measure_range("layer", layer, 0, m->net->model->spec.depth - 1) : TAUT_OK;
-    if (!s) s = m->net->vocab ? read_text(&c, m) : read_image(&c, m);
+    if (!s) s = m->net->vocab && !classifies ? read_text(&c, m) : read_example(&c, m);
     for (int l = one ? (int)layer : 0; !s && l < c->layers && (!one || l == layer); l++) {
         s = taut_measure_told(m, (double)l / c->layers);
         if (!s) s = taut_layer_measure_at(&out[*count], c, l, m->map, &o);

@@ -14,6 +14,8 @@ static taut_status find(taut_scatter_point *points, taut_lengths *r, const taut_
     if (r->adversarial && o->map > TAUT_MAP_ATTENTION)
         return taut_fail(TAUT_BAD_CONFIG, "adversarial tokens are inputs of attention: --map bare or attention");
     if (r->adversarial) return taut_scatter_adversarial(points, &r->gap, m->net->model, &attack, o);
+    if (m->net->model->spec.arch == TAUT_ARCH_CLASSIFIER && !m->o->data)
+        return taut_fail(TAUT_BAD_CONFIG, "%s was trained on many short texts: --text FILE names a long one", m->model);
     taut_status s = taut_text_open(&text, m->source, d->tokens, 0, m->net->vocab, d->length, d->seed);
     if (!s) s = taut_scatter_text(points, m->net->model, text->ids, text->len, o);
     taut_text_free(text);

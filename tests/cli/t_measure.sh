@@ -109,6 +109,14 @@ check "attention by position" "$TAUT" train $small --set model.attention=positio
 refuse "no softmax, layers" "no softmax" "$TAUT" measure "$tmp/position"
 refuse "no softmax, lengths" "no softmax" "$TAUT" measure "$tmp/position" --lengths 2:4:2
 refuse "no softmax, adversarial" "no softmax" "$TAUT" measure "$tmp/position" --adversarial --lengths 2:4:2
+# texts with classes: one of them, not a long text
+check "a classifier of texts" "$TAUT" train recipes/classifier-animals.ini --set model.attention=softmax --set train.steps=2 --out "$tmp/kinds"
+check "its third text" sh -c '"$TAUT" measure "$1" --from 2 --tokens 9 --json >"$2"' - "$tmp/kinds" "$tmp/kinds.json"
+check "its third text: lower <= upper" ordered "$tmp/kinds.json"
+refuse "no such text" "from 0 to" "$TAUT" measure "$tmp/kinds" --from 100000
+refuse "more tokens than it reads" "from 1 to" "$TAUT" measure "$tmp/kinds" --tokens 100000
+refuse "growth over short texts" "many short texts" "$TAUT" measure "$tmp/kinds" --lengths 2:6:2
+
 # what is proved of a head is the smallest of all that is
 "$TAUT" measure "$run" --tokens 4 --exact --json >"$tmp/exact.json"
 check "--exact: a head's upper is never above its exact" awk '/"upper":/ { upper = $2 + 0 }
