@@ -46,6 +46,20 @@ static void corners(void)
     pair_free(&x), pair_free(&y);
 }
 
+static void in_place(void)
+{
+    pair x = pair_new(60, 1), all = pair_copy(&x), y = pair_new(60, 0);
+    ref->unit_rows(R(&x), R(&x), 6, 10, 3.3, 3.3); /* no row is that long */
+    cpu->unit_rows(x.f, x.f, 6, 10, 3.3, 3.3);
+    pair_same(&x, &all, "shorter rows keep their bits");
+    ref->unit_rows(R(&y), R(&x), 6, 10, 0.5, 0.7);
+    cpu->unit_rows(y.f, x.f, 6, 10, 0.5, 0.7);
+    ref->unit_rows(R(&x), R(&x), 6, 10, 0.5, 0.7);
+    cpu->unit_rows(x.f, x.f, 6, 10, 0.5, 0.7);
+    pair_same(&x, &y, "in place");
+    pair_free(&x), pair_free(&all), pair_free(&y);
+}
+
 int main(void)
 {
     pair_begin();
@@ -54,5 +68,6 @@ int main(void)
         derivative(rng_int(1, 8), rng_unit());
     }
     corners();
+    in_place();
     return test_end("unit", "worst error / promised = %.3f", worst);
 }

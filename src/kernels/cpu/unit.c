@@ -1,7 +1,7 @@
 /* Rows scaled to the sphere, and the symmetric derivative (formulas: ref/unit.c).
  *
  * A row is read as floats and worked in double; a row is one thread's.
- * Poison    NaN in a row makes it NaN.  Aliasing: none.
+ * Poison    NaN in a row makes it NaN.  Aliasing: unit_rows: y may be x.
  * Error     2 u |y| for the rows, u = 2^-24; slope: 2 u |y| + (d + 8) 2^-50 factor |t| / max(|x|, floor). */
 #include <math.h>
 

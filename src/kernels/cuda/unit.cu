@@ -1,7 +1,7 @@
 /* Rows scaled to the sphere, and the symmetric derivative (formulas: ref/unit.c).
  *
  * A row is worked in double; a row is one warp's, or one block's if it is long.
- * Poison    NaN in a row makes it NaN.  Aliasing: none.
+ * Poison    NaN in a row makes it NaN.  Aliasing: unit_rows: y may be x.
  * Error     with u = 2^-24 (cuda64: 2^-53): 2 u |y| for the rows; slope: 2 u |y| + (d + 8) 2^-50 factor |t| / max(|x|,
  *           floor). */
 #include "kernels/cuda/reduce.h"

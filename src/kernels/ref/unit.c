@@ -1,7 +1,7 @@
 /* Rows scaled to the sphere, with a floor under the length so that short rows stay short:
- *     y = factor x / max(|x|, floor)
+ *     y = (factor / max(|x|, floor)) x: where factor = floor, rows that are shorter keep their bits
  *     slope  y = factor (t - u (u.t)) / |x|,  u = x / |x|,  where |x| > floor;  factor t / floor elsewhere
- * Poison: NaN in a row makes the row NaN (a NaN length is above every floor).  Aliasing: none. */
+ * Poison: NaN in a row makes the row NaN (a NaN length is above every floor).  Aliasing: unit_rows: y may be x. */
 #include <math.h>
 
 #include "kernels/ref/ref.h"
@@ -17,8 +17,8 @@ void taut_ref_unit_rows(taut_real *y_, const taut_real *x_, int64_t rows, int64_
 {
     for (int64_t r = 0; r < rows; r++) {
         double *y = (double *)y_ + r * d;
-        const double *x = (const double *)x_ + r * d, size = length(x, d);
-        for (int64_t c = 0; c < d; c++) y[c] = factor * x[c] / (size <= floor ? floor : size);
+        const double *x = (const double *)x_ + r * d, size = length(x, d), by = factor / (size <= floor ? floor : size);
+        for (int64_t c = 0; c < d; c++) y[c] = by * x[c];
     }
 }
 

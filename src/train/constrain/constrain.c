@@ -25,7 +25,6 @@ static double row_cap(const taut_model *m, const taut_constrain_spec *s, const t
 
 static int64_t need(const taut_model *m, const taut_constrain_spec *s, const taut_param *p)
 {
-    if (is_table(p)) return row_cap(m, s, p) > 0 ? p->rows * (p->cols + 1) : 0;
     if (p->unit_rows) return p->rows * p->cols;
     if (s->method == TAUT_SOFTCAP && p->role == TAUT_MATRIX)
         return taut_softcap_work(p->rows, p->cols, taut_side_by_side(m, p));
@@ -251,7 +250,7 @@ static void constrain_all(const taut_constrainer *c, taut_owned owned, origin fr
         const double cap = is_table(p) ? row_cap(c->m, s, p) : taut_cap_of(s, m->weight[i].path);
         const taut_owned part = taut_owned_of(owned, &m->weight[i]);
         if (is_table(p) && cap > 0)
-            taut_cap_rows(m->k, taut_at(m->k, p->value, part.lo), (part.hi - part.lo) / p->cols, p->cols, cap, work);
+            taut_cap_rows(m->k, taut_at(m->k, p->value, part.lo), (part.hi - part.lo) / p->cols, p->cols, cap);
         if (s->method == TAUT_SOFTCAP && taut_first_alike(m, i)) softcap(c, m, i, from);
         taut_hold h = { m->k, p->value, p->rows, p->cols, cap, work, c->start, (int)s->iterations };
         if (p->unit_rows)

@@ -69,6 +69,6 @@ void taut_tame(const taut_kernels *, taut_real *w, int64_t count, int64_t len, c
 void taut_polar(const taut_model *, int times, taut_real *work);
 int64_t taut_polar_work(const taut_model *);
 
-/* embed.c: every row of a table gets an RMS of at most cap; work has rows * (cols + 1) elements. */
-void taut_cap_rows(const taut_kernels *, taut_real *table, int64_t rows, int64_t cols, double cap, taut_span work);
+/* embed.c: every row of a table gets an RMS of at most cap. */
+void taut_cap_rows(const taut_kernels *, taut_real *table, int64_t rows, int64_t cols, double cap);
 #endif
