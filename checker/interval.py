@@ -3,6 +3,7 @@
 Assumed: IEEE double, to nearest; an entry of NumPy's matrix product is k products and sums of doubles in any order, fused or not;
 exp, expm1, log, tanh, erf, sin and cos are within 2^-50 of the truth, relatively (sin and cos absolutely)."""
 import math
+from functools import reduce
 
 import numpy as np
 
@@ -39,8 +40,8 @@ def exact_product(a, b):
         raise MemoryError
     bits = (53 - max(1, math.ceil(math.log2(k)))) // 2
     (a_parts, a_tops), (b_parts, b_tops) = slices(a, -1, bits), slices(b, -2, bits)
-    total = Interval(0.0)
-    for i, j in ((2, 0), (1, 1), (0, 2), (1, 0), (0, 1), (0, 0)):
+    total = Interval(a_parts[2] @ b_parts[0])
+    for i, j in ((1, 1), (0, 2), (1, 0), (0, 1), (0, 0)):
         total = total + a_parts[i] @ b_parts[j]
     error = 8 * k * 2.0 ** (-3 * bits) * (a_tops * b_tops) + 2.0 ** -1000  # of slices that are left out, and of underflow
     return total, error * meets(a, b)
@@ -51,10 +52,13 @@ class Interval:
     def __init__(self, lo, hi=None):
         self.lo = np.asarray(lo, np.float64)
         self.hi = self.lo if hi is None else np.asarray(hi, np.float64)
-        bad = np.isnan(self.lo) | np.isnan(self.hi)
-        if bad.any():
+        if not (self.lo <= self.hi).all():
+            bad = np.isnan(self.lo) | np.isnan(self.hi)
             self.lo, self.hi = np.where(bad, -np.inf, self.lo), np.where(bad, np.inf, self.hi)
         self.shape = self.lo.shape
+
+    def ends(self):
+        return (self.lo,) if self.lo is self.hi else (self.lo, self.hi)
 
     def simple(self):
         """Exactly 0, 1 or -1: such a factor rounds nothing."""
@@ -66,14 +70,14 @@ class Interval:
 
     def __mul__(self, other):
         other = interval(other)
-        ends = np.broadcast_arrays(*(a * b for a in (self.lo, self.hi) for b in (other.lo, other.hi)))
-        return widen(np.min(ends, 0), np.max(ends, 0), self.simple() | other.simple())
+        ends = [a * b for a in self.ends() for b in other.ends()]
+        return widen(reduce(np.minimum, ends), reduce(np.maximum, ends), self.simple() | other.simple())
 
     def __truediv__(self, other):
         other = interval(other)
-        ends = np.broadcast_arrays(*(a / b for a in (self.lo, self.hi) for b in (other.lo, other.hi)))
-        ends = np.where((other.lo > 0) | (other.hi < 0), ends, np.nan)
-        return widen(np.min(ends, 0), np.max(ends, 0), other.simple() | (self.lo == 0) & (self.hi == 0))
+        known = (other.lo > 0) | (other.hi < 0)
+        ends = [np.where(known, a / b, np.nan) for a in self.ends() for b in other.ends()]
+        return widen(reduce(np.minimum, ends), reduce(np.maximum, ends), other.simple() | (self.lo == 0) & (self.hi == 0))
 
     def __matmul__(self, other):
         other = interval(other)
@@ -83,13 +87,16 @@ class Interval:
             return (self[None] @ other)[0]
         (a, da), (b, db) = self.ball(), other.ball()
         middle, error = exact_product(a, b)
-        if da.any() or db.any():
-            error = error + (np.abs(a) @ db + da @ (np.abs(b) + db)) * LOOSE
-            error = error + 2.0 ** -1000 * (meets(a, db) | meets(da, np.abs(b) + db))
+        b = np.abs(b) + db
+        for left, right in ((np.abs(a), db), (da, b)):
+            if left.any() and right.any():
+                error = error + left @ right * LOOSE + 2.0 ** -1000 * meets(left, right)
         return middle + Interval(-error, error)
 
     def ball(self):
         """Middle and radius."""
+        if self.lo is self.hi:
+            return self.lo, np.zeros(self.shape)
         middle = self.lo / 2 + self.hi / 2
         return middle, np.nextafter(np.maximum(self.hi - middle, middle - self.lo), np.inf) * (self.lo != self.hi)
 
@@ -98,7 +105,7 @@ class Interval:
 
     def each(self, change):
         """A rearrangement of the entries."""
-        return Interval(change(self.lo), change(self.hi))
+        return Interval(*(change(end) for end in self.ends()))
 
     __radd__, __rmul__ = __add__, __mul__
     __abs__ = lambda self: Interval(np.maximum(np.maximum(self.lo, -self.hi), 0), np.maximum(-self.lo, self.hi))

@@ -18,7 +18,7 @@ def read_input(values, what, where):
 
 def check_example(node, title, where):
     """Whether all that an example says is proved, or some of it left open; what is false refutes."""
-    root, inputs = where.root, "pixels" if where.kind == "image" else "ids"
+    root, inputs, where.boxes = where.root, "pixels" if where.kind == "image" else "ids", {}
     need(len(root.parts) > 1, f"{title}: the model has no head, and predicts nothing")
     need_keys(node, (inputs, "predicted", "margin", "radius", "verdict", "lip"), title)
     claim, p = Claim({**node, "rule": ""}, "", title), whole(node.get("predicted", 0.0))

@@ -24,16 +24,23 @@ def around(box):
     middle, radius = box.ball()
     return Point(box, middle, length(radius).hi)
 
+def once(m, x, apply, where):
+    """Computed once: the passes of an example differ in how far it moves, and pass through the same boxes."""
+    key = id(m), x.lo.tobytes(), x.hi.tobytes()
+    if key not in where.boxes:
+        where.boxes[key] = apply(x)
+    return where.boxes[key]
+
 def step(m, at, apply, where):
     """Through a module: at the centre itself, and what is around it by its constant; or the whole box."""
-    middle, radius = apply(interval(at.centre)).ball()
+    middle, radius = once(m, interval(at.centre), apply, where).ball()
     off = at.off if m.rule not in MIXES else np.full(len(middle), float(length(at.off).hi) if where.flat else at.off.max())
     off = np.where(off == 0, 0, slope_of(m, at, at.off) * off * LOOSE)
     slope, own = interval(np.max(slope_of(m, at, at.moved))), length(radius)
     if m.near and m.finite and at.moved < np.inf:
         slope = least(slope, attention_slope(m, at.centre, at.moved, where.flat))
     moved = (slope * at.moved if slope.hi > 0 else slope) + (length(own.hi) if where.flat else own.hi.max())
-    return Point(apply(at.box), middle, (interval(off) + own).hi, float(moved.hi), float((slope * at.lip).hi))
+    return Point(once(m, at.box, apply, where), middle, (interval(off) + own).hi, float(moved.hi), float((slope * at.lip).hi))
 
 def forward(m, at, where):
     if m.rule == "sequence" or m.rule == "mix" and not m.joint:
