@@ -14,7 +14,7 @@ static inline double reach(taut_ball_kind kind, double len, const double *w, con
         for (int64_t i = 0; i < n; i++) sum += w[i] * fmin(len, r[i]);
     if (kind == TAUT_BALL_L1) { /* the largest weights first, found one at a time */
         bool used[MOST] = { false };
-        for (int64_t k = 0; k < n; k++) {
+        for (int64_t k = 0; k < n && left > 0; k++) {
             int64_t best = -1;
             for (int64_t i = 0; i < n; i++)
                 if (!used[i] && (best < 0 || w[i] > w[best])) best = i;
@@ -23,9 +23,8 @@ static inline double reach(taut_ball_kind kind, double len, const double *w, con
         }
     }
     if (kind == TAUT_BALL_L2) { /* d_i = min(l w_i, r_i) with l such that |d| = len */
-        double low = 0, high = 1e9;
-        for (int it = 0; it < 200; it++) {
-            const double l = (low + high) / 2;
+        double low = 0, high = 1e9, l;
+        while ((l = (low + high) / 2) > low && l < high) { /* until there is no number in between */
             double size = 0;
             for (int64_t i = 0; i < n; i++) size += fmin(l * w[i], r[i]) * fmin(l * w[i], r[i]);
             if (size > len * len)
@@ -40,9 +39,8 @@ static inline double reach(taut_ball_kind kind, double len, const double *w, con
 
 static inline double shortest(taut_ball_kind kind, double c, const double *w, const double *r, int64_t n)
 {
-    double low = 0, high = 1e3;
-    for (int it = 0; it < 200; it++) {
-        const double len = (low + high) / 2;
+    double low = 0, high = 1e3, len;
+    while ((len = (low + high) / 2) > low && len < high) {
         if (reach(kind, len, w, r, n) < c)
             low = len;
         else

@@ -8,20 +8,24 @@ typedef struct {
     double alpha, beta;
 } shape;
 
-static double entry(const double *x, bool trans, int64_t r, int64_t c, int64_t rows, int64_t cols)
+/* A copy, row by row, of a matrix that is stored so or by columns.  The caller frees. */
+static double *by_rows(const double *x, bool columns, int64_t rows, int64_t cols)
 {
-    return trans ? x[c * rows + r] : x[r * cols + c];
+    double *y = doubles(rows * cols);
+    for (int64_t i = 0; i < rows * cols; i++) y[i] = columns ? x[i % cols * rows + i / cols] : x[i];
+    return y;
 }
 
 static void gemm_case(shape s)
 {
     pair a = pair_new(s.m * s.k, 1), b = pair_new(s.k * s.n, 1), c = pair_new(s.m * s.n, 1), c0 = pair_copy(&c);
     double *want = doubles(c.len), *tol = doubles(c.len);
+    double *rows = by_rows(a.d, s.ta, s.m, s.k), *cols = by_rows(b.d, !s.tb, s.n, s.k);
     for (int64_t i = 0; i < s.m; i++)
         for (int64_t j = 0; j < s.n; j++) {
             double sum = 0, size = 0;
             for (int64_t l = 0; l < s.k; l++) {
-                const double x = entry(a.d, s.ta, i, l, s.m, s.k) * entry(b.d, s.tb, l, j, s.k, s.n);
+                const double x = rows[i * s.k + l] * cols[j * s.k + l];
                 sum += x;
                 size += fabs(x);
             }
@@ -42,8 +46,8 @@ static void gemm_case(shape s)
     pair_free(&b);
     pair_free(&c);
     pair_free(&c0);
-    free(want);
-    free(tol);
+    free(want), free(tol);
+    free(rows), free(cols);
 }
 
 /* Several products of their own matrices: ref's are those of gemm, bit by bit. */
