@@ -42,7 +42,8 @@ def exact_product(a, b):
     (a_parts, a_tops), (b_parts, b_tops) = slices(a, -1, bits), slices(b, -2, bits)
     total = Interval(a_parts[2] @ b_parts[0])
     for i, j in ((1, 1), (0, 2), (1, 0), (0, 1), (0, 0)):
-        total = total + a_parts[i] @ b_parts[j]
+        if b_parts[j].any():  # of ones, in a sum, only the first slice is
+            total = total + a_parts[i] @ b_parts[j]
     error = 8 * k * 2.0 ** (-3 * bits) * (a_tops * b_tops) + 2.0 ** -1000  # of slices that are left out, and of underflow
     return total, error * meets(a, b)
 
