@@ -36,30 +36,33 @@ def read_bytes(path):
     except (OSError, ValueError) as error:
         raise Verdict(UNREADABLE, f"{path}: {error}") from None
 
-def parse_number(text):
-    need(text[-1] not in "Ny", f"{text} is no JSON", UNREADABLE)  # NaN and Infinity
-    need(math.isfinite(float(text)), f"{text[:40]} is too large a number")
-    return float(text)
-
-def parse_object(pairs):
-    need(len(dict(pairs)) == len(pairs), "a key is there twice")
-    return dict(pairs)
-
-def parse_json(data, what):
-    """The value of a JSON text, every number a float."""
+def parse_json(data, what, code=UNREADABLE):
+    """The value of a JSON text, every number a float; `code` says what it is if it is none."""
     depth = deepest = 0
     for bracket in re.findall(rb"[][{}]", re.sub(rb'"(?:[^"\\]|\\.)*"', b"", data)):
         depth += 1 if bracket in b"[{" else -1
         deepest = max(deepest, depth)
-    need(deepest <= 100, f"{what}: more than 100 objects and lists inside each other", UNREADABLE)
+    need(deepest <= 100, f"{what}: more than 100 objects and lists inside each other", code)
+    faults = []  # of what is JSON to its end
+
+    def number(text):
+        if text[-1] in "Ny":  # NaN and Infinity
+            raise ValueError(f"{text} is no JSON")
+        faults.extend([f"{text[:40]} is too large a number"] * math.isinf(float(text)))
+        return float(text)
+
+    def table(pairs):
+        faults.extend(["a key is there twice"] * (len(dict(pairs)) < len(pairs)))
+        return dict(pairs)
+
     try:
-        value = json.loads(data.decode(), parse_int=parse_number, parse_float=parse_number, parse_constant=parse_number,
-                           object_pairs_hook=parse_object)
+        value = json.loads(data.decode(), parse_int=number, parse_float=number, parse_constant=number, object_pairs_hook=table)
         written = json.dumps(value, ensure_ascii=False)
         written.encode()  # fails for half a surrogate pair
     except (ValueError, RecursionError) as error:
-        raise Verdict(UNREADABLE, f"{what}: {error}") from None
-    need("\\u0000" not in written.replace("\\\\", ""), f"{what}: a string with \\u0000", UNREADABLE)
+        raise Verdict(code, f"{what}: {error}") from None
+    need("\\u0000" not in written.replace("\\\\", ""), f"{what}: a string with \\u0000", code)
+    need(not faults, f"{what}: {faults[:1]}")
     return value
 
 class Weights:
@@ -70,8 +73,8 @@ class Weights:
 
     def open(self):
         self.start = 8 + struct.unpack("<Q", self.data[:8].ljust(8))[0]
-        need(self.start <= self.size, "the model file is cut short", UNREADABLE)
-        header = parse_json(self.data[8:self.start], "the model's header")
+        need(self.start <= self.size, "the model file is cut short")
+        header = parse_json(self.data[8:self.start], "the model's header", REFUTED)
         need(isinstance(header, dict), "the model's header is no object")
         self.words, self.table, at = header.pop("__metadata__", {}), {}, 0
         need_keys(self.words, self.words, "the metadata")

@@ -1,7 +1,7 @@
 """Which function a model file holds: the tree of its metadata, every constant, every tensor and every size of it."""
 import numpy as np
 
-from reader import UNKNOWN, need, need_keys, parse_json, whole
+from reader import REFUTED, UNKNOWN, need, need_keys, parse_json, whole
 from rules.plash import sketch_fits
 
 # Of every rule: its constants (w: whole and at least 1, n: whole, b: 0 or 1, f: float32, a: any number, c: a curve, l: a list of
@@ -143,7 +143,7 @@ class Module:
 
 def read_tree(weights):
     """The tree of a model file: its root, and whether it reads an image, a text or a series."""
-    tree = parse_json(weights.words.get("taut.tree", "null").encode(), "taut.tree")
+    tree = parse_json(weights.words.get("taut.tree", "null").encode(), "taut.tree", REFUTED)
     need_keys(tree, ("version", "tokens", "width", "unit", "root"), "taut.tree")
     need(tree.get("version") in (2.0, 3.0, 4.0), "taut.tree is of another version", UNKNOWN)
     weights.old = tree["version"] < 4  # said less of some rules

@@ -330,12 +330,32 @@ def rewrite(name, old, new, code, words, sayers):
         print(f"FAIL {new!r} for {old!r} is not refused for its own sake")
 
 
+def unreadable(name):
+    """What is no JSON is no certificate (1), whatever else is wrong with it; a model file whose hash is right and that is none refutes (2)."""
+    model = os.path.join(FOLDER, name)
+    with open(os.path.join(model, "model.safetensors"), "rb") as file:
+        data = file.read()
+    bad, path = os.path.join(model, "rewritten.safetensors"), os.path.join(model, "bent.json")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write('{"format": "taut-certificate", "lip": 1e999, "lip": 1')
+    expect(f"{name}: a certificate that is cut short", (1,), path, model)
+    with open(os.path.join(model, "tokens.json"), encoding="utf-8") as text:
+        cert = json.load(text)
+    for what, wrong in ("no JSON", data[:8] + b"[" + data[9:]), ("NaN", data[:9] + b"NaN," + data[13:]), ("cut short", b"\xff" * 8 + data[8:]):
+        with open(bad, "wb") as file:
+            file.write(wrong)
+        cert["model"] = {"bytes": len(wrong), "sha256": check.Weights(wrong).hash}
+        put(path, cert)
+        expect(f"{name}: a model file: {what}", (2,), path, bad)
+
+
 random.seed(1)
 constants()
 leaves()
 arithmetic(round(20 * EFFORT) + 1)
 for run in sorted(os.listdir(FOLDER)):
     judge(run)
+unreadable("image-plash")
 rewrite("image-plash", b'\\"plash\\"', b'\\"blash\\"', 3, "not know the rule", (first, second))
 for base in (b"0.999", b"1e-99", b"-9999"):
     rewrite("text-rope", b'\\"rope\\":10000', b'\\"rope\\":' + base, 2, "no base", (second,))
