@@ -213,7 +213,7 @@ static const cli_option options[] = {
     { "--units", NULL, "the constant also in RMS units and in the other norm, with the factors between them" },
     { "--local", NULL,
       "also around each example: its constant on the ball of radius R, and a radius by such constants; the file has "
-      "what norm layers and softmax attention give of it" },
+      "what norm layers, softmax attention and perceptrons give of it" },
     { "--swaps", "K", "of a text: which swaps of up to K tokens provably leave the answers; others are tried" },
     { "--tries", "N", "swaps tried per example, covered ones and others each (default 64)" },
     { "--tolerance", "E",

@@ -1,9 +1,11 @@
 """Constants around an input: docs/certificate.md, "Examples"."""
 import numpy as np
 
-from examples.run import attending, centre, seen
-from interval import Interval, exp, interval, least, length, sqrt, stack
+from examples.run import CUBIC, PI, attending, centre, seen
+from interval import Interval, erf, exp, interval, least, length, sqrt, stack, tanh
+from norm import norm_is_at_most
 from rules.attention import by_head
+from rules.simple import SLOPES
 
 def slope_of(m, at, off):
     """The stated constant; of layernorm token by token: around the centre no deviation is smaller than the centre's less off."""
@@ -38,3 +40,43 @@ def attention_slope(m, x, moved, flat):
         return abs(interval(m.c["out"])) * (near.mean + near.out * rows.hi.max())
     share = least(Interval(best).sum(0).hi.max(), near.count)
     return abs(interval(m.c["out"])) * (sqrt(share) * near.mean + near.out * (sqrt(collected.hi.max()) + queries.hi.max()))
+
+def slope_at(curve, z):
+    """f' at some numbers: an interval."""
+    root = sqrt(2 / PI)
+    if curve == "gelu":
+        return (1 + erf(z / sqrt(2.0))) / 2.0 + z * exp(-z * z / 2.0) * root / 2.0
+    if curve == "gelu_tanh":
+        t = tanh(root * (z + CUBIC * z * z * z))
+        return (1 + t) / 2.0 + z * (1 - t * t) * (1 + 3 * CUBIC * z * z) * root / 2.0
+    if curve == "silu":
+        s = 1 / (1 + exp(-z))
+        return s + z * s * (1 - s)
+    if curve == "tanh":
+        return 1 - tanh(z) * tanh(z)
+    return exp(Interval(np.minimum(z.lo, 0), np.minimum(z.hi, 0)))  # elu
+
+def norm_from_above(matrix):
+    found = float(np.linalg.norm(matrix.ball()[0], 2)) if np.isfinite(matrix.ball()[0]).all() else np.inf
+    tries = (found * (1 + more) + 1e-290 for more in (1e-9, 1e-7, 1e-5))
+    return next((t for t in tries if norm_is_at_most(matrix, t)), np.inf)
+
+def mlp_slope(m, x, moved, keep=0.0, mix=1.0):
+    """A perceptron where every token is within `moved` of x, and the mix around it if it answers for that."""
+    to, back, by, most = interval(m.get("in.weight")), interval(m.get("out.weight")), interval(m.c["factor"]) * mix, 0.0
+    if m.t * m.c["h"] * m.d * m.d_out > 2 ** 23:
+        return np.inf
+    rows, columns = length(to), length(back.T)
+    middle, half = SLOPES[m.c["curve"]]
+    for z in interval(x) @ to.T + m.get("in.bias"):
+        far, (at, off) = rows * moved, z.ball()
+        if m.c["curve"] in ("relu", "abs"):
+            turns = ~(np.abs(at) > (far + off).hi)
+            slope, apart = np.where(turns, middle, np.where(at > 0, middle + half, middle - half)), Interval(np.where(turns, half, 0.0))
+        else:
+            slope, wide = slope_at(m.c["curve"], interval(np.clip(at, -40, 40))).ball()  # beyond 40 it is the same to 1e-15
+            wide = wide + 1e-15
+            apart = Interval(np.minimum((far + off + wide).hi, 2 * half * (1 + 1e-9)))
+        joint = by * (back @ (slope[:, None] * to)) + (keep * np.eye(m.d) if keep else 0.0)
+        most = max(most, float((norm_from_above(joint) + abs(by) * (apart * rows * columns).sum()).hi))
+    return most

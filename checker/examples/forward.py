@@ -1,7 +1,7 @@
 """The network at one input, and around it: in boxes, and by the confirmed constants around a centre."""
 import numpy as np
 
-from examples.around import attention_slope, slope_of
+from examples.around import attention_slope, mlp_slope, slope_of
 from examples.run import FORWARD
 from interval import LOOSE, Interval, interval, least, length
 from reader import UNKNOWN, need
@@ -39,6 +39,9 @@ def step(m, at, apply, where):
     slope, own = interval(np.max(slope_of(m, at, at.moved))), length(radius)
     if m.near and m.finite and at.moved < np.inf:
         slope = least(slope, attention_slope(m, at.centre, at.moved, where.flat))
+    leaf, mixed = (m.parts[0], (m.c["keep"], m.c["mix"])) if m.joint else (m, ())
+    if leaf.rule == "mlp" and leaf.finite and at.moved < np.inf:
+        slope = least(slope, mlp_slope(leaf, at.centre, at.moved, *mixed))
     moved = (slope * at.moved if slope.hi > 0 else slope) + (length(own.hi) if where.flat else own.hi.max())
     return Point(once(m, at.box, apply, where), middle, (interval(off) + own).hi, float(moved.hi), float((slope * at.lip).hi))
 

@@ -1,6 +1,6 @@
-/* The proof tree of the certificate again, with norm layers and softmax attention looked at around the example and every other
- * node as it is stated.  Within r of the example what enters a node is within `moved` of what was traced, and a node hands on lip
- * times that.  Factors a little above 1 leave a checker room for the rounding of its own forward pass. */
+/* The proof tree of the certificate again, with norm layers, softmax attention and perceptrons looked at around the example and
+ * every other node as it is stated.  Within r of the example what enters a node is within `moved` of what was traced, and a node
+ * hands on lip times that.  Factors a little above 1 leave a checker room for the rounding of its own forward pass. */
 #include "certify/near.h"
 
 #include <math.h>
@@ -23,7 +23,10 @@ typedef struct {
 } layers;
 
 static bool is_attention(const char *rule) { return strcmp(rule, "attention") == 0 || strcmp(rule, "window") == 0; }
-static bool is_near(const char *rule) { return strcmp(rule, "layernorm") == 0 || is_attention(rule); }
+static bool is_near(const char *rule)
+{
+    return strcmp(rule, "layernorm") == 0 || strcmp(rule, "mlp") == 0 || is_attention(rule);
+}
 
 static void see(const taut_module *m, const char *name, int depth, taut_point at, void *arg)
 {
@@ -60,10 +63,28 @@ static taut_up steepest(const taut_near_node *at, taut_up moved)
     return most;
 }
 
-static void step_into(char path[96], const char *from, const cJSON *tree)
+static void step_into(char *path, size_t size, const char *from, const cJSON *tree)
 {
     const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(tree, "name"));
-    snprintf(path, 96, "%s%s%s", from, *from && name ? "." : "", name ? name : "");
+    snprintf(path, size, "%s%s%s", from, *from && name ? "." : "", name ? name : "");
+}
+
+static taut_up one_layer(const taut_near_node *at, const char *rule, taut_up moved)
+{
+    if (is_attention(rule)) return up_near_attention(at, moved);
+    return strcmp(rule, "mlp") == 0 ? up_near_mlp(at, 0, 1, moved) : steepest(at, moved);
+}
+
+/* A perceptron that answers for the mix around it. */
+static taut_up joint(layers *n, const cJSON *proof, const cJSON *mix, const char *from, taut_up moved)
+{
+    char path[128];
+    const cJSON *tree = parts_of(mix);
+    if (!tree || n->at >= n->count) n->fits = false;
+    if (!n->fits) return UP_NONE;
+    step_into(path, sizeof path, from, tree);
+    const taut_near_node at = { n->c, proof, tree, path, n->x[n->at++] };
+    return up_near_mlp(&at, taut_near_number(mix, "keep"), taut_near_number(mix, "mix"), moved);
 }
 
 static taut_up walk(layers *n, const cJSON *proof, const cJSON *tree, const char *from, taut_up moved)
@@ -72,17 +93,17 @@ static taut_up walk(layers *n, const cJSON *proof, const cJSON *tree, const char
     const char *rule = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(tree, "rule"));
     const taut_up stated = up_exact(taut_near_number(proof, "lip"));
     const bool mixes = strcmp(rule, "mix") == 0;
-    step_into(path, from, tree);
+    step_into(path, sizeof path, from, tree);
     if (is_near(rule)) {
         if (n->at >= n->count) n->fits = false;
         if (!n->fits) return UP_NONE;
         const taut_near_node at = { n->c, proof, tree, path, n->x[n->at++] };
-        return up_min(stated, is_attention(rule) ? up_near_attention(&at, moved) : steepest(&at, moved));
+        return up_min(stated, one_layer(&at, rule, moved));
     }
     if (!mixes && strcmp(rule, "sequence") != 0) return stated;
     taut_up lip = { 1 };
     const cJSON *p = parts_of(proof), *t = parts_of(tree);
-    if (p && cJSON_GetObjectItemCaseSensitive(p, "scope")) return stated;
+    if (p && cJSON_GetObjectItemCaseSensitive(p, "scope")) return up_min(stated, joint(n, p, tree, path, moved));
     for (; p && t; p = p->next, t = t->next) {
         const taut_up one = walk(n, p, t, path, moved);
         moved = up_mul(up_mul(one, moved), (taut_up){ ROOM });
@@ -98,7 +119,7 @@ static void state(const taut_certificate *c, cJSON *proof, const cJSON *tree, co
 {
     char path[96], name[112];
     const cJSON *t = parts_of(tree);
-    step_into(path, from, tree);
+    step_into(path, sizeof path, from, tree);
     snprintf(name, sizeof name, "%s.o.weight", path);
     const taut_weight *w = taut_model_find(c->model, name);
     cJSON *of = cJSON_GetObjectItemCaseSensitive(proof, "of");

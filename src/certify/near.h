@@ -1,4 +1,4 @@
-/* What near.c and near_attention.c share: a node of the proof and the same node of the model's tree, and what it reads. */
+/* What the files near*.c share: a node of the proof and the same node of the model's tree, and what it reads. */
 #ifndef TAUT_CERTIFY_NEAR_H
 #define TAUT_CERTIFY_NEAR_H
 #include "base/json.h"
@@ -14,4 +14,6 @@ typedef struct {
 double taut_near_number(const cJSON *, const char *key); /* "inf": +inf; absent: 0 */
 /* The constant of softmax attention whose node has `o_norm`, where every token is within `moved` of x.  +inf: none is known. */
 taut_up up_near_attention(const taut_near_node *, taut_up moved);
+/* The same of keep x + mix f(x), f a perceptron that is not too large. */
+taut_up up_near_mlp(const taut_near_node *, double keep, double mix, taut_up moved);
 #endif

@@ -202,7 +202,7 @@ def fuzz(text, header, model, file, path):
 
 
 def tolerate(model, cert_path, norm):
-    """Radii for a runtime that is off: confirmed by both; refused by both once it is off by half a margin, or the radii are f's own."""
+    """Radii for a runtime that is off: confirmed by both; refused by both once it is off by half a margin, or nearly with the radii of f itself."""
     with open(cert_path, encoding="utf-8") as text:
         exact = json.load(text)
     best = max((example["margin"] for example in exact["examples"] if example["radius"] > 0), default=0)
@@ -219,7 +219,7 @@ def tolerate(model, cert_path, norm):
         cert["tolerance"] = off
         put(path, cert)
         expect(f"{model}, {norm}: tolerance bent to {off}", (2,), path, model)
-    cert["tolerance"], cert["examples"] = best / 64, exact["examples"]
+    cert["tolerance"], cert["examples"] = 0.45 * best, exact["examples"]  # constants jump with the radius: some of a margin may be spare
     put(path, cert)
     bound = any(1e-6 < example["radius"] < 0.24 for example in exact["examples"])
     expect(f"{model}, {norm}: the radii of no tolerance", (2,) if bound else (0, 2), path, model)

@@ -1,4 +1,4 @@
-"""The second checker's constant of softmax attention around an input, against slopes that are found there:
+"""The second checker's constants of softmax attention and of a perceptron around an input, against slopes that are found there:
 python3 tests/checker/slopes.py ROUNDS"""
 import os
 import sys
@@ -51,6 +51,36 @@ def steepest(j, m, flat):
     return found
 
 
+def perceptron(curve):
+    d, h = int(rng.integers(1, 5)), int(rng.integers(1, 9))
+    shapes = {"in.weight": (h, d), "in.bias": h, "out.weight": (d, h), "out.bias": d}
+    weights = {name: rng.normal(size=shape) for name, shape in shapes.items()}
+    return SimpleNamespace(t=2, d=d, d_out=d, c={"curve": curve, "factor": 0.75, "h": h}, get=weights.__getitem__)
+
+
+def along(m, x, keep, mix):
+    """The steepest token, by differences of what run.py computes."""
+    at = lambda x: keep * x + mix * run.FORWARD["mlp"](m, Interval(x)).ball()[0]  # noqa: E731
+    j = np.stack([(at(x + e) - at(x - e)) / 2e-6 for e in 1e-6 * np.eye(m.d)], 2)
+    return max(np.linalg.norm(token, 2) for token in j)
+
+
+def perceptrons(rounds):
+    worst, above = 0.0, 0
+    for curve in run.CURVES:
+        for _ in range(rounds):
+            m, moved, mixed = perceptron(curve), float(rng.choice([1e-3, 0.05, 0.5])), ((0.0, 1.0), (0.5, -0.5))[rng.integers(2)]
+            x = rng.normal(size=(m.t, m.d)) * rng.choice([0.1, 1, 3])
+            stated = around.mlp_slope(m, x, moved, *mixed)
+            for _ in range(20):
+                by = rng.normal(size=x.shape)
+                by *= moved / np.linalg.norm(by, axis=1, keepdims=True)
+                ratio = along(m, x + by, *mixed) / stated
+                worst, above = max(worst, ratio), above + (ratio > 1 + 1e-5)
+    print(f"perceptrons around an input: slopes up to {worst:.3f} of the constant, {above} above it")
+    return above > 0 or worst < 0.9
+
+
 worst, above = 0.0, 0
 for _ in range(int(sys.argv[1])):
     width = int(rng.choice([2, 4]))
@@ -64,4 +94,4 @@ for _ in range(int(sys.argv[1])):
             ratio = steepest(jacobian(m, x + by), m, flat) / stated
             worst, above = max(worst, ratio), above + (ratio > 1 + 1e-6)
 print(f"attention around an input: slopes up to {worst:.3f} of the constant, {above} above it")
-sys.exit(bool(above > 0 or worst < 0.3))
+sys.exit(bool(perceptrons(int(sys.argv[1])) or above > 0 or worst < 0.3))

@@ -5,8 +5,8 @@
  * sqrt(T) times that).  Along a sequence rho_{i+1} <= lip_i rho_i + own: the confirmed lip holds, as real and computed
  * tokens are in the node's region (computed ones are looked at; else inf).
  * Of all that a move of the input within the radius makes of a node's tokens, none is further than `moved` from the computed
- * ones: moved_{i+1} <= lip_i moved_i + own.  There norm layers and softmax attention are less steep than everywhere, by
- * ck_slope_near and ck_attention_near, and so is the body.
+ * ones: moved_{i+1} <= lip_i moved_i + own.  There norm layers, softmax attention and perceptrons are less steep than
+ * everywhere, by ck_slope_near, ck_attention_near and ck_mlp_near, and so is the body.
  * Then with B = that lip of the body, E = its rho, w_j the rows of the head and z the last token:  (f_p - f_j)(x') /
  * logit_scale >= (w_p - w_j).z + b_p - b_j - |w_p - w_j| (E + B |x' - x|).  Of logits that are off by a tolerance, twice that is
  * left.  Ties, NaN, infinity: never certified. */
@@ -35,6 +35,7 @@ ck_step ck_forward(ck *c, const ck_node *n, ck_mat *x, double moved)
     x->err = 0;
     if (ck_is(n, "layernorm")) lip = fmin(lip, ck_slope_near(c, n, *x, moved));
     if (ck_is(n, "attention") || ck_is(n, "window")) lip = fmin(lip, ck_attention_near(c, n, *x, moved));
+    if (ck_is(n, "mlp") && moved < INFINITY) lip = fmin(lip, ck_mlp_near(c, n, *x, moved));
     if (n->rule->run) n->rule->run(c, n, x);
     for (const ck_node *k = n + 1; k < n->end && !n->rule->run; k = k->end) {
         const ck_step step = ck_forward(c, k, x, moved);
@@ -47,7 +48,7 @@ ck_step ck_forward(ck *c, const ck_node *n, ck_mat *x, double moved)
         x->err = ck_gamma(4) * (keep * ck_longest(in) + mix * ck_longest(*x));
         for (int64_t i = 0; i < x->rows * x->ld; i++) x->v[i] = n->k[0] * in.v[i] + n->k[1] * x->v[i];
         rho = mix * rho;
-        lip = n[1].mixed ? n->lip : keep + mix * lip;
+        lip = n[1].mixed ? lip : keep + mix * lip; /* a perceptron has answered for the whole */
     }
     const double all = c->out->flat ? sqrt((double)x->rows) : 1;
     return (ck_step){ inside ? rho + (x->err + 1e-280) * all : INFINITY, fmin(lip, n->lip) }; /* + underflow */

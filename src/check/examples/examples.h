@@ -39,6 +39,9 @@ void ck_rotate(ck_mat *x, int64_t dh, double base, double sign);
 double ck_logit(const ck_node *n, int64_t h, int64_t i, int64_t j); /* rules/posattention.c: of its table */
 ck_mat ck_gains(ck *c, const ck_node *n);
 
+double ck_slope_at(double curve, double z); /* forward.c: f', computed; of a kink 0 */
+double ck_mlp_near(ck *c, const ck_node *n, ck_mat x,
+                   double moved); /* rules/mlp.c; of the mix around it, if it answers for that */
 /* around.c: constants of a norm layer, and of attention that states ||W_O|| */
 double ck_slope_near(ck *c, const ck_node *n, ck_mat x, double moved);
 double ck_attention_near(ck *c, const ck_node *n, ck_mat x, double moved);

@@ -36,6 +36,19 @@ static double value(int curve, double x)
     return curve == CK_TANH ? tanh(x) : x > 0 ? x : curve == CK_ABS ? -x : 0;
 }
 
+double ck_slope_at(double curve, double x)
+{
+    const double root = 0.79788456080286535588, u = root * (x + 0.044715 * x * x * x), s = 1 / (1 + exp(-x));
+    if (fabs(x) > 40 && (curve == CK_GELU || curve == CK_GELU_TANH || curve == CK_SILU)) return x > 0;
+    if (curve == CK_GELU) return 0.5 * (1 + erf(x * 0.70710678118654752440)) + 0.5 * root * x * exp(-0.5 * x * x);
+    if (curve == CK_GELU_TANH)
+        return 0.5 * (1 + tanh(u)) + 0.5 * root * x * (1 - tanh(u) * tanh(u)) * (1 + 3 * 0.044715 * x * x);
+    if (curve == CK_SILU) return s + x * s * (1 - s);
+    if (curve == CK_TANH) return 1 - tanh(x) * tanh(x);
+    if (curve == CK_ELU) return x > 0 ? 1 : exp(x);
+    return x > 0 ? 1 : x < 0 && curve == CK_ABS ? -1 : 0;
+}
+
 void ck_activate(ck_mat *x, double curve, double factor)
 {
     x->err = ck_slopes(curve).hi * x->err + 18 * CK_U * ck_longest(*x);

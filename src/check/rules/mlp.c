@@ -54,6 +54,62 @@ static void run(ck *c, const ck_node *n, ck_mat *x)
     *x = ck_affine(c, *x, 1, n->w[2], n->w[3]);
 }
 
+/* At least the norm of what g stands for, a symmetric matrix >= 0: the root of its square's, and so on; at last by its length. */
+static double gram_norm(ck *c, ck_mat g, int steps)
+{
+    int power;
+    const double length = ck_length(g);
+    if (steps == 0 || !(length > 0 && length < INFINITY)) return length;
+    frexp(length, &power);
+    ck_mat s = ck_new(c, g.rows,
+                      g.cols); /* of length about 1: what underflows in its square is nothing beside 1e-290 */
+    for (int64_t i = 0; i < g.rows * g.ld; i++) s.v[i] = ldexp(g.v[i], -power);
+    s.err = ldexp(g.err, -power);
+    ck_mat square = ck_product(c, s, s);
+    square.err += 1e-290;
+    return ldexp(sqrt(gram_norm(c, square, steps - 1)), power);
+}
+
+/* D_k of one unit, and in *e how far f' can be from it where z moves by up to r.  Computed slopes are within 1e-11. */
+static double slope(double curve, double z, double r, double *e)
+{
+    const double whole = ck_slopes(curve).hi - ck_slopes(curve).lo,
+                 middle = (ck_slopes(curve).hi + ck_slopes(curve).lo) / 2;
+    const bool straight = curve == CK_RELU || curve == CK_ABS, turns = !(fabs(z) > r);
+    *e = straight ? (turns ? whole / 2 : 0) : fmin(r + 1e-11, whole);
+    return straight && turns ? middle : ck_slope_at(curve, z);
+}
+
+/* Around an example, every token within `moved` of x: z_k = (W_in x + b_in)_k moves by at most |row k of W_in| moved, and so
+ *     keep I + mix c W_out diag(f') W_in = (keep I + mix c W_out diag(D) W_in) + mix c sum_k (f'_k - D_k) w_k v_k^T
+ * with |f'_k - D_k| <= E_k; w_k the columns of W_out, v_k the rows of W_in. */
+double ck_mlp_near(ck *c, const ck_node *n, ck_mat x, double moved)
+{
+    const ck_mat in = n->w[0], turned = ck_turn(c, n->w[2]), z = ck_affine(c, x, 1, in, n->w[1]);
+    const double keep = n->mixed ? n->up->k[0] : 0, mc = (n->mixed ? n->up->k[1] : 1) * n->k[1];
+    double most = 0;
+    if ((double)x.rows * (double)in.rows * (double)in.cols * (double)turned.cols > 0x1p23) return INFINITY;
+    for (int64_t t = 0; t < x.rows; t++) {
+        const struct ck_block *mark = c->blocks;
+        ck_mat part = ck_stack(c, &in, (const double[]){ 1 }, 1);
+        double rest = 0;
+        for (int64_t k = 0; k < in.rows; k++) {
+            double e;
+            const double row = ck_length(ck_rows(in, k, 1));
+            const double d = slope(n->k[0], z.v[t * z.ld + k], row * moved + z.err, &e);
+            rest += e * row * ck_length(ck_rows(turned, k, 1));
+            for (int64_t i = 0; i < in.cols; i++) part.v[k * part.ld + i] *= d;
+        }
+        part.err = CK_U * ck_length(part);
+        const ck_mat both = joined(c, ck_product(c, turned, part), mc, keep),
+                     wide = both.rows < both.cols ? ck_turn(c, both) : both;
+        const double here = sqrt(gram_norm(c, ck_product(c, wide, wide), 14)) + fabs(mc) * rest;
+        most = isnan(here) ? INFINITY : fmax(most, here);
+        ck_give_back(c, mark);
+    }
+    return most;
+}
+
 const ck_rule ck_rule_mlp = {
     .name = "mlp",
     .prove = prove,
