@@ -5,6 +5,7 @@ It shares nothing with `taut check` but docs/certificate.md.  Exit code 0: confi
 check; 3: neither, because an example is left open, a module is not known or something is too large.
 """
 import os
+import re
 import sys
 from types import SimpleNamespace
 
@@ -27,7 +28,7 @@ def read_region(table, kind, root, weights):
     region = Claim({**table, "rule": ""}, "", "region")
     room = Interval(region.number("room"))
     if kind == "image":
-        need(table.get("box") == [0.0, 1.0], "region: box is not [0, 1]")
+        need(repr(table.get("box")) == "[0.0, 1.0]", "region: box is not [0, 1]")
         return room, sqrt(float(root.d)) + room
     longest = region.number("rows") if kind == "series" else length(weights.get("embed.weight")).hi.max()
     return room, region.at_least("reach", Interval(longest) + room)
@@ -40,12 +41,13 @@ def check(cert_path, model_path):
     need(whole(cert.get("version"), 2) == 3, "it is of another version", UNKNOWN)
     need_keys(cert, FIELDS, "the certificate")
     need(cert.get("model") == {"bytes": weights.size, "sha256": weights.hash}, "it is about another model file")
-    need(cert.get("norm") in ("tokens", "flat") and isinstance(cert.get("tool", ""), str)
-         and isinstance(cert.get("for", ""), str), "norm, tool or for is no such word")
+    table = cert.get("for", "-")
+    need(cert.get("norm") in ("tokens", "flat") and isinstance(cert.get("tool", ""), str) and isinstance(table, str)
+         and re.fullmatch("[!-~]{1,15}", table), "norm, tool or for is no such word")
     need("for" not in cert or "tolerance" in cert, "it is for kernels and states no tolerance of theirs")
     weights.open()
     root, kind = read_tree(weights)
-    need(cert.get("tokens") == root.t, "tokens are not the model's")
+    need(whole(cert.get("tokens")) == root.t, "tokens are not the model's")
     need(isinstance(cert.get("examples", []), list), "examples are no list")
     room, x = read_region(cert.get("region"), kind, root, weights)
     first = root
@@ -57,8 +59,7 @@ def check(cert_path, model_path):
     claim = Claim({**cert, "rule": ""}, "", "the certificate")
     where.finite = all(np.isfinite(weights.get(name)).all() for name in weights.table)
     lip = claim.at_least("lip", lip if where.finite else np.inf)
-    if lip.hi < np.inf:
-        claim.at_least("defect", defect)
+    claim.at_least("defect", defect if lip.hi < np.inf else 0.0)
     where.tolerance = Interval(claim.number("tolerance"))
     proved = [check_example(node, f"example {i}", where) for i, node in enumerate(cert.get("examples", []))]
     need(all(proved), f"{proved.count(False)} of {len(proved)} examples are left open", UNKNOWN)

@@ -39,7 +39,7 @@ def read_bytes(path):
 def parse_json(data, what, code=UNREADABLE):
     """The value of a JSON text, every number a float; `code` says what it is if it is none."""
     depth = deepest = 0
-    for bracket in re.findall(rb"[][{}]", re.sub(rb'"(?:[^"\\]|\\.)*"', b"", data)):
+    for bracket in re.findall(rb"[][{}]", re.sub(rb'(?s)"(?:[^"\\]|\\.)*(?:"|\\?\Z)', b"", data)):  # a string may have no end
         depth += 1 if bracket in b"[{" else -1
         deepest = max(deepest, depth)
     need(deepest <= 100, f"{what}: more than 100 objects and lists inside each other", code)

@@ -46,7 +46,7 @@ FITS = {
     "nystrom": lambda c: c["steps"] <= 100 and c["queries"] < c["t"],
     "clustered": lambda c: c["steps"] <= 100 and c["queries"] < c["t"],
     "plash": lambda c: c["queries"] < c["t"] and c["pair"] <= (0 if c["queries"] else 2), "sketch": sketch_fits,
-    "attlip": lambda c: c["r"] % c["heads"] == 0,
+    "attlip": lambda c: c["r"] % c["heads"] == 0, "layernorm": lambda c: c["eps"] >= 0, "cosattention": lambda c: c["eps"] >= 0,
     "posattention": lambda c: (c["k"] == c["t"] and not c["causal"] and not c["far"] and c["t"] % c["row"] == 0 if c["row"] else
                                c["t"] <= c["context"] and (c["causal"] or c["k"] % 2 == 1)),
 }

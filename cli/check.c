@@ -32,7 +32,7 @@ static void print(const cli_args *a, const cJSON *o)
     if (cli_number(o, "examples") > 0)
         printf(", %.0f examples, %.0f with a certified radius", cli_number(o, "examples"), cli_number(o, "certified"));
     printf("%s\n", isinf(cli_number(o, "lip")) ? "; an infinite constant promises nothing" : "");
-    if (cli_number(o, "tolerance") > 0)
+    if (cli_number(o, "tolerance") > 0 || cJSON_GetObjectItem(o, "for"))
         printf("  radii are for logits within %s of those in real arithmetic%s%s: that they are is not for a checker "
                "to say\n",
                cli_down(lip, o, "tolerance"), cJSON_GetObjectItem(o, "for") ? ", stated for the kernels " : "",

@@ -125,4 +125,5 @@ def cosattention(m, claim, x, where):
             bends = least(length(u * larger), sqrt(a * a + query * query), length(u * near["q"] * norm["k"]) + query)
         rows.append((out * middle, out * s * steep * far * bends, out * length(u) * far))
     (mean, logits, grown), (value_bias, bias) = smallest(rows, 3, live), biases(m, claim)
-    return c * (root * mean + logits), c * (grown + value_bias) + bias
+    lip = c * (root * mean + logits) if m.c["eps"] > 0 else Interval(np.inf)  # 0/0 where a query or a key is 0
+    return lip, c * (grown + value_bias) + bias

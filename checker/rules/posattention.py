@@ -20,7 +20,7 @@ def shares(m, h, n):
     return softmax(Interval(np.where(shift < 0, -1e300, table) if m.c["causal"] else table))
 
 def heaviest_column(m, h):
-    need(m.t <= 512 or m.c["causal"], f"{m.path}: too many tokens for this checker", UNKNOWN)
+    need(m.t <= (4096 if m.c["causal"] else 512), f"{m.path}: too many tokens for this checker", UNKNOWN)
     lengths_ = [] if m.c["row"] else [m.t] if m.c["causal"] else range(1, m.t + 1)
     return max((float(shares(m, h, n).sum(0).hi.max()) for n in lengths_), default=1.0)
 

@@ -45,7 +45,9 @@ def layernorm(m, claim, x, where):
     eps, d, bias = interval(m.c["eps"]), float(m.d), length(m.get("bias")) if m.c["centred"] else 0.0
     norm = claim.norm("norm", centred(m)) if m.c["centred"] else claim.at_least("norm", np.abs(m.get("weight")).max())
     m.norm = norm
-    grown = Interval(least(sqrt(d), x / sqrt(x * x / d + eps)).hi) if eps.lo >= 0 else NONE
+    grown = Interval(least(sqrt(d), x / sqrt(x * x / d + eps)).hi)
+    if not m.c["eps"] > 0:  # 0/0 at a constant token
+        return NONE, norm * grown + bias
     return norm if norm.hi == 0 else norm / sqrt(eps), norm * grown + bias
 
 def centernorm(m, claim, x, where):

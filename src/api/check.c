@@ -102,7 +102,7 @@ taut_status taut_check_json(char **json, const char *cert, const char *model)
     cJSON_AddNumberToObject(o, "examples", (double)r.examples);
     cJSON_AddNumberToObject(o, "certified", (double)r.certified);
     cJSON_AddNumberToObject(o, "unknown", (double)r.unknown);
-    if (r.tolerance > 0) cJSON_AddNumberToObject(o, "tolerance", r.tolerance);
+    if (r.tolerance > 0 || *r.table) cJSON_AddNumberToObject(o, "tolerance", r.tolerance);
     if (*r.table) cJSON_AddStringToObject(o, "for", r.table);
     cJSON_AddNumberToObject(o, "defect", r.defect);
     return taut_json_out(json, o, TAUT_OK);

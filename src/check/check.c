@@ -35,6 +35,12 @@ void ck_fail(ck *c, const char *format, ...)
     longjmp(c->end, 1);
 }
 
+void ck_give_up(ck *c, const ck_node *n, const char *why)
+{
+    c->out->foreign = true;
+    ck_fail(c, "%s (%s): %s", n->path, n->rule->name, why);
+}
+
 void *ck_room(ck *c, int64_t count, size_t size)
 {
     struct ck_block *b = taut_calloc(1, sizeof *b + (size_t)count * size);
@@ -114,6 +120,15 @@ static double region(ck *c, ck_fields *f)
     return reach;
 }
 
+/* A name of kernels, which people will read. */
+static bool is_word(const cJSON *json)
+{
+    const char *word = cJSON_GetStringValue(json);
+    size_t len = 0;
+    while (word && word[len] > ' ' && word[len] <= '~') len++;
+    return word && !word[len] && len > 0 && len < 16;
+}
+
 /* The fields around the proof; the region, the proof and its lip; the examples. */
 static void confirm(ck *c)
 {
@@ -126,7 +141,7 @@ static void confirm(ck *c)
     const cJSON *tool = ck_take(&f, "tool"), *table = ck_take(&f, "for"); /* what tolerance was made for; a remark */
     ck_word(&f, "format"), ck_take(&f, "model");
     if (tool && !cJSON_IsString(tool)) ck_fail(c, "the certificate's tool is no word");
-    if (table && !cJSON_IsString(table)) ck_fail(c, "the certificate's for is no word");
+    if (table && !is_word(table)) ck_fail(c, "the certificate's for is no word");
     if (table && !ck_get(c->cert, "tolerance"))
         ck_fail(c, "the certificate is for kernels, and states no tolerance of theirs");
     out->flat = strcmp(norm, "flat") == 0;

@@ -91,7 +91,8 @@ const ck_rule *ck_rule_of(const char *name); /* rules/rules.c; NULL: there is no
 
 /* check.c.  A problem ends the check: none of these returns then. */
 void ck_fail(ck *c, const char *format, ...) __attribute__((noreturn, format(printf, 2, 3)));
-void *ck_room(ck *c, int64_t count, size_t size);    /* zeroed */
+void ck_give_up(ck *c, const ck_node *n, const char *why) __attribute__((noreturn)); /* neither confirmed nor refuted */
+void *ck_room(ck *c, int64_t count, size_t size);                                    /* zeroed */
 void ck_give_back(ck *c, const struct ck_block *to); /* all that was taken since c->blocks was `to` */
 void ck_confirm(ck *c, ck_node *n, const cJSON *json, double x);
 

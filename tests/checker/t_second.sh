@@ -69,6 +69,7 @@ make series-plash "$series" label=2 depth=1 attention=plash plash_groups=2 plash
 check "39 models" [ "$(find "$runs" -mindepth 1 -maxdepth 1 | wc -l)" = 39 ]
 python3 tests/checker/second.py "$runs" "$TAUT" "${TAUT_EFFORT:-1}" || fails=$((fails + 1))
 python3 tests/checker/slopes.py "$(awk "BEGIN { print int(9 * ${TAUT_EFFORT:-1}) + 1 }")" || fails=$((fails + 1))
+python3 tests/checker/hostile.py "$tmp" "$TAUT" || fails=$((fails + 1))
 # what is no file
 refuse "no file" "no such file" python3 checker/check.py "$tmp/none.json" "$runs/image-plash"
 refuse "no JSON" "check.py" python3 checker/check.py tests/checker/t_second.sh "$runs/image-plash"

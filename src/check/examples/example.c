@@ -21,8 +21,7 @@
 void ck_not_run(ck *c, const ck_node *n, ck_mat *x)
 {
     (void)x;
-    c->out->foreign = true;
-    ck_fail(c, "%s: the checker runs no example through the rule %s", n->path, n->rule->name);
+    ck_give_up(c, n, "the checker runs no example through it");
 }
 
 ck_step ck_forward(ck *c, const ck_node *n, ck_mat *x, double moved)
@@ -36,7 +35,10 @@ ck_step ck_forward(ck *c, const ck_node *n, ck_mat *x, double moved)
     if (ck_is(n, "layernorm")) lip = fmin(lip, ck_slope_near(c, n, *x, moved));
     if (ck_is(n, "attention") || ck_is(n, "window")) lip = fmin(lip, ck_attention_near(c, n, *x, moved));
     if (ck_is(n, "mlp") && moved < INFINITY) lip = fmin(lip, ck_mlp_near(c, n, *x, moved));
+    int64_t tokens = n->tokens, width = n->width;
     if (n->rule->run) n->rule->run(c, n, x);
+    if (n->rule->run && n->rule->shape) n->rule->shape(n, &tokens, &width);
+    if (n->rule->run && x->rows != tokens) ck_give_up(c, n, "the checker's forward pass lost count of its tokens");
     for (const ck_node *k = n + 1; k < n->end && !n->rule->run; k = k->end) {
         const ck_step step = ck_forward(c, k, x, moved);
         rho = rho == 0 ? step.off : step.lip * rho + step.off;

@@ -175,8 +175,10 @@ static double count_most(attention *a, bool causal, bool alibi)
     int64_t asking = ck_queries(a->n) ? ck_queries(a->n) : a->asked, sees = a->asked;
     if (ck_is(a->n, "window")) in_windows(a->n, &asking, &sees), causal = false;
     double total = 0, *sum = ck_room(a->c, 2 * a->count, sizeof *sum), *power = sum + a->count;
+    if (fmax((double)asking, (double)sees) > 0x1p24) ck_give_up(a->c, a->n, "too many tokens to count");
     for (int64_t i = 0; i < a->count; i++) power[i] = 1;
-    for (int64_t row = 0, seen = 1; row < asking && a->count; row++) {
+    const int64_t rows = causal ? asking : asking > 0; /* without causal they are alike */
+    for (int64_t row = 0, seen = 1; row < rows && a->count; row++) {
         double least = INFINITY;
         for (; seen < (causal ? row + 1 : sees); seen++)
             for (int64_t i = 0; i < a->count; i++) {
@@ -190,7 +192,7 @@ static double count_most(attention *a, bool causal, bool alibi)
         }
         total += 1 / ck_below(1 + least);
     }
-    return total;
+    return causal ? total : (double)asking * total;
 }
 
 double ck_head_index(const cJSON *json)
@@ -227,7 +229,8 @@ static void family(attention *a, const cJSON *json, double root)
     if (count != a->count) ck_fail(a->c, "%s (family): it must weigh every head", a->n->path);
     for (int64_t i = 0; i < a->count; i++, t = t->next) {
         a->by[i] = cJSON_GetNumberValue(t);
-        a->head[i].r = ck_over(1, a->by[i]); /* infinite for t <= 0 and NaN */
+        if (!(a->by[i] > 0)) ck_fail(a->c, "%s (family): its weights must be above 0", a->n->path);
+        a->head[i].r = ck_over(1, a->by[i]);
     }
     const double to = stacked(&f, a, "out_norm", OUT);
     if (a->cosine)
@@ -262,6 +265,9 @@ bool ck_heads_fit(const ck_node *n)
            (asking == 0 || (ck_constant(n, "causal") == 0 && asking < n->tokens));
 }
 
+/* Below 0 n(z) is longer than 1, and has no bound; at 0 there is none at z = 0. */
+static bool cosine_fits(const ck_node *n) { return ck_heads_fit(n) && n->k[EPS] >= 0; }
+
 static ck_bound prove(ck_fields *f, ck_node *n, double x)
 {
     ck *c = f->c;
@@ -285,7 +291,9 @@ static ck_bound prove(ck_fields *f, ck_node *n, double x)
     if (n->w[6].v && !a.values) b = ck_product(c, ck_turn(c, n->w[3]), ck_turn(c, n->w[6]));
     const double shift = ck_claim(f, "value_bias", ck_length(b));
     const double both = ck_queries(n) && c->out->flat ? ck_hypot(root * keys, a.logits) : root * keys + a.logits;
-    return (ck_bound){ to * both, to * (a.grown + shift) + ck_claim(f, "bias", ck_length(n->w[7])) };
+    const bool steady = !a.cosine || n->k[EPS] > 0;
+    return (ck_bound){ steady ? to * both : INFINITY,
+                       to * (a.grown + shift) + ck_claim(f, "bias", ck_length(n->w[7])) };
 }
 
 const ck_rule ck_rule_attention = { .name = "attention",
@@ -298,7 +306,7 @@ const ck_rule ck_rule_attention = { .name = "attention",
 const ck_rule ck_rule_cosattention = { .name = "cosattention",
                                        .prove = prove,
                                        .run = ck_attend,
-                                       .fits = ck_heads_fit,
+                                       .fits = cosine_fits,
                                        .constants = { "#heads", "scale", "out", "?causal", "?alibi", "~rope", "eps",
                                                       "?values" },
                                        .tensors = { CK_FOUR } };

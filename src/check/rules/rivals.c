@@ -95,7 +95,7 @@ static ck_bound jumping(ck_fields *f, ck_node *n, double x)
 /* Where rounding decides to which side it falls, no forward pass confirms another. */
 static void jump(ck *c, const ck_node *n, ck_mat *x)
 {
-    (void)n, (void)x;
+    if (ck_queries(n)) *x = ck_rows(*x, 0, ck_queries(n));
     c->jumped = true;
 }
 

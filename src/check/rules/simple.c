@@ -76,8 +76,8 @@ static ck_bound norm_layer(ck_fields *f, ck_node *n, double x)
     const double d = (double)n->w[0].cols, eps = n->k[0], norm = claim_diagonal(f, n->w[0], n->k[1] != 0);
     n->norm = norm;
     const double sd = ck_below(sqrt(ck_below(ck_below(ck_below(x * x) / d) + eps)));
-    return (ck_bound){ norm == 0 ? 0 : ck_over(norm, ck_below(sqrt(eps))),
-                       norm * fmin(sqrt(d), ck_over(x, sd)) + ck_length(n->w[1]) };
+    const double steep = eps > 0 ? ck_over(norm, ck_below(sqrt(eps))) : INFINITY; /* at 0: 0/0 at a constant token */
+    return (ck_bound){ norm == 0 && eps > 0 ? 0 : steep, norm * fmin(sqrt(d), ck_over(x, sd)) + ck_length(n->w[1]) };
 }
 
 static void run_linear(ck *c, const ck_node *n, ck_mat *x) { *x = ck_affine(c, *x, 1, n->w[0], n->w[1]); }
@@ -113,6 +113,8 @@ static void run_weights(ck *c, const ck_node *n, ck_mat *x)
     ck_weigh(x, center || ck_is(n, "scale") ? n->k[0] : 1, n->w[0], n->w[1]);
 }
 
+static bool steady(const ck_node *n) { return n->k[0] >= 0; }
+
 static bool pairs(const ck_node *n) { return n->k[0] == 2 && n->width % 2 == 0; }
 
 #define DIAGONAL                            \
@@ -141,6 +143,7 @@ const ck_rule ck_rule_centernorm = {
 const ck_rule ck_rule_layernorm = { .name = "layernorm",
                                     .prove = norm_layer,
                                     .run = run_weights,
+                                    .fits = steady,
                                     .constants = { "eps", "?centred" },
                                     .tensors = DIAGONAL };
 const ck_rule ck_rule_pointwise = {
