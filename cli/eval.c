@@ -1,5 +1,7 @@
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "cli.h"
 
@@ -36,6 +38,33 @@ static void print(const cJSON *o)
     if (cJSON_GetObjectItem(o, "noise")) print_noise(o);
 }
 
+/* Which kernels the radii of a certificate are for; "": none.  The word stands before the proof, in the first lines. */
+static void read_for(char word[16], const char *path)
+{
+    char head[4096] = "";
+    FILE *f = fopen(path, "rb");
+    *word = 0;
+    if (!f) return;
+    head[fread(head, 1, sizeof head - 1, f)] = 0;
+    fclose(f);
+    const char *at = strstr(head, "\"for\":"), *proof = strstr(head, "\"proof\":");
+    if (at && (!proof || at < proof) && sscanf(at, "\"for\": \"%15[!-~]", word) == 1) word[strcspn(word, "\"")] = 0;
+}
+
+/* A run's own certificate may be for other kernels than those that run. */
+static void compare_kernels(const cli_args *a, const char *here)
+{
+    char word[16], *path = cli_path(a->operand[0], "certificate.json");
+    if (!path) return;
+    if (strcmp(path, a->operand[0]) != 0) read_for(word, path);
+    const bool other = strcmp(path, a->operand[0]) != 0 && *word && strcmp(word, here) != 0 &&
+                       !(strcmp(word, "cpu") == 0 && strncmp(here, "cpu-", 4) == 0);
+    if (other)
+        fprintf(stderr, "taut eval: the radii in %s are for the kernels %s and say nothing of %s, which run here\n",
+                path, word, here);
+    free(path);
+}
+
 static int run(const cli_args *a)
 {
     const bool train = cli_flag(a, "--train"), test = cli_flag(a, "--test");
@@ -55,6 +84,7 @@ static int run(const cli_args *a)
     if (train && test) return cli_refuse(a, "--train or --test, not both");
     if (cli_flag(a, "--noise") && !(o.noise > 0)) return cli_refuse(a, "--noise 0 moves nothing");
     if (taut_evaluate_file(&json, a->operand[0], &o)) return cli_fail(a);
+    compare_kernels(a, o.kernels ? o.kernels : "cpu");
     cJSON *found = cli_answer(a, json);
     const bool beaten = cJSON_IsTrue(cJSON_GetObjectItem(found, "contradiction"));
     if (!cli_flag(a, "--json")) print(found);

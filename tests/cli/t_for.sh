@@ -32,6 +32,14 @@ check "a module without a rule" "$TAUT" train recipes/encoder-1lip.ini --set mod
     --set train.steps=1 --out "$tmp/lip"
 "$TAUT" certify "$tmp/lip" --n-ex 4 --for cpu >"$tmp/out"
 check "certifies nothing, and says so" grep -q 'nothing is certified for the kernels cpu' "$tmp/out"
+cp "$tmp/cpu.json" "$run/certificate.json"
+"$TAUT" eval "$run" --kernels ref >"$tmp/out" 2>"$tmp/err"
+check "eval on other kernels says so: $(cat "$tmp/err")" grep -q "for the kernels cpu and say nothing of ref" "$tmp/err"
+"$TAUT" eval "$run" --kernels cpu-base >"$tmp/out" 2>"$tmp/err"
+check "and nothing on those: $(cat "$tmp/err")" [ ! -s "$tmp/err" ]
+"$TAUT" eval "$run/model.safetensors" --kernels ref >"$tmp/out" 2>"$tmp/err"
+check "nor of a file alone: $(cat "$tmp/err")" [ ! -s "$tmp/err" ]
+rm "$run/certificate.json"
 check "no such kernels of an attack" refused "no kernels are called .gpu." attack "$run" --n-ex 2 --for gpu --attack fgsm --norm L2 --eps 0.1
 check "other kernels" refused "say nothing of cpu, which run here" attack "$run" --n-ex 2 --for wide --attack fgsm --norm L2 --eps 0.1
 check "no such kernels" refused "no kernels are called .gpu." certify "$run" --n-ex 2 --for gpu
