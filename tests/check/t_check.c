@@ -19,11 +19,12 @@ static void set_raw(cJSON *j, const char *text)
     j->valuestring = strdup(text);
 }
 
-/* Around an example norm layers may prove more than its radius, which is of the constants of everywhere (t_bend: of others). */
-static bool has_norm_layer(const cJSON *j)
+/* Around an example norm layers and perceptrons may prove more than its radius, which is of the constants of everywhere (t_bend:
+ * of others). */
+static bool is_steeper_elsewhere(const cJSON *j)
 {
-    bool found = cJSON_IsString(j) && strcmp(j->valuestring, "layernorm") == 0;
-    for (const cJSON *k = j->child; k && !found; k = k->next) found = has_norm_layer(k);
+    bool found = cJSON_IsString(j) && (strcmp(j->valuestring, "layernorm") == 0 || strcmp(j->valuestring, "mlp") == 0);
+    for (const cJSON *k = j->child; k && !found; k = k->next) found = is_steeper_elsewhere(k);
     return found;
 }
 
@@ -38,7 +39,7 @@ static void bend_numbers(cJSON *cert, cJSON *j, const char *key)
     const double v = strtod(before, NULL);
     const bool upward = strcmp(key, "radius") == 0 || strcmp(key, "margin") == 0;
     const bool id = strcmp(key, "ids") == 0 || strcmp(key, "predicted") == 0;
-    const bool least = strcmp(key, "radius") == 0 && has_norm_layer(cert);
+    const bool least = strcmp(key, "radius") == 0 && is_steeper_elsewhere(cert);
     const cJSON *defect = cJSON_GetObjectItem(cert, "defect"); /* a margin may be off by that */
     const double more = defect && strcmp(key, "margin") == 0 ? 2 * strtod(defect->valuestring, NULL) : 0;
     snprintf(text, sizeof text, "%.17g", upward ? v * (1 + 4e-6) + 1e-7 + more : v * (1 - 1e-6));

@@ -243,7 +243,7 @@ static void constrain_all(const taut_constrainer *c, taut_owned owned, origin fr
     const taut_model mine = taut_owned_weights(c->m, owned), *m = &mine;
     const taut_constrain_spec *s = c->spec;
     const taut_span work = { c->work, c->room, m->k->elem };
-    const bool together = s->method == TAUT_POLAR || s->method == TAUT_SOFTCAP; /* matrices of one shape */
+    const bool alone = s->method != TAUT_FREE && s->method != TAUT_POLAR && s->method != TAUT_SOFTCAP;
     if (s->method == TAUT_POLAR) taut_polar(m, from.times, c->work);
     for (int i = 0; i < m->weights; i++) {
         const taut_param *p = m->weight[i].param;
@@ -260,7 +260,7 @@ static void constrain_all(const taut_constrainer *c, taut_owned owned, origin fr
         else if (p->orthogonal) { /* whatever the method and its caps */
             h.cap = 1;
             bjorck(h);
-        } else if (p->role == TAUT_MATRIX && !together && (cap > 0 || s->method == TAUT_SPECTRAL_DECAY))
+        } else if (p->role == TAUT_MATRIX && alone && (cap > 0 || s->method == TAUT_SPECTRAL_DECAY))
             constrain(c, h, c->before ? taut_at(m->k, c->before, m->weight[i].offset) : NULL);
     }
 }
