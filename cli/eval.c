@@ -38,12 +38,11 @@ static void print(const cJSON *o)
     if (cJSON_GetObjectItem(o, "noise")) print_noise(o);
 }
 
-/* Which kernels the radii of a certificate are for; "": none.  The word stands before the proof, in the first lines. */
+/* Which kernels the radii of a certificate are for, if any.  The word stands before the proof, in the first lines. */
 static void read_for(char word[16], const char *path)
 {
     char head[4096] = "";
     FILE *f = fopen(path, "rb");
-    *word = 0;
     if (!f) return;
     head[fread(head, 1, sizeof head - 1, f)] = 0;
     fclose(f);
@@ -54,12 +53,11 @@ static void read_for(char word[16], const char *path)
 /* A run's own certificate may be for other kernels than those that run. */
 static void compare_kernels(const cli_args *a, const char *here)
 {
-    char word[16], *path = cli_path(a->operand[0], "certificate.json");
+    char word[16] = "", *path = cli_path(a->operand[0], "certificate.json");
     if (!path) return;
-    if (strcmp(path, a->operand[0]) != 0) read_for(word, path);
-    const bool other = strcmp(path, a->operand[0]) != 0 && *word && strcmp(word, here) != 0 &&
-                       !(strcmp(word, "cpu") == 0 && strncmp(here, "cpu-", 4) == 0);
-    if (other)
+    if (strcmp(path, a->operand[0]) != 0) read_for(word, path); /* it is a folder */
+    const bool same = strcmp(word, here) == 0 || (strcmp(word, "cpu") == 0 && strncmp(here, "cpu-", 4) == 0);
+    if (*word && !same)
         fprintf(stderr, "taut eval: the radii in %s are for the kernels %s and say nothing of %s, which run here\n",
                 path, word, here);
     free(path);
