@@ -16,8 +16,7 @@ typedef struct {
 } taut_local_at;
 
 /* Constants in the l2 norm over everything, each a bound by itself; flat is the smallest.  pair is of single small heads at an
- * input, else +inf.  tokens: in the max-token
- * norm. */
+ * input, else +inf.  tokens: in the max-token norm. */
 typedef struct {
     taut_up triangle, concave, split, block, pair, flat, tokens;
 } taut_local_bound;

@@ -37,8 +37,7 @@ typedef struct {
     double *p, *dev;             /* (tq, tk): P' <= p; |P' - computed P| <= dev */
     double *block;               /* (tq, tk): norms of the Jacobian's blocks but for the diagonal's tau */
     double *beta, *tau, *u, *vm; /* one a query; u = |u_i|, vm = ||(v - o_i)^T diag(P_i)|| */
-    double *own, *lam,
-        *off; /* local_pair.c: C_i (tq, dh, width) computed, and one a query: lam_i, how far C_i is off; or NULL */
+    double *own, *lam, *off;     /* local_pair.c, or NULL: C_i (tq, dh, width) computed; lam_i; how far C_i is off */
     double *jacobian,
         *err; /* (tq dh, tk width) computed, and one a query: how far the real rows are; NULL: not asked for */
 } local_head;

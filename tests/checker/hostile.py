@@ -1,7 +1,7 @@
 """Files that nobody's taut wrote, for both checkers: python3 tests/checker/hostile.py FOLDER TAUT
 
 Models and certificates are made by hand, each with one thing in it that is not so; neither checker may confirm it, fall, or take long.
-A twin of each without that thing is confirmed by both, so that it is this thing that is refused.
+Where it can be had, a twin without that thing is confirmed by both, so that it is this thing that is refused.
 """
 import hashlib
 import json
@@ -35,7 +35,6 @@ def model(name, tensors, root, tokens, width):
 
 def ask(what, want, made, lip, proof, tokens, **more):
     """Both checkers must end with one of the codes of `want`."""
-    global tried
     path, about = made
     cert = {"format": "taut-certificate", "version": 3, "model": about, "norm": "flat", "tokens": tokens,
             "region": {"room": 0.0, "reach": 1.00001}, "lip": lip, "proof": proof, **more}
@@ -73,8 +72,7 @@ def cosine(eps, values, lip, out, want, bias):
     leaf = {"name": "a", "rule": "cosattention", "heads": 1, "scale": 0.5, "out": 1, "causal": 1, "alibi": 0, "rope": 10000, "eps": eps,
             "values": values}
     made = model("cosine", tensors, {"rule": "sequence", "of": [{"rule": "sequence", "of": [leaf]}]}, t, d)
-    count, far = 64.0, 1.0000001
-    count = float(sum(1 / (1 + i * np.exp(-far)) for i in range(t))) * (1 + 1e-9) if lip != "inf" else count
+    count = 64.0 if lip == "inf" else float(sum(1 / (1 + i * np.exp(-1.0000001)) for i in range(t))) * (1 + 1e-9)
     lip = float(np.sqrt(count)) * (1 + 1e-6) if lip is None else lip
     stated = {"rule": "head", "index": 0, "query": 0, "query_bias": length * (1 + 1e-9), "key": 0, "key_bias": length * (1 + 1e-9)}
     family = {"rule": "family", "weights": [1.0], "out_norm": 1 + 1e-9, "query_norm": 0, "key_norm": 0, "key_norm_near": 0}
@@ -109,6 +107,17 @@ def jumps(positions, want):
         examples=[{"ids": [0] * t, "predicted": 0, "margin": 0, "radius": 0, "verdict": "unknown"}])
 
 
+def crowd(tokens, want):
+    """Rows of attention are counted, and there may be more of them than anybody counts."""
+    eye, none = np.eye(2), np.zeros((2, 2))
+    made = model("crowd", {"embed.weight": eye, "a.q.weight": none, "a.k.weight": none, "a.v.weight": eye, "a.o.weight": eye},
+                 {"rule": "sequence", "of": [{"rule": "sequence", "of": [
+                     {"name": "a", "rule": "attention", "heads": 1, "scale": 1, "out": 1, "causal": 0, "alibi": 0, "rope": 0}]}]}, tokens, 2)
+    family = {"rule": "family", "weights": [1.0], "out_norm": 1 + 1e-9, "logit_norm": 0, "query_norm": 0}
+    node = {"name": "a", "rule": "attention", "count": 1.00001, "of": [{"rule": "head", "index": 0}, family], "lip": 1.0001, "out": 1.0001}
+    ask(f"{tokens} tokens", want, made, 1.0001, within(1.0001, 1.0001, within(1.0001, 1.0001, node)), tokens)
+
+
 def words():
     """What is no number, no word, or no JSON, around a true proof."""
     d, t, out = 4, 3, 2.00001
@@ -138,6 +147,8 @@ norm_layer(0.25, 2.00001, (0,))
 norm_layer(-0.25, "inf", (2,))
 norm_layer(0.0, "inf", (0,))
 jumps(1, (0, 3))
+crowd(64, (0,))
+crowd(2 ** 31 - 1, (3,))
 words()
 print(f"hostile      {tried} files by hand, for both checkers  {'ok' if not fails else str(len(fails)) + ' FAILED'}")
 sys.exit(bool(fails))
