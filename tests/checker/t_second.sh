@@ -2,7 +2,7 @@
 # The second checker (checker/, in Python) against taut certify and taut check: one model of every architecture, in both norms.
 # True certificates are confirmed by both, bent numbers and flipped bits refused by both, scribbled files never more than refused.
 . tests/cli/lib.sh
-python3 -c 'import numpy' 2>"$tmp/err" || { echo "skipped: no python3 with numpy"; exit 77; }
+python=$(numpy) || { echo "skipped: no python3 with numpy"; exit 77; }
 runs=$tmp/runs
 mkdir "$runs"
 brief="--set train.steps=2 --set train.batch=4 --set train.warmup=1"
@@ -67,16 +67,16 @@ make encoder-plash "$text" arch=encoder attention=plash plash_groups=2 plash_has
 make series-plash "$series" label=2 depth=1 attention=plash plash_groups=2 plash_features=5 plash_tau=0.5 plash_degrees=3 \
     plash_sizes=8 plash_norm_eps=1 plash_floor=1 norm_eps=0.1
 check "39 models" [ "$(find "$runs" -mindepth 1 -maxdepth 1 | wc -l)" = 39 ]
-python3 tests/checker/second.py "$runs" "$TAUT" "${TAUT_EFFORT:-1}" || fails=$((fails + 1))
-python3 tests/checker/slopes.py "$(awk "BEGIN { print int(9 * ${TAUT_EFFORT:-1}) + 1 }")" || fails=$((fails + 1))
-python3 tests/checker/hostile.py "$tmp" "$TAUT" || fails=$((fails + 1))
+"$python" tests/checker/second.py "$runs" "$TAUT" "${TAUT_EFFORT:-1}" || fails=$((fails + 1))
+"$python" tests/checker/slopes.py "$(awk "BEGIN { print int(9 * ${TAUT_EFFORT:-1}) + 1 }")" || fails=$((fails + 1))
+"$python" tests/checker/hostile.py "$tmp" "$TAUT" || fails=$((fails + 1))
 # what is no file
-refuse "no file" "no such file" python3 checker/check.py "$tmp/none.json" "$runs/image-plash"
-refuse "no JSON" "check.py" python3 checker/check.py tests/checker/t_second.sh "$runs/image-plash"
-refuse "no arguments" "usage" python3 checker/check.py
+refuse "no file" "no such file" "$python" checker/check.py "$tmp/none.json" "$runs/image-plash"
+refuse "no JSON" "check.py" "$python" checker/check.py tests/checker/t_second.sh "$runs/image-plash"
+refuse "no arguments" "usage" "$python" checker/check.py
 for machine in x86_64 aarch64; do
     for model in text position image forecast; do
-        check "$model of $machine" python3 checker/check.py tests/golden/certificates/$machine/$model.json \
+        check "$model of $machine" "$python" checker/check.py tests/golden/certificates/$machine/$model.json \
             tests/golden/certificates/$machine/$model.safetensors
     done
 done

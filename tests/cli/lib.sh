@@ -29,6 +29,11 @@ check() { # WHAT COMMAND...: the command must succeed
     return 0
 }
 
+numpy() { # the first Python with NumPy, as a word; fails where there is none
+    for p in python3 /usr/bin/python3; do "$p" -c 'import numpy' 2>/dev/null && echo "$p" && return; done
+    return 1
+}
+
 long() { # for a test that puts together what others try singly: skipped where only a part of the cases is asked for
     awk -v e="${TAUT_EFFORT:-1}" 'BEGIN { exit !(e < 1) }' || return 0
     echo "skipped: long, and TAUT_EFFORT is below 1"

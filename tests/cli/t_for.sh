@@ -4,21 +4,24 @@
 refused() { pattern=$1; shift; "$TAUT" "$@" >"$tmp/out" 2>"$tmp/err"; [ $? = 1 ] && [ "$(wc -l <"$tmp/err")" = 1 ] && grep -q -- "$pattern" "$tmp/err"; }
 tolerance() { json_get "$tmp/$1.json" tolerance; }
 run=$tmp/run
+python=$(numpy) || python=
 
 check "a model" "$TAUT" train recipes/mlp-shapes-small.ini --set train.steps=60 --set data.length=400 --out "$run"
 for k in ref wide cpu cuda; do
     check "for $k" "$TAUT" certify "$run" --n-ex 8 --for $k --out "$tmp/$k.json"
     check "it says for whom" [ "$(json_get "$tmp/$k.json" for)" = $k ]
     check "taut check confirms it" "$TAUT" check "$tmp/$k.json" "$run"
-    check "so does the second checker" python3 checker/check.py "$tmp/$k.json" "$run"
+    [ -z "$python" ] || check "so does the second checker" "$python" checker/check.py "$tmp/$k.json" "$run"
 done
 "$TAUT" check "$tmp/cpu.json" "$run" >"$tmp/out"
 check "the checker says whose word E is" grep -q 'stated for the kernels cpu: that they are is not for a checker' "$tmp/out"
 sed 's/"tolerance":[^,]*,//' "$tmp/cpu.json" >"$tmp/bent.json"
 "$TAUT" check "$tmp/bent.json" "$run" >"$tmp/out" 2>&1
 check "kernels without a tolerance" [ $? = 2 ]
-python3 checker/check.py "$tmp/bent.json" "$run" >"$tmp/out" 2>&1
-check "nor by the second checker" [ $? = 2 ]
+if [ -n "$python" ]; then
+    "$python" checker/check.py "$tmp/bent.json" "$run" >"$tmp/out" 2>&1
+    check "nor by the second checker" [ $? = 2 ]
+fi
 check "wide is off by more than ref" less "$(tolerance ref)" "$(tolerance wide)"
 check "cpu by more than wide" less "$(tolerance wide)" "$(tolerance cpu)"
 check "by which some images stay certified" grep -q certified "$tmp/cpu.json"
