@@ -98,22 +98,22 @@ static void close_dominance(dominance *p)
     free(p->row), free(p->up);
 }
 
-/* T_i from below; *wrong: how much a pass in double can be off, relatively. */
-static taut_lo lo_dominant(const dominance *p, int64_t i, int64_t n, double eps, taut_up *wrong)
+/* T_i from below; *wrong: how much a pass that is off like this can be off, relatively. */
+static taut_lo lo_dominant(const dominance *p, int64_t i, int64_t n, double eps, taut_sll_off by, taut_up *wrong)
 {
     const double *g = p->g.v + i * n;
     double sum = 0, lost = 0;
     for (int64_t j = 0; j < n; j++) {
         const double slack = p->gamma.v * p->row[i] * p->row[j] * (1 + 0x1p-40) + 0x1p-1000;
         if (j != i && fabs(g[j]) > slack) sum += (fabs(g[j]) - slack) * p->lo[j];
-        lost += slack * p->up[j].v;
+        lost += (by.product.v * p->row[i] * p->row[j] * (1 + 0x1p-40) + by.least.v) * p->up[j].v;
     }
     const taut_up rounding = up_gamma(n + 8), own = up_mul(p->gamma, up_exact(p->row[i] * p->row[i]));
     const taut_lo others = lo_sub((taut_lo){ sum }, up_mul((taut_up){ sum }, rounding));
     taut_lo t = lo_add((taut_lo){ eps }, lo_sub(lo_exact(g[i]), up_mul(own, (taut_up){ 1 + 0x1p-40 })));
     if (p->up[i].v < INFINITY) t = lo_add(t, lo_div(others, p->up[i]));
     const taut_up off = up_div(up_mul((taut_up){ lost }, (taut_up){ 1 + 0x1p-30 }), (taut_lo){ p->lo[i] });
-    const taut_up relative = up_add(up_div(off, t), up_add(up_gamma(n + 24), up_mul(p->spread, up_gamma(4))));
+    const taut_up relative = up_add(up_div(off, t), by.after);
     *wrong = relative.v < 0.5 ? up_mul((taut_up){ 2 }, relative) : UP_NONE; /* of 1/T */
     return t;
 }
@@ -126,9 +126,12 @@ taut_sll_numbers up_sll(const double *v, const double *b, const double *l, int64
                         (!b || range_max(b, hidden) <= DBL_MAX);
     if (!finite) return r;
     if (open_dominance(&p, v, l, hidden, width)) {
+        const taut_sll_off by = { p.gamma,
+                                  { 0x1p-1000 },
+                                  up_add(up_gamma(hidden + 24), up_mul(p.spread, up_gamma(4))) };
         taut_up square = UP_ZERO, delta = UP_ZERO, wrong;
         for (int64_t i = 0; i < hidden; i++) {
-            const taut_lo t = lo_dominant(&p, i, hidden, eps, &wrong);
+            const taut_lo t = lo_dominant(&p, i, hidden, eps, by, &wrong);
             const taut_up bi = b ? up_exact(b[i]) : UP_ZERO;
             if (bi.v > 0) square = up_add(square, up_div(up_mul(bi, bi), t));
             delta = up_max(delta, wrong);
@@ -139,4 +142,24 @@ taut_sll_numbers up_sll(const double *v, const double *b, const double *l, int64
     r.ratio = (taut_up){ 1 };
     close_dominance(&p);
     return r;
+}
+
+taut_up up_sll_delta(const double *v, const double *l, int64_t hidden, int64_t width, double eps, taut_sll_off by)
+{
+    dominance p;
+    taut_up delta = UP_NONE;
+    if (open_dominance(&p, v, l, hidden, width)) {
+        taut_up wrong, longest = UP_ZERO;
+        delta = UP_ZERO;
+        for (int64_t i = 0; i < hidden; i++) {
+            lo_dominant(&p, i, hidden, eps, by, &wrong);
+            delta = up_max(delta, wrong);
+            longest = up_max(longest, (taut_up){ p.row[i] });
+        }
+        /* T <= eps + hidden |v|^2 exp(spread), and exp(x) <= 2^(1.5 x) */
+        const double bits = 2 * log2(longest.v + 1) + log2((double)hidden + 1) + 1.5 * p.spread.v;
+        if (!(bits < 90)) delta = UP_NONE;
+    }
+    close_dominance(&p);
+    return delta;
 }

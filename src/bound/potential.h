@@ -21,4 +21,11 @@ typedef struct {
     taut_up delta; /* how wrong 1/T is when computed in double, relatively */
 } taut_sll_numbers;
 taut_sll_numbers up_sll(const double *v, const double *b, const double *l, int64_t hidden, int64_t width, double eps);
+
+/* delta where another arithmetic computes T: products of rows are off by product |v_i||v_j| + least, and what is made of
+ * them by `after` of itself.  +inf where that is no small error, or numbers leave the range of floats. */
+typedef struct {
+    taut_up product, least, after;
+} taut_sll_off;
+taut_up up_sll_delta(const double *v, const double *l, int64_t hidden, int64_t width, double eps, taut_sll_off);
 #endif

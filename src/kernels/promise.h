@@ -86,6 +86,16 @@ static inline double promise_curve(const taut_promise *p, taut_curve f, double x
     return (double)INFINITY;
 }
 
+/* dominance: of r, where n rows have |l| at most l;  lift: the last entry of k', of |q|^2 / 2 */
+static inline double promise_dominance(const taut_promise *p, int64_t n, double l)
+{
+    return promise_rows(p) + promise_roundings(0x1p-52, (double)n + 8 + 2 * l);
+}
+static inline double promise_lift(const taut_promise *p, int64_t d)
+{
+    return promise_roundings(p->unit, (double)d + 1);
+}
+
 /* rope: of |x_i| + |its twin|, at position t at most */
 static inline double promise_rope(const taut_promise *p, int64_t t)
 {

@@ -5,6 +5,7 @@
  * Trace  f's own. */
 #include "bound/rounding.h"
 #include "module/leaf.h"
+#include "module/strays.h"
 
 typedef struct {
     taut_module base;
@@ -76,6 +77,10 @@ static taut_answer ask_bound(const taut_module *m, taut_ask in)
     const taut_answer b = taut_bound_named(s->f, "", in);
     const taut_up size = up_add(in.size, b.size), round = up_round_sum(in.size, b.size);
     taut_answer whole = answer_of(in, up_add((taut_up){ 1 }, b.lip), size, round);
+    if (in.table) {
+        whole.round = strays_mix(in, b, 1, 1);
+        whole.size = up_add(whole.size, whole.round);
+    }
     whole.round = up_add(whole.round, b.round);
     whole.defect = b.defect;
     whole.size = up_add(whole.size, b.round);
@@ -104,6 +109,7 @@ static void ask_free(taut_module *m)
 
 static const taut_module_ops ask_ops = {
     .kind = "ask",
+    .composes = true,
     .plan = ask_plan,
     .forward = ask_forward,
     .jvp = ask_jvp,

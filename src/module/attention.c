@@ -16,7 +16,7 @@
 #include "bound/rounding.h"
 #include "module/kind.h"
 #include "module/qkv.h"
-#include "module/strays.h"
+#include "module/strays_attention.h"
 
 typedef struct {
     taut_module base;
@@ -167,55 +167,12 @@ static void attention_describe(const taut_module *m, taut_ledger *l)
     if (a->queries) ledger_exact(l, "queries", (double)a->queries);
 }
 
-/* An affine map of one token, |x| <= x: its length, and how wrong it is. */
-typedef struct {
-    taut_up size, wrong;
-} reached;
-
-static reached reach(const taut_affine *a, taut_ask in, bool bias, double factor, taut_up x)
-{
-    const double *w = taut_ref_values(&a->weight), *b = bias ? taut_ref_values(&a->bias) : NULL;
-    const int64_t rows = a->weight.rows, cols = a->weight.cols;
-    const taut_up linear = up_mul(up_mul(up_exact(factor), up_norm(w, rows, cols)), x);
-    const taut_up size = up_add(linear, b ? up_norm_frobenius(b, rows) : UP_ZERO);
-    return (reached){ size, strays_affine(in, w, b, rows, cols, factor, x, size) };
-}
-
-/* Token by token.  Logits are off by ds because q and k are, and by what the slot promises of them; a mean with weights
- * that are off by factors within exp(+-2 ds) is off by exp(2 ds) - 1 of the longest value, 2 ds + 4 ds^2 at most where
- * ds is small.  A promise of the slot is entry by entry, of the largest entry of a column: sqrt(dh), or sqrt(tk), times
- * the longest value. */
 static taut_up attention_strays(const taut_module *m, taut_ask in, const taut_answer *b)
 {
     const attention *s = (const attention *)m;
     const taut_attention_spec *a = &s->spec;
-    const int64_t tk = in.tokens - a->queries, dh = s->qkv.inner / a->heads;
-    taut_ask one = in;
-    one.norm = TAUT_NORM_TOKENS;
-    if (s->qkv.bare) return UP_NONE; /* the weights are somebody else's */
-    const taut_up x = taut_longest(in), heads = up_sqrt(up_int(a->heads)), scale = up_exact(a->scale);
-    reached q = reach(&s->qkv.q, one, a->bias, 1, x), k = reach(&s->qkv.k, one, a->bias, 1, x);
-    const reached v = reach(&s->qkv.v, one, a->bias, 1, x);
-    const taut_up turn = { a->rope ? 2 * promise_rope(in.table, in.tokens) : 0 };
-    q.wrong = up_add(q.wrong, up_mul(turn, up_add(q.size, q.wrong)));
-    k.wrong = up_add(k.wrong, up_mul(turn, up_add(k.size, k.wrong)));
-    const taut_up qs = up_add(q.size, q.wrong), ks = up_add(k.size, k.wrong), vs = up_add(v.size, v.wrong);
-    const taut_up ds = up_mul(scale, up_add(up_mul(q.wrong, ks), up_mul(q.size, k.wrong)));
-    const taut_up alibi = { a->alibi ? promise_alibi(in.table) * (double)in.tokens : 0 };
-    const taut_up logit = up_add(up_mul((taut_up){ promise_logit(in.table, dh) }, up_mul(scale, up_mul(qs, ks))),
-                                 alibi);
-    /* here the formulas end, and so does all use of the answer */
-    if (!(ds.v < 0.25 && logit.v < 0x1p-6) || (in.table->device && !(vs.v < 0x1p30))) return UP_NONE;
-    const taut_up moved = up_mul((taut_up){ 2 }, up_add(ds, up_mul((taut_up){ 2 }, up_mul(ds, ds))));
-    const taut_up slot = up_add(up_mul((taut_up){ 2 }, logit), (taut_up){ promise_attention_mean(in.table, tk) });
-    const taut_up spread = up_sqrt(up_int(tk < dh && !in.table->device ? tk : dh));
-    const taut_up each = up_add(up_mul(moved, vs), up_mul(up_mul(slot, spread), vs));
-    const taut_up eo = strays_sum(one, up_mul(heads, up_add(v.wrong, each)), vs, tk, (double)s->qkv.inner);
-    const taut_up o = up_add(up_mul(heads, vs), eo),
-                  norm = up_norm(taut_ref_values(&s->qkv.o.weight), a->width, s->qkv.inner);
-    const taut_up last = reach(&s->qkv.o, one, a->bias, s->qkv.out, o).wrong;
-    in.tokens = b->tokens;
-    return up_mul(strays_root(in), up_add(up_mul(up_mul(up_exact(s->qkv.out), norm), eo), last));
+    return strays_softmax(&s->qkv, in, b->tokens,
+                          (taut_strays_logits){ a->heads, in.tokens - a->queries, a->scale, a->rope, a->alibi });
 }
 
 static const taut_module_ops attention_ops = {

@@ -12,7 +12,7 @@
 #include "base/float32.h"
 #include "bound/cosine.h"
 #include "module/kind.h"
-#include "module/qkv.h"
+#include "module/strays_attention.h"
 
 typedef struct {
     taut_module base;
@@ -143,6 +143,46 @@ static taut_answer cosattention_bound(const taut_module *m, taut_ask in)
     return answer_of(in, in.norm == TAUT_NORM_FLAT ? b.flat : b.tokens, b.growth, up_cosine_round(&w, in.size));
 }
 
+/* sqrt(dh) n(z) of a head, z = W x + b, turned perhaps.  What is off relative to z, by delta of its length, moves n(z) by
+ * delta / (1 - delta) at most, since n is 1/|z|-Lipschitz beyond z; all else by 1/sqrt(eps) of itself.  The slot is off by
+ * promise_normalise of the result and promise_normalise_sums of max |z| rstd (1 + |n|), rstd <= sqrt(dh / eps). */
+static taut_strayed strays_unit(const cosattention *s, const taut_affine *a, taut_ask one, bool turned)
+{
+    const int64_t d = s->spec.width, dh = d / s->spec.heads;
+    const double *w = taut_ref_values(&a->weight), *b = s->spec.bias ? taut_ref_values(&a->bias) : NULL;
+    const taut_up x = taut_longest(one), root = up_sqrt(up_int(dh));
+    const taut_up steep = up_div(root, lo_sqrt(lo_exact(s->spec.eps)));
+    const double turn = turned ? 2 * promise_rope(one.table, one.tokens) : 0;
+    const taut_up delta = { (promise_product_result(one.table) * (1 + turn) + turn) * (1 + 0x1p-40) };
+    if (!(delta.v < 0x1p-7)) return (taut_strayed){ UP_NONE, UP_NONE };
+    const taut_up sums = up_mul((taut_up){ 1 + turn }, strays_affine(one, w, b, d, d, 1, x, UP_ZERO));
+    const taut_up moved = up_add(up_mul((taut_up){ 1.01 * delta.v }, root), up_mul(steep, sums));
+    const taut_up z = up_mul((taut_up){ 1.01 }, up_add(strays_reach(a, one, s->spec.bias, 1, x).size, sums));
+    const taut_up own = up_add(up_mul((taut_up){ promise_normalise(one.table) + 0x1p-50 }, root),
+                               up_mul((taut_up){ 2 * promise_normalise_sums(dh) }, up_mul(z, up_mul(steep, root))));
+    return (taut_strayed){ root, strays_sum(one, up_mul((taut_up){ 1.01 }, up_add(moved, own)), z, 8, (double)dh) };
+}
+
+static taut_up cosattention_strays(const taut_module *m, taut_ask in, const taut_answer *b)
+{
+    const cosattention *s = (const cosattention *)m;
+    const taut_cosattention_spec *a = &s->spec;
+    const taut_ask one = strays_token(in);
+    const int64_t dh = a->width / a->heads;
+    const taut_up scale = up_div(up_exact(a->tau), lo_exact((double)dh)), heads = up_sqrt(up_int(a->heads));
+    const taut_strayed q = strays_unit(s, &s->qkv.q, one, a->rope), k = strays_unit(s, &s->qkv.k, one, a->rope);
+    const taut_strayed v = a->values ? strays_unit(s, &s->qkv.v, one, false)
+                                     : strays_reach(&s->qkv.v, one, a->bias, 1, taut_longest(in));
+    const taut_up product = up_mul(scale, up_mul(strayed_size(q), strayed_size(k))), rounded = { 0x1p-50 };
+    const taut_up alibi = { a->alibi ? promise_alibi(in.table) * (double)in.tokens : 0 };
+    const taut_up slot = up_add(up_mul((taut_up){ promise_logit(in.table, dh) }, product), alibi);
+    const taut_up ds = up_add(strays_logit(scale, q, k), up_mul(rounded, product)); /* tau/dh is rounded to double */
+    const taut_up vs = strayed_size(v), o = up_mul(heads, vs);
+    const taut_up each = up_add(strays_mean(one, ds, slot, vs, vs, in.tokens, dh), up_mul(rounded, vs)); /* so is out */
+    const taut_up wrong = strays_sum(one, up_mul(heads, up_add(v.wrong, each)), vs, in.tokens, (double)a->width);
+    return strays_out_of(&s->qkv, in, b->tokens, (taut_strayed){ o, wrong });
+}
+
 static void cosattention_params(taut_module *m, taut_visitor *v) { qkv_params(&((cosattention *)m)->qkv, v); }
 
 static void cosattention_describe(const taut_module *m, taut_ledger *l)
@@ -165,6 +205,7 @@ static const taut_module_ops cosattention_ops = {
     .jvp = cosattention_jvp,
     .vjp = cosattention_vjp,
     .bound = cosattention_bound,
+    .strays = cosattention_strays,
     .params = cosattention_params,
     .describe = cosattention_describe,
     .free = leaf_free,

@@ -49,6 +49,13 @@ static taut_answer halve_bound(const taut_module *m, taut_ask in)
     return answer_of(in, lip, up_mul(root, in.size), UP_ZERO);
 }
 
+/* Numbers are compared and copied: nothing is rounded. */
+static taut_up halve_strays(const taut_module *m, taut_ask in, const taut_answer *b)
+{
+    (void)m, (void)in, (void)b;
+    return UP_ZERO;
+}
+
 static const taut_module_ops halve_ops = {
     .kind = "halve",
     .plan = halve_plan,
@@ -56,6 +63,7 @@ static const taut_module_ops halve_ops = {
     .jvp = halve_jvp,
     .vjp = halve_vjp,
     .bound = halve_bound,
+    .strays = halve_strays,
     .params = leaf_no_params,
     .free = leaf_free,
 };

@@ -13,6 +13,7 @@
 #include "bound/l2attention.h"
 #include "module/kind.h"
 #include "module/leaf.h"
+#include "module/strays_attention.h"
 
 typedef struct {
     taut_module base;
@@ -217,6 +218,55 @@ static taut_answer l2attention_bound(const taut_module *m, taut_ask in)
     return answer_of(in, in.norm == TAUT_NORM_FLAT ? b.flat : b.tokens, up_mul(b.growth, in.size), b.round);
 }
 
+/* U_h o_h of a head, o_h a mean of q = W x.  Logits are scale (q_i.q_j - |q_j|^2/2): with q off by e, the first term is off by
+ * e (|q~| + |q|) and the second by e |q~| and what lift promises.  Values are [q, -|q|^2/2], whose last entry is for the
+ * slot only.  U_h is a product of two matrices, alpha = 1/sqrt(dh) is rounded to double. */
+static taut_strayed strays_head(const l2attention *s, taut_ask one, int64_t h)
+{
+    const int64_t d = s->spec.width, dh = d / s->spec.heads;
+    const double *wq = taut_ref_values(&s->q) + h * dh * d, *wv = taut_ref_values(&s->v) + h * dh * d;
+    const taut_up x = taut_longest(one), two = { 2 }, half = { 0.5 };
+    const taut_up norm = up_norm(wq, dh, d), scale = up_exact(taut_float32(2 / root_of(s)));
+    taut_strayed q = { up_mul(norm, x), UP_ZERO };
+    q.wrong = strays_affine(one, wq, NULL, dh, d, 1, x, q.size);
+    const taut_up qs = strayed_size(q), square = up_mul(qs, qs), lift = { promise_lift(one.table, dh) };
+    const taut_up last = up_mul(up_mul(half, square), up_add((taut_up){ 1 }, lift)); /* |q|^2/2 */
+    const taut_up apart = up_add(up_mul(up_mul(two, qs), q.wrong), up_mul(q.size, q.wrong));
+    const taut_up ds = up_mul(scale, up_add(apart, up_mul(lift, square)));
+    const taut_up slot = up_mul(up_mul((taut_up){ promise_logit(one.table, dh + 1) }, scale), up_add(square, last));
+    const taut_up mean = strays_mean(one, ds, slot, qs, up_max(qs, last), one.tokens, dh + 1);
+    const taut_up eo = strays_sum(one, up_add(q.wrong, mean), up_max(qs, last), one.tokens, (double)(dh + 1));
+    const taut_up o = up_add(qs, eo);
+    const taut_lo root = lo_sqrt(lo_exact((double)dh));
+    const taut_up both = up_mul(up_norm_frobenius(wv, dh * d),
+                                up_norm_frobenius(wq, dh * d)); /* |W_V| |W_Q|^T, or more */
+    const taut_up inner = up_div(both, root), u = up_div(up_mul(up_norm(wv, dh, d), norm), root);
+    const double made = promise_product(one.table, d) + promise_product_result(one.table) + 0x1p-50;
+    const taut_up eu = strays_sum(one, up_mul((taut_up){ made }, inner), inner, d, (double)(dh * dh));
+    const taut_up mass = up_mul(up_add(inner, eu), o);
+    const taut_up use = up_mul((taut_up){ promise_product(one.table, dh) + promise_product_result(one.table) }, mass);
+    const taut_up wrong = up_add(up_add(up_mul(u, eo), up_mul(eu, o)), strays_sum(one, use, mass, dh, (double)dh));
+    return (taut_strayed){ up_mul(u, q.size), wrong };
+}
+
+static taut_up l2attention_strays(const taut_module *m, taut_ask in, const taut_answer *b)
+{
+    const l2attention *s = (const l2attention *)m;
+    const int64_t d = s->spec.width;
+    const double *wo = taut_ref_values(&s->o);
+    const taut_ask one = strays_token(in);
+    taut_strayed mixed = { UP_ZERO, UP_ZERO };
+    (void)b;
+    if (!s->spec.tied) return UP_NONE; /* it has no constant */
+    for (int64_t h = 0; h < s->spec.heads; h++) {
+        const taut_strayed head = strays_head(s, one, h);
+        mixed = (taut_strayed){ up_hypot(mixed.size, head.size), up_hypot(mixed.wrong, head.wrong) };
+    }
+    const taut_up norm = up_norm(wo, d, d), all = strayed_size(mixed);
+    const taut_up last = strays_affine(one, wo, NULL, d, d, 1, all, up_mul(norm, all));
+    return up_mul(strays_root(in), up_add(up_mul(norm, mixed.wrong), last));
+}
+
 static void l2attention_params(taut_module *m, taut_visitor *v)
 {
     l2attention *s = (l2attention *)m;
@@ -239,6 +289,7 @@ static const taut_module_ops l2attention_ops = {
     .jvp = l2attention_jvp,
     .vjp = l2attention_vjp,
     .bound = l2attention_bound,
+    .strays = l2attention_strays,
     .params = l2attention_params,
     .describe = l2attention_describe,
     .free = leaf_free,

@@ -77,6 +77,13 @@ static void neighbours_describe(const taut_module *m, taut_ledger *l)
     ledger_exact(l, "cols", (double)((const neighbours *)m)->cols);
 }
 
+/* Numbers are copied: nothing is rounded. */
+static taut_up neighbours_strays(const taut_module *m, taut_ask in, const taut_answer *b)
+{
+    (void)m, (void)in, (void)b;
+    return UP_ZERO;
+}
+
 static const taut_module_ops neighbours_ops = {
     .kind = "neighbours",
     .plan = neighbours_plan,
@@ -84,6 +91,7 @@ static const taut_module_ops neighbours_ops = {
     .jvp = neighbours_jvp,
     .vjp = neighbours_vjp,
     .bound = neighbours_bound,
+    .strays = neighbours_strays,
     .params = leaf_no_params,
     .describe = neighbours_describe,
     .free = leaf_free,

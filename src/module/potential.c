@@ -8,9 +8,11 @@
  * Trace  h and a. */
 #include "bound/potential.h"
 #include "bound/norm.h"
+#include "bound/range.h"
 #include "bound/rounding.h"
 #include "module/curves.h"
 #include "module/leaf.h"
+#include "module/strays_potential.h"
 
 typedef struct {
     taut_module base;
@@ -138,6 +140,32 @@ static taut_answer potential_bound_mixed(const taut_module *m, taut_ask in, doub
 
 static taut_answer potential_bound(const taut_module *m, taut_ask in) { return potential_bound_mixed(m, in, 0, 1); }
 
+/* R is 1/s, which the slots make in double and round to a float. */
+static taut_up potential_strays(const taut_module *m, taut_ask in, const taut_answer *b)
+{
+    const potential *s = (const potential *)m;
+    const int64_t hidden = s->weight.rows, width = s->weight.cols;
+    const double *w = taut_ref_values(&s->weight), scale = *taut_ref_values(&s->scale);
+    const double *bias = s->has_bias ? taut_ref_values(&s->bias) : NULL;
+    if (!(fabs(scale) < 0x1p90 && fabs(scale) > 0x1p-90)) return UP_NONE;
+    const taut_lo root = lo_sqrt(lo_exact(scale));
+    const taut_up frobenius = up_norm_frobenius(w, hidden * width), norm = up_norm(w, hidden, width);
+    const taut_up most = up_add(up_mul(norm, taut_longest(in)), (taut_up){ bias ? range_max(bias, hidden) : 0 });
+    (void)b;
+    return strays_potential(
+        in, &(taut_strays_potential){ .width = width,
+                                      .hidden = hidden,
+                                      .curve = s->curve,
+                                      .slopes = taut_curve_slopes(s->curve),
+                                      .norm = up_div(norm, root),
+                                      .frobenius = up_div(frobenius, root),
+                                      .plain = frobenius,
+                                      .bias = bias ? up_div(up_norm_frobenius(bias, hidden), root) : UP_ZERO,
+                                      .root = up_div((taut_up){ 1 }, root),
+                                      .delta = { promise_rows(in.table) },
+                                      .most = most });
+}
+
 static void potential_params(taut_module *m, taut_visitor *v)
 {
     potential *s = (potential *)m;
@@ -158,6 +186,7 @@ static const taut_module_ops potential_ops = {
     .jvp = potential_jvp,
     .vjp = potential_vjp,
     .bound = potential_bound,
+    .strays = potential_strays,
     .bound_mixed = potential_bound_mixed,
     .params = potential_params,
     .describe = potential_describe,

@@ -6,6 +6,7 @@
 
 #include "bound/rounding.h"
 #include "module/leaf.h"
+#include "module/strays.h"
 
 typedef struct {
     taut_module base;
@@ -32,13 +33,21 @@ static void sinusoid_jvp(const taut_module *m, taut_run *run, taut_tensor ty, ta
     run->k->axpby(ty.data, 1, tx.data, 0, taut_len(ty.shape));
 }
 
+static taut_up up_wave(const taut_module *m) { return up_sqrt(up_int((((const sinusoid *)m)->d + 1) / 2)); }
+
 static taut_answer sinusoid_bound(const taut_module *m, taut_ask in)
 {
-    const taut_up wave = up_sqrt(up_int((((const sinusoid *)m)->d + 1) / 2));
-    const taut_up size = up_add(in.size, wave);
+    const taut_up size = up_add(in.size, up_wave(m));
     /* an angle below `tokens` is wrong by 2^-48 of it */
     const taut_up round = up_mul(up_mul((taut_up){ 0x1p-46 }, up_int(in.tokens + 1)), size);
     return answer_of(in, (taut_up){ 1 }, size, round);
+}
+
+/* The waves are off as ref's are, then they become elements and are added. */
+static taut_up sinusoid_strays(const taut_module *m, taut_ask in, const taut_answer *b)
+{
+    const taut_up both = up_add(strays_in(in), up_mul(strays_root(in), up_wave(m)));
+    return up_add(b->round, strays_of(in, promise_rows(in.table) + 2 * in.table->unit, both));
 }
 
 static void sinusoid_params(taut_module *m, taut_visitor *v) { taut_visit_constant(v, &((sinusoid *)m)->table); }
@@ -56,6 +65,7 @@ static const taut_module_ops sinusoid_ops = {
     .jvp = sinusoid_jvp,
     .vjp = sinusoid_jvp,
     .bound = sinusoid_bound,
+    .strays = sinusoid_strays,
     .params = sinusoid_params,
     .free = sinusoid_free,
 };

@@ -6,10 +6,14 @@
  *        gr = -2 sum over tokens of ga * a, then through r = 1/t to G, so gV += (gG + gG^T) V, and to log_q
  * Bound  G <= T by diagonal dominance whatever V and q are: Lip = 1 for slopes in [0, 1]; bound/potential.c.
  * Trace  h, a, r, G.   eps keeps t > 0 for a row of zeros, and T >= G all the same. */
+#include <math.h>
+
 #include "bound/potential.h"
+#include "bound/range.h"
 #include "bound/rounding.h"
 #include "module/curves.h"
 #include "module/leaf.h"
+#include "module/strays_potential.h"
 
 static const double EPS = 0x1p-40;
 
@@ -145,6 +149,34 @@ static taut_answer sll_bound_mixed(const taut_module *m, taut_ask in, double kee
 
 static taut_answer sll_bound(const taut_module *m, taut_ask in) { return sll_bound_mixed(m, in, 0, 1); }
 
+/* ||R^1/2 V|| <= 1, and its Frobenius norm is sqrt(hidden) at most (above). */
+static taut_up sll_strays(const taut_module *m, taut_ask in, const taut_answer *b)
+{
+    const sll *s = (const sll *)m;
+    const int64_t hidden = s->weight.rows, width = s->weight.cols;
+    const double *v = taut_ref_values(&s->weight), *l = taut_ref_values(&s->log_q);
+    const double *bias = s->has_bias ? taut_ref_values(&s->bias) : NULL;
+    const double spread = range_max(l, hidden);
+    const taut_sll_off by = { { promise_product(in.table, width) },
+                              { (double)(2 * width + 8) * PROMISE_LEAST },
+                              { promise_product_result(in.table) + promise_dominance(in.table, hidden, spread) } };
+    taut_up row = UP_ZERO;
+    for (int64_t i = 0; i < hidden; i++) row = up_max(row, up_norm_frobenius(v + i * width, width));
+    const taut_up most = up_add(up_mul(row, taut_longest(in)), (taut_up){ bias ? range_max(bias, hidden) : 0 });
+    (void)b;
+    return strays_potential(in, &(taut_strays_potential){ .width = width,
+                                                          .hidden = hidden,
+                                                          .curve = s->curve,
+                                                          .slopes = taut_curve_slopes(s->curve),
+                                                          .norm = { 1 },
+                                                          .frobenius = up_sqrt(up_int(hidden)),
+                                                          .plain = up_norm_frobenius(v, hidden * width),
+                                                          .bias = up_sll(v, bias, l, hidden, width, EPS).bias,
+                                                          .root = { 1 / sqrt(EPS) },
+                                                          .delta = up_sll_delta(v, l, hidden, width, EPS, by),
+                                                          .most = most });
+}
+
 static void sll_params(taut_module *m, taut_visitor *v)
 {
     sll *s = (sll *)m;
@@ -165,6 +197,7 @@ static const taut_module_ops sll_ops = {
     .jvp = sll_jvp,
     .vjp = sll_vjp,
     .bound = sll_bound,
+    .strays = sll_strays,
     .bound_mixed = sll_bound_mixed,
     .params = sll_params,
     .describe = sll_describe,

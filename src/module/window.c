@@ -12,6 +12,7 @@
  * Trace     q, k, v, o, the rows' log-sum-exp. */
 #include "bound/rounding.h"
 #include "module/core.h"
+#include "module/strays_attention.h"
 
 typedef struct {
     taut_cored out;
@@ -233,6 +234,14 @@ static void window_describe(const taut_module *m, taut_ledger *l)
     if (s->global) ledger_exact(l, "global", (double)s->global);
 }
 
+/* A slot is told of fewer keys than there are tokens, which its promise allows. */
+static taut_up window_strays(const taut_module *m, taut_ask in, const taut_answer *b)
+{
+    const windowed *s = (const windowed *)m;
+    return strays_softmax(&s->out.qkv, in, b->tokens,
+                          (taut_strays_logits){ s->out.around.heads, in.tokens, s->out.around.scale, false, false });
+}
+
 static const taut_core window_core = { window_room, window_forward, window_jvp, window_vjp };
 static const taut_module_ops window_ops = {
     .kind = "window",
@@ -241,6 +250,7 @@ static const taut_module_ops window_ops = {
     .jvp = core_jvp,
     .vjp = core_vjp,
     .bound = window_bound,
+    .strays = window_strays,
     .params = window_params,
     .describe = window_describe,
     .free = leaf_free,

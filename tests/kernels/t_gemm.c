@@ -50,6 +50,30 @@ static void gemm_case(shape s)
     free(rows), free(cols);
 }
 
+/* A factor that is a number of the table's own, 1/x: the same promise of alpha / x. */
+static void by_case(shape s)
+{
+    pair a = pair_new(s.m * s.k, 1), b = pair_new(s.k * s.n, 1), c = pair_new(s.m * s.n, 1), x = pair_new(1, 1);
+    pair size_a = pair_bits(&a), size_b = pair_bits(&b), mass = pair_bits(&c);
+    taut_sum *by[] = { table_sums(ref, 1, 0), table_sums(cpu, 1, 0) };
+    double *tol = doubles(c.len), alpha = s.alpha;
+    for (int64_t i = 0; i < a.len; i++) size_a.d[i] = fabs(a.d[i]);
+    for (int64_t i = 0; i < b.len; i++) size_b.d[i] = fabs(b.d[i]);
+    for (int64_t i = 0; i < c.len; i++) mass.d[i] = fabs(c.d[i]);
+    ref->sum_of(by[0], R(&x), 1), cpu->sum_of(by[1], x.f, 1);
+    ref->sum_op(by[0], TAUT_SUM_DIV, 1, NULL, by[0], 1), cpu->sum_op(by[1], TAUT_SUM_DIV, 1, NULL, by[1], 1);
+    ref->gemm_by(R(&c), R(&a), R(&b), s.m, s.n, s.k, s.ta, s.tb, (taut_factor){ alpha, by[0] }, s.beta);
+    cpu->gemm_by(c.f, a.f, b.f, s.m, s.n, s.k, s.ta, s.tb, (taut_factor){ alpha, by[1] }, s.beta);
+    ref->gemm(R(&mass), R(&size_a), R(&size_b), s.m, s.n, s.k, s.ta, s.tb, fabs(alpha / x.d[0]), fabs(s.beta));
+    for (int64_t i = 0; i < c.len; i++)
+        tol[i] = promise_product(promised, s.k) * mass.d[i] + promise_product_result(promised) * fabs(c.d[i]);
+    pair_near(&c, tol, 0, 0, "gemm_by");
+    pair_free(&a), pair_free(&b), pair_free(&c), pair_free(&x);
+    pair_free(&size_a), pair_free(&size_b), pair_free(&mass);
+    ref->release(by[0]), cpu->release(by[1]);
+    free(tol);
+}
+
 /* Several products of their own matrices: ref's are those of gemm, bit by bit. */
 static void each_case(shape s, int64_t count, bool apart)
 {
@@ -207,6 +231,7 @@ int main(void)
         if (case_no % 7 == 2) s.n = 1;
         if (case_no % 7 == 3) s.k = 1;
         gemm_case(s);
+        by_case(s);
         each_case(s, rng_int(0, 4), rng_int(0, 1));
         affine_case(s.m, s.n, s.k, case_no % 5 ? s.alpha : 0, rng_int(0, 1));
     }

@@ -13,7 +13,9 @@ static void random_case(int64_t rows, int64_t d)
     SAME_BITS(g, (ref->lift_vjp(R(&g), R(&cot[0]), R(&cot[1]), R(&q), rows, d),
                   cpu->lift_vjp(g.f, cot[0].f, cot[1].f, q.f, rows, d)));
     const double most = (double)(d + 1) * UNIT * 4 * (double)d;
-    for (int i = 0; i < 4; i++) pair_near(&out[i], NULL, most, 0, "lift");
+    pair_near(&out[0], NULL, 0, 0, "lift: a copy and ones");
+    pair_near(&out[1], NULL, 0, promise_lift(promised, d), "lift");
+    for (int i = 2; i < 4; i++) pair_near(&out[i], NULL, most, 0, "lift_jvp");
     pair_near(&g, NULL, 2 * UNIT * 4, 0, "lift_vjp");
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < rows; j++) {
@@ -35,6 +37,7 @@ int main(void)
 {
     pair_begin();
     for (case_no = 0; case_no < effort(20); case_no++) random_case(rng_int(0, 30), rng_int(1, 40));
+    for (int64_t d = 1; d < 4; d++) random_case(30, d);
     random_case(300, 64);
     return test_end("lift", "worst error / promised = %.3f", worst);
 }

@@ -2,7 +2,7 @@
  *
  * In double, q_j and 1/q_i apart, so |l| up to 350 neither overflows nor underflows.  By symmetry a column
  * of G is read as a row.  A row is one thread's.
- * Error     r and gG: 2 * 2^-24 and (n + 8 + 2 max|l|) 2^-52 relative, and 2^-150 for results that underflow.
+ * Error     r: promise_dominance (kernels/promise.h), and gG the same; 2^-150 for results that underflow.
  *           gl: 2^-24 |gl| and (2n + 8) 2^-53 of the sum of its terms' sizes. */
 #include <math.h>
 #include <stdlib.h>

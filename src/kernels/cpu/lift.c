@@ -1,7 +1,7 @@
 /* Distances as inner products (ref/lift.c).  A row is one thread's.
  *
- * Error, u = 2^-24: copies are exact; the last entries are sums of d products, off by (d + 1) u sum |q_c t_c|; g is off
- * by 2 u (|gq'| + |gk'| + |q gk'_last|). */
+ * Error, u = 2^-24: copies are exact; the last entries are sums of d products, off by (d + 1) u sum |q_c t_c|, of
+ * lift promise_lift (kernels/promise.h); g is off by 2 u (|gq'| + |gk'| + |q gk'_last|). */
 #include "kernels/cpu/cpu.h"
 
 void CPU(lift)(taut_real *left_, taut_real *right_, const taut_real *q_, int64_t rows, int64_t d)
