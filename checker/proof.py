@@ -38,7 +38,7 @@ def confirm(m, node, x, where, scope=()):
     """The stated constant and size of a module, and the defect that it adds, once all of them are proved."""
     has_parts = bool(m.parts) or m.rule.endswith("attention") or m.rule == "window"
     claim = Claim(node, m.rule, m.path or "the model", ("rule", "name", "lip", "out") + ("of",) * has_parts)
-    claim.need(node.get("name", "") == m.name, f"its name must be {m.name!a}")
+    claim.need(node.get("name", "") == m.name and node.get("name") != "", f"its name must be {m.name!a}")
     lip, out, defect = confirm_parts(m, claim, x, where) if m.parts else confirm_leaf(m, claim, x, where, scope)
     lip, out = claim.at_least("lip", lip), claim.at_least("out", out)
     claim.end()

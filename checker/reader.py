@@ -22,9 +22,9 @@ def need_keys(table, known, what):
     for key in table:
         need(key in known, f"{what} has the unknown key {key!a}")
 
-def whole(value, least=0):
+def whole(value, least=0, end=2 ** 53):
     """That number as an integer, if it is one."""
-    need(isinstance(value, float) and value.is_integer() and least <= value < 2 ** 53, f"{value!a} is no whole number")
+    need(isinstance(value, float) and value.is_integer() and least <= value < end, f"{value!a} is no such whole number")
     return int(value)
 
 def read_bytes(path):

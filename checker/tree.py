@@ -9,35 +9,35 @@ from rules.plash import sketch_fits
 # comes out.  A question mark: may be absent.
 FOUR = "q.weight:d,d q.bias:d? k.weight:d,d k.bias:d? v.weight:d,d v.bias:d? o.weight:d,d o.bias:d?"
 RULES = {
-    "sequence": "", "mix": "keep:f mix:f", "parts": "first:n", "ask": "first:n", "linear": "tied:b | weight:e,d bias:e? | t e",
+    "sequence": "", "mix": "keep:f mix:f", "parts": "first:w", "ask": "first:w", "linear": "tied:b | weight:e,d bias:e? | t e",
     "pixels": "height:w width:w patch_height:w patch_width:w scale:l shift:l | | patches patch",
     "prefix": "| weight:d | t+1 d", "pool": "mean:b | | 1 d", "l2pool": "| | 1 d", "concat": "| | 1 t*d", "position": "| weight:p,d",
-    "tokens": "first:n? count:n? | | count d", "neighbours": "cols:n | | t near", "halve": "| | half d", "sinusoid": "",
+    "tokens": "first:w? count:w? | | count d", "neighbours": "cols:w | | t near", "halve": "| | half d", "sinusoid": "",
     "scale": "factor:f", "pointwise": "curve:c factor:f", "channel": "| weight:d", "maxmin": "group:w",
     "layernorm": "eps:f centred:b | weight:d bias:d?", "centernorm": "factor:f | weight:d bias:d?",
     "mlp": "curve:c factor:f | in.weight:h,d in.bias:h? out.weight:e,h out.bias:e? | t e",
     "potential": "curve:c | weight:h,d bias:h? scale:1", "sll": "curve:c | weight:h,d bias:h? log_q:h",
-    "attention": f"heads:w scale:f out:f causal:b alibi:b rope:a queries:n? | {FOUR} | asked d",
+    "attention": f"heads:w scale:f out:f causal:b alibi:b rope:a queries:w? | {FOUR} | asked d",
     "cosattention": f"heads:w scale:f out:f causal:b alibi:b rope:a eps:f values:b | {FOUR}",
     "l2attention": "heads:w tied:b | q.weight:d,d v.weight:d,d o.weight:d,d",
     "attlip": "heads:w eta:f tol:f reflected:b steps:a near:f rope:a | weight:r,d root:1?",
-    "window": f"heads:w out:f scale:f causal:b size:w global:n? | {FOUR}",
-    "cosformer": f"heads:w out:f queries:n? tokens:w eps:f | {FOUR} | asked d",
-    "performer": f"heads:w out:f queries:n? scale:f directions:l | {FOUR} | asked d",
-    "nystrom": f"heads:w out:f queries:n? scale:f landmarks:w steps:n | {FOUR} | asked d",
-    "clustered": f"heads:w out:f queries:n? scale:f clusters:w steps:n first:b | {FOUR} | asked d",
+    "window": f"heads:w out:f scale:f causal:b size:w global:w? | {FOUR}",
+    "cosformer": f"heads:w out:f queries:w? tokens:w eps:f | {FOUR} | asked d",
+    "performer": f"heads:w out:f queries:w? scale:f directions:l | {FOUR} | asked d",
+    "nystrom": f"heads:w out:f queries:w? scale:f landmarks:w steps:n | {FOUR} | asked d",
+    "clustered": f"heads:w out:f queries:w? scale:f clusters:w steps:n first:b | {FOUR} | asked d",
     "probsparse": f"heads:w out:f scale:f causal:b factor:w seed:a | {FOUR}",
-    "plash": f"heads:w out:f queries:n? scale:f pair:n route:f | {FOUR} prototypes:groups,d kg.weight:d,d vg.weight:d,d | asked d",
+    "plash": f"heads:w out:f queries:w? scale:f pair:n route:f | {FOUR} prototypes:groups,d kg.weight:d,d vg.weight:d,d | asked d",
     "sketch": "floor:f tau:f degrees:l sizes:l hash:l | beta:k | t e",
-    "posattention": "heads:w causal:b far:b row:n? | v.weight:d,d o.weight:d,d o.bias:d? distance.weight:heads,k",
+    "posattention": "heads:w causal:b far:b row:w? | v.weight:d,d o.weight:d,d o.bias:d? distance.weight:heads,k",
 }
 CURVES = ("gelu", "gelu_tanh", "relu", "silu", "tanh", "elu", "abs")
-PARTS = {"sequence": (1, 128), "mix": (1, 128), "parts": (2, 2), "ask": (1, 1), "plash": (1, 1)}
+PARTS = {"sequence": (1, np.inf), "mix": (1, np.inf), "parts": (2, 2), "ask": (1, 1), "plash": (1, 1)}
 # What else must hold of the sizes.
 FITS = {
     "pixels": lambda c: c["t"] == 1 and c["patches"] * c["patch"] == c["d"] and c["height"] % c["patch_height"] == 0
     and c["width"] % c["patch_width"] == 0 and len(c["scale"]) == len(c["shift"]),
-    "tokens": lambda c: c["first"] + c["count"] <= c["t"], "neighbours": lambda c: c["cols"] <= c["d"],
+    "tokens": lambda c: c["first"] < c["t"] and c["first"] + c["count"] <= c["t"], "neighbours": lambda c: c["cols"] <= c["d"],
     "position": lambda c: c["p"] >= c["t"], "maxmin": lambda c: c["d"] % c["group"] == 0,
     "parts": lambda c: 0 < c["first"] < c["t"],
     "attention": lambda c: c["queries"] < c["t"] and not (c["queries"] and c["causal"]),
@@ -57,16 +57,17 @@ def read_constant(kind, value, what):
         return np.array([read_constant("f", number, what) for number in value])
     need(value in CURVES if kind == "c" else isinstance(value, float), f"{what} is no constant of its kind")
     need(value in (0, 1) if kind == "b" else kind != "f" or float(np.float32(value)) == value, f"{what} cannot be {value!a}")
-    return whole(value, kind == "w") if kind in "wnb" else value
+    return whole(value, kind == "w", 2 ** 31) if kind in "wnb" else value
 
 class Module:
     """A module of the tree: `c` its constants and sizes, `t` tokens of `d` features come in, `t_out` of `d_out` go out."""
 
     def __init__(self, node, path, weights):
         need(isinstance(node, dict), "a module is no object")
-        self.rule, self.name, self.weights, self.c = node.get("rule"), node.get("name", ""), weights, {}
+        self.rule, self.name, self.weights, self.c, self.rows = node.get("rule"), node.get("name", ""), weights, {}, set()
         self.finite, self.joint, self.norm, self.near = True, False, np.inf, None  # the last three are learned from the proof
-        need(isinstance(self.rule, str) and isinstance(self.name, str), "a module's rule or name is no word")
+        named = (self.rule, node.get("name", "none"))
+        need(all(isinstance(word, str) and word for word in named), "a module's rule or name is no word")
         need(self.rule in RULES, f"this checker does not know the rule {self.rule!a}", UNKNOWN)
         self.path = ".".join(word for word in (path, self.name) if word)
         words = (RULES[self.rule] + "||").split("|")
@@ -95,7 +96,8 @@ class Module:
 
     def get(self, name):
         """A tensor; what may be absent and is, is 0."""
-        return self.weights.get(self.key(name)) if self.key(name) in self.weights.table else np.zeros(1)
+        value = self.weights.get(self.key(name)) if self.key(name) in self.weights.table else np.zeros(1)
+        return value[None] if name in self.rows else value
 
     def take_tensors(self):
         for name, shape in self.tensors:
@@ -103,6 +105,8 @@ class Module:
             absent = self.c.get("centred") == 0 if name == "bias" else name == "root" and self.c["eta"] != 0
             if "?" in shape and (found is None or absent):
                 continue
+            if len(letters) == 2 and len(found or ()) == 1:  # a matrix of one row
+                self.rows, found = {*self.rows, name}, (1, *found)
             self.need(found is not None and len(found) == len(letters), f"there is no tensor {name} of {len(letters)} sizes")
             for letter, size in zip(letters, found):
                 self.need(size == (1 if letter == "1" else self.c.setdefault(letter, size)), f"{name} has the shape {found}")
@@ -145,9 +149,9 @@ def read_tree(weights):
     """The tree of a model file: its root, and whether it reads an image, a text or a series."""
     tree = parse_json(weights.words.get("taut.tree", "null").encode(), "taut.tree", REFUTED)
     need_keys(tree, ("version", "tokens", "width", "unit", "root"), "taut.tree")
-    need(tree.get("version") in (2.0, 3.0, 4.0), "taut.tree is of another version", UNKNOWN)
+    need(whole(tree.get("version"), 1, 2 ** 31) in (2, 3, 4), "taut.tree is of another version", UNKNOWN)
     weights.old = tree["version"] < 4  # said less of some rules
-    t, d, table = whole(tree.get("tokens"), 1), whole(tree.get("width"), 1), weights.shape("embed.weight")
+    t, d, table = whole(tree.get("tokens"), 1, 2 ** 31), whole(tree.get("width"), 1, 2 ** 31), weights.shape("embed.weight")
     need(t <= 2 ** 20 and t * d <= 2 ** 26, "inputs are too large for this checker", UNKNOWN)
     need(tree.get("unit") in ((0.0, 1.0) if table is None else (0.0,)), "unit cannot be that")
     need((table or (0, d))[1:] == (d,), "embed.weight does not fit")

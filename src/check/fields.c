@@ -16,7 +16,9 @@ const cJSON *ck_take(ck_fields *f, const char *key)
 const char *ck_word(ck_fields *f, const char *key)
 {
     const cJSON *found = ck_take(f, key);
-    return cJSON_IsString(found) && *found->valuestring ? found->valuestring : found ? "?" : "";
+    if (found && !(cJSON_IsString(found) && *found->valuestring))
+        ck_fail(f->c, "%s (%s): its %s is no word", f->path, f->part, key);
+    return found ? found->valuestring : "";
 }
 
 const cJSON *ck_list(ck_fields *f, const char *key, int64_t *count)

@@ -21,8 +21,8 @@ double ck_constant(const ck_node *n, const char *key)
 
 static double item(const cJSON *list, int i) { return cJSON_GetNumberValue(cJSON_GetArrayItem(list, i)); }
 
-/* The tensor of this name as doubles; one of rank 1 is a row.  Not there: none. */
-static ck_mat tensor(ck *c, const char *name)
+/* The tensor of this name as doubles, with from `least` to `most` sizes; one size makes a row.  Not there: none. */
+static ck_mat tensor(ck *c, const char *name, int least, int most)
 {
     cJSON *t = cJSON_GetObjectItemCaseSensitive(c->header, name);
     const cJSON *shape = ck_get(t, "shape"), *at = ck_get(t, "data_offsets");
@@ -31,10 +31,11 @@ static ck_mat tensor(ck *c, const char *name)
     const double rows = rank == 2 ? item(shape, 0) : 1, cols = item(shape, rank - 1), begin = item(at, 0);
     if (!t) return (ck_mat){ 0 };
     if (!dtype || strcmp(dtype, "F32") != 0 || cJSON_GetArraySize(t) != 3 || !cJSON_IsArray(shape) ||
-        !cJSON_IsArray(at) || cJSON_GetArraySize(at) != 2 || rank < 1 || rank > 2 || !(rows >= 1 && rows < 0x1p31) ||
-        !(cols >= 1 && cols < 0x1p31) || item(at, 1) - begin != 4 * rows * cols || rows != floor(rows) ||
-        cols != floor(cols) || !(begin >= 0 && fmod(begin, 4) == 0 && item(at, 1) <= (double)c->size))
-        ck_fail(c, "model file: %s is not a matrix of F32 numbers inside the file", name);
+        !cJSON_IsArray(at) || cJSON_GetArraySize(at) != 2 || rank < least || rank > most ||
+        !(rows >= 1 && rows < 0x1p31) || !(cols >= 1 && cols < 0x1p31) || item(at, 1) - begin != 4 * rows * cols ||
+        rows != floor(rows) || cols != floor(cols) ||
+        !(begin >= 0 && fmod(begin, 4) == 0 && item(at, 1) <= (double)c->size))
+        ck_fail(c, "model file: %s is not a %s of F32 numbers inside the file", name, most == 2 ? "matrix" : "vector");
     const float *from = (const float *)(const void *)(c->file + (size_t)begin);
     bool *filled = c->filled + (size_t)begin / 4;
     const ck_mat m = ck_new(c, (int64_t)rows, (int64_t)cols);
@@ -96,7 +97,7 @@ static void load(ck_fields *f, ck_node *n, int i, int64_t *size)
     else
         snprintf(full, sizeof full, "%s.%s", n->path, name + (*name == '?'));
     if (star) size['S' - '0'] = 0; /* each has a size of its own */
-    n->w[i] = tied ? c->embed : *name == '=' ? listed(f, name + 1) : tensor(c, full);
+    n->w[i] = tied ? c->embed : *name == '=' ? listed(f, name + 1) : tensor(c, full, 1, shape[1] ? 2 : 1);
     if (!n->w[i].v && *name == '?') return;
     const int64_t sides[] = { n->w[i].rows, n->w[i].cols };
     for (int s = 0; s < 2; s++) {
@@ -116,7 +117,7 @@ int64_t ck_build(ck *c, const cJSON *json, ck_node *up, int64_t d)
     const char *before = up ? up->path : "", *dot = *before && *name ? "." : "";
     if (snprintf(n->path, sizeof n->path, "%s%s%s", before, dot, name) >= (int)sizeof n->path)
         ck_fail(c, "%s: a path of more than %zu letters", n->path, sizeof n->path - 1);
-    if (!*rule || strcmp(rule, "?") == 0) ck_fail(c, "%s: a module of the tree has no rule", n->path);
+    if (!*rule) ck_fail(c, "%s: a module of the tree has no rule", n->path);
     c->out->foreign = c->old || !n->rule;
     if (!n->rule) ck_fail(c, "%s: the checker does not know the rule %.30s", n->path, rule);
     int64_t size['z'] = { ['1' - '0'] = 1, ['d' - '0'] = d, ['t' - '0'] = c->tokens };
@@ -187,7 +188,7 @@ void ck_model_read(ck *c)
     c->out->tokens = c->tokens = (int64_t)constant(&f, "#tokens");
     c->width = (int64_t)constant(&f, "#width");
     c->unit = constant(&f, "?unit") != 0;
-    c->embed = tensor(c, "embed.weight");
+    c->embed = tensor(c, "embed.weight", 2, 2);
     int objects = 0; /* no fewer than nodes, and one more */
     for (const char *p = tree; *p; p++) objects += *p == '{';
     c->nodes = ck_room(c, objects, sizeof *c->nodes);

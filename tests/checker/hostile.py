@@ -17,9 +17,9 @@ CHECKERS = {"first": [TAUT, "check"], "second": [sys.executable, "checker/check.
 fails, tried = [], 0
 
 
-def model(name, tensors, root, tokens, width):
+def model(name, tensors, root, tokens, width, version=4):
     """A model file; returns its path and what certificates say of it."""
-    header = {"__metadata__": {"taut.tree": json.dumps({"version": 4, "tokens": tokens, "width": width, "unit": 0, "root": root})}}
+    header = {"__metadata__": {"taut.tree": json.dumps({"version": version, "tokens": tokens, "width": width, "unit": 0, "root": root})}}
     data = b""
     for key, value in tensors.items():
         array = np.asarray(value, np.float32)
@@ -118,6 +118,64 @@ def crowd(tokens, want):
     ask(f"{tokens} tokens", want, made, 1.0001, within(1.0001, 1.0001, within(1.0001, 1.0001, node)), tokens)
 
 
+def leaf(what, want, rule, tensors, node, tokens=3, shown=None, embed=None, **constants):
+    """A body of one module `a` of four features; `node` is what the proof says of it."""
+    tensors = {"embed.weight": np.eye(2, 4) if embed is None else embed, **{"a." + key: value for key, value in tensors.items()}}
+    made = model("leaf", tensors, {"rule": "sequence", "of": [{"rule": "sequence", "of": [
+        {"name": "a", "rule": rule, **constants}]}]}, tokens, 4, **(shown or {}))
+    lip, out = 3.0, 9.0
+    ask(what, want, made, lip, within(lip, out, within(lip, out, {"name": "a", "rule": rule, **node, "lip": lip, "out": out})), tokens)
+
+
+def shapes():
+    """Sizes, parts and words on which two readers of docs/certificate.md might differ, beside the twin that is so."""
+    one, eps = np.ones(4), {"eps": 0.25, "centred": 0}
+    leaf("channel", (0,), "channel", {"weight": one}, {"norm": 1.0})
+    leaf("channel of one row", (2,), "channel", {"weight": one[None]}, {"norm": 1.0})
+    affine = {"norm": 2.001}
+    leaf("a matrix of one row", (0,), "linear", {"weight": one[None]}, affine, tied=0)
+    leaf("a matrix of one row, as a vector", (0,), "linear", {"weight": one}, affine, tied=0)
+    leaf("a bias of one row", (2,), "linear", {"weight": np.eye(4), "bias": np.zeros((1, 4))}, affine, tied=0)
+    leaf("rmsnorm", (0,), "layernorm", {"weight": one}, {"norm": 1.0}, **eps)
+    leaf("rmsnorm with a bias", (2,), "layernorm", {"weight": one, "bias": one}, {"norm": 1.0}, **eps)
+    leaf("layernorm with one", (0,), "layernorm", {"weight": one, "bias": one}, {"norm": 1.0001}, eps=0.25, centred=1)
+    leaf("a longer table of positions", (0,), "position", {"weight": np.ones((7, 4))}, {"longest": 2.001})
+    leaf("a shorter one", (2,), "position", {"weight": np.ones((2, 4))}, {"longest": 2.001})
+    leaf("its longest row behind the last token", (2,), "position", {"weight": np.diag([1., 1, 1, 5])}, {"longest": 2.001})
+    leaf("tokens without count", (0,), "tokens", {}, {}, first=1)
+    leaf("tokens, none of them", (2,), "tokens", {}, {}, first=3)
+    leaf("an embedding of one word", (0,), "channel", {"weight": one}, {"norm": 1.0}, embed=np.eye(1, 4))
+    leaf("as a vector", (2,), "channel", {"weight": one}, {"norm": 1.0}, embed=np.eye(4)[0])
+    leaf("count 0", (2,), "tokens", {}, {}, first=1, count=0)
+    leaf("first 0", (2,), "tokens", {}, {}, first=0, count=1)
+    leaf("groups of four", (0,), "maxmin", {}, {}, group=4)
+    leaf("groups of three", (2,), "maxmin", {}, {}, group=3)
+    for version, want in ((4, (0,)), (5, (3,)), (1e308, (2,)), (4.5, (2,)), ("4", (2,))):
+        leaf(f"tree of version {version}", want, "sinusoid", {}, {}, shown={"version": version})
+    embed, wave = {"embed.weight": np.eye(2, 4)}, {"rule": "sinusoid"}
+
+    def tree(what, want, body, proof, **more):
+        ask(what, want, model("tree", embed, {"rule": "sequence", "of": [body]}, 3, 4), 3.0, within(3.0, 9.0, proof), 3, **more)
+
+    said = {"rule": "sinusoid", "lip": 1.0, "out": 8.0}
+    body, proof = {"rule": "sequence", "of": [wave]}, within(3.0, 9.0, said)
+    tree("a wave", (0,), body, proof)
+    for version, want in ((4, (3,)), (2 ** 52, (3,)), (1e308, (2,)), (3.5, (2,)), (1, (2,))):
+        tree(f"version {version}", want, body, proof, version=version)
+    tree("no part", (2,), {"rule": "sequence", "of": []}, {**within(3.0, 9.0), "of": []})
+    tree("a mix of nothing", (2,), {"rule": "mix", "keep": 1, "mix": 1, "of": []}, {"rule": "mix", "of": [], "lip": 3.0, "out": 9.0})
+    tree("many parts", (0,), {"rule": "sequence", "of": [{"rule": "scale", "factor": 1}] * 200},
+         within(3.0, 9.0, *[{"rule": "scale", "lip": 1.0, "out": 1.00001}] * 200))
+    for first, want in ((2, (0,)), (3, (2,)), (0, (2,))):
+        tree(f"parts, first {first}", want, {"rule": "parts", "first": first, "of": [wave, wave]},
+             {"rule": "parts", "of": [said, said], "lip": 3.0, "out": 9.0})
+    tree("a name", (0,), {"rule": "sequence", "name": "?", "of": [wave]}, {**proof, "name": "?"})
+    tree("an empty name", (2,), {"rule": "sequence", "name": "", "of": [wave]}, proof)
+    tree("an empty name in the proof", (2,), body, {**proof, "name": ""})
+    tree("an empty name in both", (2,), {"rule": "sequence", "name": "", "of": [wave]}, {**proof, "name": ""})
+    tree("an empty rule", (2,), {"rule": "", "of": [wave]}, {**proof, "rule": ""})
+
+
 def words():
     """What is no number, no word, or no JSON, around a true proof."""
     d, t, out = 4, 3, 2.00001
@@ -149,6 +207,7 @@ norm_layer(0.0, "inf", (0,))
 jumps(1, (0, 3))
 crowd(64, (0,))
 crowd(2 ** 31 - 1, (3,))
+shapes()
 words()
 print(f"hostile      {tried} files by hand, for both checkers  {'ok' if not fails else str(len(fails)) + ' FAILED'}")
 sys.exit(bool(fails))

@@ -31,15 +31,16 @@ static ck_bound mix(ck_fields *f, ck_node *n, double x)
     return n[1].mixed ? b : (ck_bound){ keep + by * b.lip, keep * x + by * b.out };
 }
 
-static int64_t in_turn(ck *c, const cJSON *part, ck_node *n, int64_t d)
-{
-    for (; part; part = part->next) d = ck_build(c, part, n, d);
-    return d;
-}
-
 static void need(ck *c, const ck_node *n, bool fits)
 {
     if (!fits) ck_fail(c, "%s: its parts do not fit the rule %s", n->path, n->rule->name);
+}
+
+static int64_t in_turn(ck *c, const cJSON *part, ck_node *n, int64_t d)
+{
+    need(c, n, part != NULL);
+    for (; part; part = part->next) d = ck_build(c, part, n, d);
+    return d;
 }
 
 static int64_t join_mix(ck *c, const cJSON *part, ck_node *n, int64_t d)
@@ -53,7 +54,7 @@ static int64_t join_mix(ck *c, const cJSON *part, ck_node *n, int64_t d)
 static int64_t join_parts(ck *c, const cJSON *part, ck_node *n, int64_t d)
 {
     const int64_t first = (int64_t)n->k[0];
-    need(c, n, first <= n->tokens && part && part->next && !part->next->next);
+    need(c, n, first < n->tokens && part && part->next && !part->next->next);
     c->tokens = first;
     const int64_t wide = ck_build(c, part, n, d), before = c->tokens;
     c->tokens = n->tokens - first;

@@ -84,12 +84,12 @@ static void run_concat(ck *c, const ck_node *n, ck_mat *x)
 }
 
 static bool near_fits(const ck_node *n) { return n->k[0] <= (double)n->width; }
-static bool some_fit(const ck_node *n) { return n->k[0] + n->k[1] <= (double)n->tokens; }
+static bool some_fit(const ck_node *n) { return n->k[0] < (double)n->tokens && n->k[0] + n->k[1] <= (double)n->tokens; }
 
 static void shape(const ck_node *n, int64_t *tokens, int64_t *width)
 {
     if (ck_is(n, "prefix")) ++*tokens;
-    if (ck_is(n, "tokens")) *tokens = (int64_t)n->k[1];
+    if (ck_is(n, "tokens")) *tokens = n->k[1] > 0 ? (int64_t)n->k[1] : *tokens - (int64_t)n->k[0];
     if (ck_is(n, "neighbours")) *width += 2 * (int64_t)n->k[0];
     if (ck_is(n, "halve")) *tokens = (*tokens + 1) / 2;
     if (ck_is(n, "concat")) *width *= *tokens;
@@ -101,7 +101,7 @@ const ck_rule ck_rule_tokens = { .name = "tokens",
                                  .run = ck_not_run,
                                  .fits = some_fit,
                                  .shape = shape,
-                                 .constants = { "+first", "#count" } };
+                                 .constants = { "+first", "+count" } };
 const ck_rule ck_rule_neighbours = { .name = "neighbours",
                                      .prove = neighbours,
                                      .run = ck_not_run,

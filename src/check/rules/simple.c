@@ -5,6 +5,8 @@
  *   pointwise      secant slopes of f lie in [lo, hi], |lo| <= hi; f(z)/z in [0, 1], of abs in [-1, 1]
  *   norm layers    C = I - 1 1^T/d takes the mean away (I where not centred); J = diag(g) C (I - z z^T/d) / sd with
  *                  0 <= I - z z^T/d <= I and sd >= sqrt(eps);  |z| <= min(sqrt(d), X / sqrt(X^2/d + eps)) */
+#include <stdlib.h>
+
 #include "check/examples/examples.h"
 #include "check/rules/rules.h"
 
@@ -89,13 +91,18 @@ static void run_position(ck *c, const ck_node *n, ck_mat *x)
     x->err = CK_U * ck_longest(*x);
 }
 
+static int larger_first(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x < y) - (x > y);
+}
+
 static void run_maxmin(ck *c, const ck_node *n, ck_mat *x)
 {
-    (void)c, (void)n;
-    for (int64_t i = 0; i < x->rows * x->ld; i += 2) {
-        const double a = x->v[i], b = x->v[i + 1];
-        x->v[i] = fmax(a, b), x->v[i + 1] = fmin(a, b);
-    }
+    const int64_t group = (int64_t)n->k[0], each = x->cols / group;
+    (void)c;
+    for (int64_t i = 0; i < x->rows * each; i++)
+        qsort(x->v + i / each * x->ld + i % each * group, (size_t)group, sizeof *x->v, larger_first);
 }
 
 static void run_pointwise(ck *c, const ck_node *n, ck_mat *x)
@@ -113,9 +120,9 @@ static void run_weights(ck *c, const ck_node *n, ck_mat *x)
     ck_weigh(x, center || ck_is(n, "scale") ? n->k[0] : 1, n->w[0], n->w[1]);
 }
 
-static bool steady(const ck_node *n) { return n->k[0] >= 0; }
-
-static bool pairs(const ck_node *n) { return n->k[0] == 2 && n->width % 2 == 0; }
+static bool steady(const ck_node *n) { return n->k[0] >= 0 && (n->k[1] != 0 || !n->w[1].v); }
+static bool long_enough(const ck_node *n) { return n->w[0].rows >= n->tokens; }
+static bool groups(const ck_node *n) { return n->width % (int64_t)n->k[0] == 0; }
 
 #define DIAGONAL                            \
     {                                       \
@@ -127,12 +134,12 @@ const ck_rule ck_rule_linear = { .name = "linear",
                                  .constants = { "?tied" },
                                  .tensors = { { "weight", "od" }, { "?bias", "o" } } };
 const ck_rule ck_rule_position = {
-    .name = "position", .prove = position, .run = run_position, .tensors = { { "weight", "td" } }
+    .name = "position", .prove = position, .run = run_position, .fits = long_enough, .tensors = { { "weight", "pd" } }
 };
 const ck_rule ck_rule_sinusoid = { .name = "sinusoid", .prove = sinusoid, .run = ck_not_run };
 const ck_rule ck_rule_scale = { .name = "scale", .prove = scale, .run = run_weights, .constants = { "factor" } };
 const ck_rule ck_rule_maxmin = {
-    .name = "maxmin", .prove = maxmin, .run = run_maxmin, .fits = pairs, .constants = { "#group" }
+    .name = "maxmin", .prove = maxmin, .run = run_maxmin, .fits = groups, .constants = { "#group" }
 };
 const ck_rule ck_rule_channel = {
     .name = "channel", .prove = channel, .run = run_weights, .tensors = { { "weight", "d" } }
