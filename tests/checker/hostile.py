@@ -118,6 +118,21 @@ def crowd(tokens, want):
     ask(f"{tokens} tokens", want, made, 1.0001, within(1.0001, 1.0001, within(1.0001, 1.0001, node)), tokens)
 
 
+def line(positions, causal, want):
+    """Attention by position over a line of tokens: where it is not causal, checkers add up the columns of every length."""
+    d = 2
+    eye, table = np.eye(d), np.zeros((1, positions if causal else 2 * positions - 1))
+    made = model("line", {"embed.weight": eye, "a.v.weight": eye, "a.o.weight": eye, "a.distance.weight": table},
+                 {"rule": "sequence", "of": [{"rule": "sequence", "of": [
+                     {"name": "a", "rule": "posattention", "heads": 1, "causal": int(causal), "far": 0}]}]}, positions, d)
+    column = (sum(1 / (1 + i) for i in range(positions)) if causal else 1) * (1 + 1e-6)
+    root, near = float(np.sqrt(column)) * (1 + 1e-6), 1 + 1e-7
+    node = {"name": "a", "rule": "posattention", "of": [{"rule": "head", "index": 0, "norm": near, "column": column}], "joint": root,
+            "out_norm": near, "bias": 0, "lip": root * (1 + 1e-6), "out": 1.001}
+    lip = root * (1 + 1e-5)
+    ask(f"{positions} tokens on a line, causal {causal}", want, made, lip, within(lip, 1.001, within(lip, 1.001, node)), positions)
+
+
 def leaf(what, want, rule, tensors, node, tokens=3, shown=None, embed=None, **constants):
     """A body of one module `a` of four features; `node` is what the proof says of it."""
     tensors = {"embed.weight": np.eye(2, 4) if embed is None else embed, **{"a." + key: value for key, value in tensors.items()}}
@@ -207,6 +222,10 @@ norm_layer(0.0, "inf", (0,))
 jumps(1, (0, 3))
 crowd(64, (0,))
 crowd(2 ** 31 - 1, (3,))
+line(64, False, (0,))
+line(1025, False, (3,))
+line(4096, True, (0,))
+line(2 ** 17, True, (0, 3))
 shapes()
 words()
 print(f"hostile      {tried} files by hand, for both checkers  {'ok' if not fails else str(len(fails)) + ' FAILED'}")

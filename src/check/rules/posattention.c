@@ -12,6 +12,7 @@
 
 enum { HEADS, CAUSAL, FAR, ROW };
 enum { V, O, BIAS, TABLE };
+enum { MANY = 1024 }; /* tokens whose columns are added up for every length, which takes their cube */
 
 static bool causal(const ck_node *n) { return n->k[CAUSAL] != 0; }
 static int64_t zero_of(const ck_node *n) { return causal(n) ? 0 : n->w[TABLE].cols / 2; }
@@ -43,20 +44,22 @@ ck_mat ck_gains(ck *c, const ck_node *n)
     return g;
 }
 
-/* z[i] is the sum of row i, of a sequence of `len` tokens. */
+/* z[i] is the sum of row i, of a sequence of `len` tokens; causal rows have the same sum in all of them. */
 static double heaviest(ck *c, const ck_node *n, int64_t h, int64_t t)
 {
     const ck_mat table = ck_rows(n->w[TABLE], h, 1);
-    double *a = ck_room(c, table.cols + t, sizeof *a), *z = a + table.cols, top = *table.v, most = 0;
     if (!isfinite(ck_length(table))) return INFINITY;
     if (n->k[ROW] != 0) return 1;
+    if (!causal(n) && t > MANY) ck_give_up(c, n, "too many tokens to add up the columns of every length");
+    double *a = ck_room(c, table.cols + t, sizeof *a), *z = a + table.cols, top = *table.v, most = 0;
     for (int64_t k = 0; k < table.cols; k++) top = fmax(top, table.v[k]);
     for (int64_t k = 0; k < table.cols; k++) a[k] = exp(table.v[k] - top);
     a += zero_of(n);
-    for (int64_t len = 1; len <= t; len++) {
+    for (int64_t i = 0; i < t && causal(n); i++) z[i] = a[i] + (i ? z[i - 1] : 0);
+    for (int64_t len = causal(n) ? t : 1; len <= t; len++) {
         for (int64_t i = 0; i + 1 < len && !causal(n); i++) z[i] += a[i - (len - 1)]; /* one key more */
-        for (int64_t k = 0; k < len; k++) z[len - 1] += a[k];                         /* one row more */
-        for (int64_t j = 0; j < (causal(n) ? len == t : len); j++) {
+        for (int64_t k = 0; k < len && !causal(n); k++) z[len - 1] += a[k];           /* one row more */
+        for (int64_t j = 0; j < (causal(n) ? 1 : len); j++) {
             double sum = 0;
             for (int64_t i = 0; i < len; i++) sum += fmin(1, (a[i - j] + 1e-290) / z[i]);
             most = fmax(most, sum);
