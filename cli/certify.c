@@ -122,8 +122,12 @@ static void print_swaps(const cJSON *o)
     if (cli_number(o, "contradictions") > 0)
         printf("CONTRADICTION: %.0f swaps that are proved to leave the answer change it\n",
                cli_number(o, "contradictions"));
+    else if (cli_number(o, "held") > 0)
+        printf("  the search made %.0f forward passes, %.0f of them with covered swaps: no contradiction\n",
+               cli_number(o, "tried"), cli_number(o, "held"));
     else
-        printf("  %.0f swaps tried, covered ones among them: no contradiction\n", cli_number(o, "tried"));
+        printf("  the search made %.0f forward passes; no swap is covered, so none could contradict the proof\n",
+               cli_number(o, "tried"));
 }
 
 static void print(const cJSON *o, bool units)

@@ -53,7 +53,7 @@ TAUT_API const char *taut_number_down(char dst[32], double value);
 /* The shortest decimal that reads back as the same bits.  Returns dst. */
 TAUT_API const char *taut_number_print(char dst[32], double value);
 /* Numbers as people write them, all of the text or nothing, in every locale: whole ones of 64 bits; decimals, or fractions
- * such as 8/255, finite.  They return 1, or 0 and leave *out alone. */
+ * such as 8/255, finite, and 0 only if it is written.  They return 1, or 0 and leave *out alone. */
 TAUT_API int taut_number_int(int64_t *out, const char *text);
 TAUT_API int taut_number_real(double *out, const char *text);
 /* The word of a list that somebody probably meant, capitals or not; NULL: none is near. */

@@ -33,13 +33,14 @@ int taut_number_int(int64_t *out, const char *text)
     return 1;
 }
 
-/* What strtod would also take: spaces, hex, inf and nan. */
+/* What strtod would also take: spaces, hex, inf and nan; and a number so small that 0 comes back, which was not meant. */
 static bool decimal(double *out, const char *text)
 {
     if (text[0] == 0 || text[strspn(text, "0123456789.eE+-")] != 0) return false;
+    const bool zero = strcspn(text, "123456789") >= strcspn(text, "eE"); /* no other digit before the exponent */
     char *end;
     *out = strtod(text, &end);
-    return *end == 0 && end != text && isfinite(*out);
+    return *end == 0 && end != text && isfinite(*out) && (*out != 0 || zero);
 }
 
 int taut_number_real(double *out, const char *text)
@@ -53,7 +54,7 @@ int taut_number_real(double *out, const char *text)
     const locale_t before = locale_enter();
     const bool good = decimal(&over, slash ? upper : text) && (!slash || decimal(&under, slash + 1));
     locale_leave(before);
-    if (!good || under == 0 || !isfinite(over / under)) return 0;
+    if (!good || under == 0 || !isfinite(over / under) || (over != 0 && over / under == 0)) return 0;
     *out = over / under;
     return 1;
 }

@@ -26,7 +26,7 @@ typedef struct {
     int64_t safe[TAUT_SWAPS_MOST]; /* swaps that may be made together with up to i others of them, at other places */
     double share[TAUT_SWAPS_MOST]; /* of all ways to swap i + 1 tokens, at least so much is covered */
     taut_swap nearest;             /* of those that are not covered */
-    int64_t tried;                 /* forward passes of the search */
+    int64_t tried, held;           /* forward passes of the search; those with covered swaps */
     int64_t turned;                /* swaps at once that turned the answer; 0: none found */
     taut_swap by[TAUT_SWAPS_MOST]; /* which */
     int64_t beaten;                /* covered swaps that turned it: contradictions */

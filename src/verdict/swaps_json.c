@@ -34,6 +34,7 @@ static cJSON *one_json(const taut_swapped *s, int64_t most, const taut_vocab *v)
     for (int64_t k = 0; k < most; k++) cJSON_AddItemToArray(safe, cJSON_CreateNumber((double)s->safe[k]));
     if (s->nearest.place >= 0) cJSON_AddItemToObject(o, "nearest", swap_json(&s->nearest, v));
     cJSON_AddNumberToObject(o, "tried", (double)s->tried);
+    cJSON_AddNumberToObject(o, "held", (double)s->held);
     cJSON_AddNumberToObject(o, "turned", (double)s->turned);
     if (s->turned) by = cJSON_AddArrayToObject(o, "by");
     for (int64_t i = 0; i < s->turned; i++) cJSON_AddItemToArray(by, swap_json(&s->by[i], v));
@@ -65,14 +66,14 @@ cJSON *taut_swaps_json(const taut_swaps *s, const taut_certificate *c)
 {
     taut_vocab *v = NULL;
     cJSON *o = cJSON_CreateObject();
-    int64_t near = -1, tried = 0;
+    int64_t near = -1, tried = 0, held = 0;
     if (taut_vocab_parse(&v, c->model->vocab)) v = NULL; /* then tokens are numbers */
     cJSON_AddNumberToObject(o, "texts", (double)s->count);
     cJSON_AddNumberToObject(o, "all", (double)s->all);
     add_rows(o, s);
     for (int64_t i = 0; i < s->count; i++) {
         const taut_swapped *t = &s->of[i];
-        tried += t->tried;
+        tried += t->tried, held += t->held;
         if (t->nearest.place >= 0 && (near < 0 || t->nearest.distance < s->of[near].nearest.distance)) near = i;
     }
     if (near >= 0) {
@@ -81,6 +82,7 @@ cJSON *taut_swaps_json(const taut_swaps *s, const taut_certificate *c)
         cJSON_AddItemToObject(o, "nearest", nearest);
     }
     cJSON_AddNumberToObject(o, "tried", (double)tried);
+    cJSON_AddNumberToObject(o, "held", (double)held);
     cJSON_AddNumberToObject(o, "contradictions", (double)taut_swaps_beaten(s));
     cJSON *list = cJSON_AddArrayToObject(o, "each");
     for (int64_t i = 0; i < s->count; i++) cJSON_AddItemToArray(list, one_json(&s->of[i], s->most, v));

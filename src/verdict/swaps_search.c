@@ -102,6 +102,7 @@ static void hold(search *s)
         s->out->beaten += margin(s, &second) < -slack;
         s->ids[w.place] = w.from;
     }
+    s->out->held += count;
 }
 
 /* The best covered swaps of k places, all at once. */
@@ -121,7 +122,7 @@ static void hold_together(search *s, int64_t k)
         s->kept[made[swaps].place] = true;
     }
     for (int64_t i = 0; i < swaps; i++) s->ids[made[i].place] = made[i].to;
-    if (swaps > 1) s->out->beaten += margin(s, &second) < -slack;
+    if (swaps > 1) s->out->held++, s->out->beaten += margin(s, &second) < -slack;
     for (int64_t i = 0; i < swaps; i++) {
         s->ids[made[i].place] = made[i].from;
         s->kept[made[i].place] = false;

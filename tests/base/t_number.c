@@ -20,10 +20,10 @@ static void integers(void)
 
 static void reals(void)
 {
-    static const char *const bad[] = { "",      "nan", "inf",  "-inf", "infinity", "1e999",  "0x1p3",
-                                       "1..2",  "1,5", " 1",   "1 ",   "1/0",      "1/",     "/2",
-                                       "1/2/3", "e5",  "1e",   "+",    ".",        "-1e999", "1e308/1e-308",
-                                       "abc",   "1f",  "1 /2", "0/0" };
+    static const char *const bad[] = { "",      "nan", "inf",  "-inf", "infinity", "1e999",   "0x1p3",
+                                       "1..2",  "1,5", " 1",   "1 ",   "1/0",      "1/",      "/2",
+                                       "1/2/3", "e5",  "1e",   "+",    ".",        "-1e999",  "1e308/1e-308",
+                                       "abc",   "1f",  "1 /2", "0/0",  "1e-400",   "-3e-999", "1e-300/1e300" };
     double v = 7;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) CHECK(!taut_number_real(&v, bad[i]) && v == 7, bad[i]);
     CHECK(taut_number_real(&v, "8/255") && v == 8.0 / 255, "8/255");
@@ -31,6 +31,8 @@ static void reals(void)
     CHECK(taut_number_real(&v, "1e-3") && v == 1e-3, "1e-3");
     CHECK(taut_number_real(&v, ".5") && v == 0.5, ".5");
     CHECK(taut_number_real(&v, "4.9406564584124654e-324") && v == 4.9406564584124654e-324, "subnormal");
+    CHECK(taut_number_real(&v, "0.00e-400") && v == 0, "0 as it is written");
+    CHECK(taut_number_real(&v, "0/5") && v == 0, "0/5");
     CHECK(taut_number_real(&v, "-0") && v == 0 && signbit(v), "-0");
 }
 

@@ -78,6 +78,7 @@ static void try_all(const taut_swapped *s, const taut_certificate *c, taut_pass 
             if (!good) turns = turns || !same, nearest = fmin(nearest, apart);
         }
     CHECK(covered == s->safe[0], "all that are covered are counted");
+    CHECK((s->held > 0) == (covered > 0), "covered swaps were tried, if there are any");
     CHECK(isinf(nearest) ? s->nearest.place < 0 : fabs(s->nearest.distance - nearest) <= 1e-12 * nearest,
           "the nearest");
     CHECK((s->turned == 1) == turns, "a search that may try all finds one that turns the answer");

@@ -25,6 +25,7 @@ rc=$?
 check "swaps: no contradiction" [ $rc = 0 ]
 check "all swaps are counted" grep -q '"all":[[:space:]]*1312' "$tmp/swaps.json"
 check "and printed" sh -c "\"$TAUT\" certify \"$run\" --n-ex 5 --swaps 2 | grep -q '2 at once: proved to leave the answer'"
+check "and what could be contradicted" sh -c "\"$TAUT\" certify \"$run\" --n-ex 5 --swaps 2 | grep -Eq 'forward passes(; no swap is covered|, [0-9]+ of them with covered swaps: no contradiction)'"
 "$TAUT" certify "$run" --norm flat --n-ex 10 --radius 4 >"$tmp/out"
 "$TAUT" certify "$run" --norm flat --n-ex 10 --radius 4 --json >"$tmp/near.json"
 "$TAUT" certify "$run" --norm flat --n-ex 10 --radius 4 --json --tolerance 0.01 >"$tmp/nearer.json"
@@ -38,6 +39,7 @@ sed 's/"tolerance":[[:space:]]*0\.01/"tolerance": 100/' "$tmp/off.json" >"$tmp/f
 rc=$?
 check "a larger tolerance is refused" [ $rc = 2 ]
 refuse "a tolerance of no example" "say how many with --n-ex" "$TAUT" certify "$run" --tolerance 1
+refuse "a tolerance that is lost" "tolerance 1e-400 is not" "$TAUT" certify "$run" --n-ex 1 --tolerance 1e-400
 refuse "a tolerance below 0" "tolerance" "$TAUT" certify "$run" --n-ex 1 --tolerance -1
 refuse "swaps of no example" "say how many with --n-ex" "$TAUT" certify "$run" --swaps 1
 refuse "too many swaps" "from 1 to 16" "$TAUT" certify "$run" --n-ex 1 --swaps 17

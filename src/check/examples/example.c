@@ -77,12 +77,21 @@ static void margins(ck *c, const double *z, ck_step at, int64_t p, double radius
         const double off_by = c->tolerance > 0 ? 2 * ck_over(c->tolerance, scale) : 0;
         const double needs = apart * radius * at.lip + defect + off_by, ahead = gap + 1e-8 * added + defect;
         const bool holds = radius > 0 ? least > off_by && needs <= least : ahead >= 0;
-        if (j != p && !holds && radius > 0 && needs <= gap + off && gap + off < INFINITY)
+        const long long example = c->out->examples, first = p, other = j;
+        if (j == p) continue;
+        if (!holds && radius > 0 && needs <= gap + off && gap + off < INFINITY)
             c->unsure = true; /* within the rounding of this forward pass */
-        else if (j != p && (!holds || margin * (1 - 1e-9) > scale * ahead))
-            ck_fail(c, "example %lld: radius %.17g, but token %lld is ahead of %lld by %.9g only, which allows %.9g",
-                    (long long)c->out->examples, radius, (long long)p, (long long)j, least,
-                    (least - off_by) / (apart * at.lip));
+        else if (!(ahead >= 0))
+            ck_fail(c, "example %lld: %lld is predicted, but %lld is ahead of it", example, first, other);
+        else if (!holds)
+            ck_fail(c,
+                    "example %lld: its radius is stated as %.17g; by the constant %.9g that holds so far around it, "
+                    "%lld is proved "
+                    "to stay ahead of %lld within %.9g only",
+                    example, radius, at.lip, first, other, fmax((least - defect - off_by) / (apart * at.lip), 0));
+        else if (margin * (1 - 1e-9) > scale * ahead)
+            ck_fail(c, "example %lld: its margin is stated as %.17g, but %lld is ahead of %lld by %.9g only", example,
+                    margin, first, other, scale * gap);
     }
 }
 
