@@ -15,6 +15,7 @@
 #include "base/float32.h"
 #include "module/core.h"
 #include "module/reach.h"
+#include "module/strays_attention.h"
 
 typedef struct {
     taut_cored out;
@@ -274,6 +275,37 @@ static void cosformer_describe(const taut_module *m, taut_ledger *l)
 }
 
 static const taut_core cosformer_core = { cosformer_room, cosformer_forward, cosformer_jvp, cosformer_vjp };
+/* A token.  o moves by (dN + V dD) / eps at most, V the longest value: |N| <= V D, sqrt(D^2 + eps^2) is no less than D and eps
+ * and is 1-Lipschitz.  Errors of q and k change D by tk (|q'||k| + |q||k'|), and N by V times that.  What slots do is
+ * relative to tk |q||k|, or V times that, the most that is added up: waves that became elements times relu(q), and times
+ * relu(k), two products.  The root, the division and the last product are relative to o, which is no longer than V. */
+static taut_up cosformer_strays(const taut_module *m, taut_ask in, const taut_answer *b)
+{
+    const cosformer *s = (const cosformer *)m;
+    const taut_qkv *w = &s->out.qkv;
+    const taut_ask one = strays_token(in);
+    const taut_promise *p = in.table;
+    const int64_t tk = in.tokens - w->queries, dh = w->inner / s->out.around.heads;
+    const taut_up x = taut_longest(in), heads = up_sqrt(up_int(s->out.around.heads)), keys = up_int(tk), unit = { 1 };
+    const taut_strayed q = strays_reach(&w->q, one, w->bias, 1, x), k = strays_reach(&w->k, one, w->bias, 1, x);
+    const taut_strayed v = strays_reach(&w->v, one, w->bias, 1, x);
+    const taut_up qs = strayed_size(q), ks = strayed_size(k), vs = strayed_size(v), all = up_mul(keys, up_mul(qs, ks));
+    if (!(s->eps > 0x1p-60)) return UP_NONE;
+    const taut_up steep = up_div(up_mul((taut_up){ 2 }, vs), lo_exact(s->eps));
+    const double waves = 4 * (promise_rows(p) + 2 * p->unit + 0x1p-40);
+    const double products = promise_product(p, tk) + promise_product(p, 2 * dh) + 2 * promise_product_result(p);
+    const taut_up own = up_mul((taut_up){ 1.1 * (waves + products) }, all);
+    const taut_up come = up_mul(keys, up_add(up_mul(q.wrong, ks), up_mul(qs, k.wrong)));
+    const taut_up grown = up_mul(up_add(unit, qs), up_mul(up_add(unit, ks), up_add(unit, vs)));
+    const taut_up least = strays_sum(one, UP_ZERO, up_mul(all, grown), tk + 2 * dh, 4 * (double)(dh * dh));
+    const taut_up lost = up_div(up_mul(up_mul(up_int(4 * dh), grown), least), lo_exact(s->eps)); /* what underflows */
+    const taut_up moved = up_add(up_add(v.wrong, lost), up_mul(steep, up_add(come, own)));
+    const double last = promise_normalise(p) + 2 * promise_normalise_sums(1) + promise_axpby(p) + 0x1p-50;
+    const taut_up each = up_add(moved, up_mul((taut_up){ 1.1 * last }, up_add(vs, moved)));
+    const taut_up wrong = strays_sum(one, up_mul(heads, each), vs, 8, (double)w->inner);
+    return strays_out_of(w, in, b->tokens, (taut_strayed){ up_mul(heads, vs), wrong });
+}
+
 static const taut_module_ops cosformer_ops = {
     .kind = "cosformer",
     .plan = core_plan,
@@ -281,6 +313,7 @@ static const taut_module_ops cosformer_ops = {
     .jvp = core_jvp,
     .vjp = core_vjp,
     .bound = cosformer_bound,
+    .strays = cosformer_strays,
     .params = cosformer_params,
     .describe = cosformer_describe,
     .free = cosformer_free,

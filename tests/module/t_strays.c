@@ -4,9 +4,9 @@
 #include "laws.h"
 #include "table.h"
 
-enum { MOST = 10 };
-static const char *const names[MOST] = { "potential", "sll",        "cosine", "l2",    "window",
-                                         "softmax",   "neighbours", "halve",  "waves", "ask" };
+enum { MOST = 11 };
+static const char *const names[MOST] = { "potential",  "sll",   "cosine", "l2",  "window",   "softmax",
+                                         "neighbours", "halve", "waves",  "ask", "cosformer" };
 static double worst[MOST];
 static int64_t proved[MOST];
 
@@ -67,6 +67,11 @@ static taut_module *make(int which, taut_shape in)
         return taut_halve();
     case 8:
         return taut_sinusoid(in.t, in.d);
+    case 10: {
+        taut_around open = around;
+        open.causal = false;
+        return taut_cosformer(&open, in.t + rng_int(0, 3), pow(10, -3 * rng_unit()));
+    }
     default:
         return taut_askers(1, softmax(in, 1));
     }
