@@ -1,6 +1,6 @@
 /* WHAT THE TABLES PROMISE: how far the slots that proofs about the program that runs (module/strays.h) speak of may be
  * from their definitions.  The kernels' tests hold the tables to these same functions.  A promise counts the roundings
- * that could all go one way; what tests see is below it, of attention a hundred times.  All are relative to the sum of
+ * that could all go one way; what tests see is below it, of attention eight times.  All are relative to the sum of
  * the sizes of what is added up, entry by entry, or to the result, as their lines say.  Beside that, PROMISE_LEAST a
  * number that is added stands for what underflows. */
 #ifndef TAUT_KERNELS_PROMISE_H
@@ -111,6 +111,7 @@ static inline double promise_logit(const taut_promise *p, int64_t dh)
 static inline double promise_alibi(const taut_promise *p) { return promise_roundings(p->unit, p->device ? 4 : 3); }
 static inline double promise_attention_mean(const taut_promise *p, int64_t tk)
 {
-    return promise_roundings(p->unit, 600 + (double)tk / (p->device ? 8 : 64));
+    const double t = (double)tk, host = t + fmin(t, 256) + t / 16 + 2 * log(t + 1) + 32;
+    return promise_roundings(p->unit, p->device ? 600 + t / 8 : host);
 }
 #endif

@@ -336,9 +336,22 @@ static void poison(taut_attn a, int which, int64_t bad)
     case_free(&c);
 }
 
+/* Logits of 0 and one value everywhere: sums of it are rounded the same way again and again, most of all of these values. */
+static void one_way(int64_t tk, double value)
+{
+    attn_case c = case_new((taut_attn){ .n = 1, .heads = 1, .tq = 1, .tk = tk, .dh = 4, .scale = 1 }, 0);
+    for (int64_t i = 0; i < c.in[V].len; i++) c.in[V].d[i] = value;
+    pair_sync(&c.in[V]);
+    run_forward(&c);
+    pair_near(&c.o, NULL, 0, promise_attention_mean(promised, tk), "o where roundings go one way");
+    case_free(&c);
+}
+
 int main(void)
 {
     pair_begin();
+    one_way(1, 0x1.000022p+0), one_way(33, 0x1.e1e36p+0), one_way(130, 0x1.f8258p+0);
+    one_way(200, 0x1.51d08p+0), one_way(250, 0x1.062b8p+0), one_way(256, 0x1.fc1fp+0);
     for (case_no = 0; case_no < effort(40); case_no++) {
         const int large = case_no % 10 == 9;
         taut_attn a = { .n = rng_int(0, 3),
