@@ -114,6 +114,12 @@ typedef struct {
     double scale[4], shift[4];
 } taut_pixels;
 
+/* What normalise gives besides z (rows, d): y = gain z + bias; gain (d), bias (d) or NULL for 0. */
+typedef struct {
+    taut_real *y;
+    const taut_real *gain, *bias;
+} taut_scaled;
+
 typedef struct taut_kernels {
     const char *name;  /* "ref", "cpu", "wide", "cuda", "cuda64" */
     const char *dtype; /* what a safetensors file calls an element: "F64", "F32" */

@@ -54,7 +54,8 @@ static double base_of(const taut_cosattention_spec *a) { return a->rope ? a->rop
 static void normalise(const cosattention *s, const taut_kernels *k, taut_tensor z, taut_real *factor)
 {
     const int64_t heads = s->spec.heads, dh = s->spec.width / heads;
-    if (factor) k->normalise(z.data, factor, z.data, taut_rows(z.shape) * heads, dh, false, s->spec.eps / (double)dh);
+    if (factor)
+        k->normalise(z.data, factor, NULL, z.data, taut_rows(z.shape) * heads, dh, false, s->spec.eps / (double)dh);
 }
 
 /* Tangents or cotangents through n; it is symmetric. */
@@ -62,7 +63,8 @@ static void slope(const cosattention *s, const taut_kernels *k, taut_tensor t, t
 {
     const int64_t heads = s->spec.heads;
     if (factor)
-        k->normalise_slope(t.data, t.data, z.data, factor, taut_rows(t.shape) * heads, s->spec.width / heads, false);
+        k->normalise_slope(t.data, t.data, NULL, z.data, factor, taut_rows(t.shape) * heads, s->spec.width / heads,
+                           false);
 }
 
 static void cosattention_forward(const taut_module *m, taut_run *run, taut_tensor y, taut_point at)

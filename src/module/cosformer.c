@@ -129,7 +129,7 @@ static void cosformer_forward(const taut_module *m, taut_run *run, const taut_in
     k->gemm_each(p.kv, p.kv, p.g, p.v1, z.many, 2 * z.dh, wide, z.tk, true, false, 1, 0);
     k->gemm_each(p.nd, p.nd, p.f, p.kv, z.many, z.tq, wide, 2 * z.dh, false, false, 1, 0);
     column(k, d, p.nd, z.many * z.tq, z.dh, false);
-    k->normalise(d, p.by, d, z.many * z.tq, 1, false, s->eps * s->eps);
+    k->normalise(d, p.by, NULL, d, z.many * z.tq, 1, false, s->eps * s->eps);
     k->axpby(room, 1, p.nd, 0, z.many * z.tq * wide);
     scale_rows(run, room, p.by, z.many * z.tq, wide);
     core_join(k, t->o, room, wide, heads);

@@ -44,9 +44,8 @@ static void layernorm_forward(const taut_module *m, taut_run *run, taut_tensor y
     const taut_kernels *k = run->k;
     const int64_t rows = taut_rows(y.shape), d = y.shape.d;
     const kept t = kept_at(at);
-    k->normalise(t.z, t.rstd, at.x.data, rows, d, s->centre, s->eps);
-    k->mul_rows(y.data, t.z, s->gain.value, rows, d);
-    if (s->centre) k->add_rows(y.data, y.data, s->bias.value, rows, d, 1);
+    const taut_scaled out = { y.data, s->gain.value, s->centre ? s->bias.value : NULL };
+    k->normalise(t.z, t.rstd, &out, at.x.data, rows, d, s->centre, s->eps);
 }
 
 static void layernorm_jvp(const taut_module *m, taut_run *run, taut_tensor ty, taut_tensor tx, taut_point at)
@@ -54,7 +53,7 @@ static void layernorm_jvp(const taut_module *m, taut_run *run, taut_tensor ty, t
     const layernorm *s = (const layernorm *)m;
     const int64_t rows = taut_rows(ty.shape), d = ty.shape.d;
     const kept t = kept_at(at);
-    run->k->normalise_slope(ty.data, tx.data, t.z, t.rstd, rows, d, s->centre);
+    run->k->normalise_slope(ty.data, tx.data, NULL, t.z, t.rstd, rows, d, s->centre);
     run->k->mul_rows(ty.data, ty.data, s->gain.value, rows, d);
 }
 
@@ -64,8 +63,7 @@ static void layernorm_vjp(const taut_module *m, taut_run *run, taut_tensor gx, t
     const taut_kernels *k = run->k;
     const int64_t rows = taut_rows(gy.shape), d = gy.shape.d;
     const kept t = kept_at(at);
-    k->mul_rows(gx.data, gy.data, s->gain.value, rows, d);
-    k->normalise_slope(gx.data, gx.data, t.z, t.rstd, rows, d, s->centre);
+    k->normalise_slope(gx.data, gy.data, s->gain.value, t.z, t.rstd, rows, d, s->centre);
     if (!run->param_grads) return;
     k->dot_rows(s->gain.grad, gy.data, t.z, rows, d);
     if (s->centre) k->sum_rows(s->bias.grad, gy.data, rows, d, 1);

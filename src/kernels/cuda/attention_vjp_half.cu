@@ -49,86 +49,97 @@ template <int PARTS, int DEPTH> struct both {
     }
 };
 
-/* The lane's two rows of what belongs to rows; 0 from `there` on. */
-static __device__ inline void own(float (&x)[2], const float *from, float factor, int first, int there)
+/* What belongs to the lane's rows, two of every 16; 0 from `there` on. */
+template <int M>
+static __device__ inline void own(float (&x)[M][2], const float *from, float factor, int first, int there)
 {
 #pragma unroll
-    for (int r = 0; r < 2; r++) {
+    for (int r = 0; r < 2 * M; r++) {
         const int row = first + 8 * r + lane_g();
-        x[r] = row < there ? factor * from[row] : 0;
+        x[r / 2][r % 2] = row < there ? factor * from[row] : 0;
     }
 }
 
-static __device__ inline void scale_cells(cell (&s)[1][CELLS], const float (&by)[2], const float *up)
+template <int M>
+static __device__ inline void scale_cells(cell (&s)[M][CELLS], const float (&by)[M][2], const float *up)
 {
 #pragma unroll
-    for (int n = 0; n < 4 * CELLS; n++) s[0][n / 4].x[n % 4] *= by[n % 4 / 2] * up[cell_column(n / 4, n % 4)];
+    for (int m = 0; m < M; m++)
+#pragma unroll
+        for (int n = 0; n < 4 * CELLS; n++) s[m][n / 4].x[n % 4] *= by[m][n % 4 / 2] * up[cell_column(n / 4, n % 4)];
 }
 
 /* o += the weights w times the rows of a tile, which are 2^e times what it holds: up. */
-template <int PARTS, int DEPTH>
-static __device__ inline void add_weighted(cell (&o)[1][DEPTH / 8], cell (&w)[1][CELLS], const __half *tile,
+template <int PARTS, int DEPTH, int M>
+static __device__ inline void add_weighted(cell (&o)[M][DEPTH / 8], cell (&w)[M][CELLS], const __half *tile,
                                            const float *up)
 {
-    unsigned hi[1][CELLS / 2][4], lo[1][CELLS / 2][4];
-    float top[2] = { 0, 0 }, back[2];
+    unsigned hi[M][CELLS / 2][4], lo[M][CELLS / 2][4];
+    float back[M][2];
 #pragma unroll
-    for (int n = 0; n < 4 * CELLS; n++) {
-        float &x = w[0][n / 4].x[n % 4];
-        x *= up[cell_column(n / 4, n % 4)];
-        top[n % 4 / 2] = fmaxf(top[n % 4 / 2], fabsf(x));
+    for (int m = 0; m < M; m++) {
+        float top[2] = { 0, 0 };
+#pragma unroll
+        for (int n = 0; n < 4 * CELLS; n++) {
+            float &x = w[m][n / 4].x[n % 4];
+            x *= up[cell_column(n / 4, n % 4)];
+            top[n % 4 / 2] = fmaxf(top[n % 4 / 2], fabsf(x));
+        }
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+            const int e = min(max((int)(__float_as_uint(row_max(top[r])) >> 23) - 127 - TOP + 1, LEAST), -LEAST);
+            back[m][r] = exp2f((float)e), top[r] = exp2f((float)-e);
+        }
+#pragma unroll
+        for (int n = 0; n < 4 * CELLS; n++) w[m][n / 4].x[n % 4] *= top[n % 4 / 2];
     }
-#pragma unroll
-    for (int r = 0; r < 2; r++) {
-        const int e = min(max((int)(__float_as_uint(row_max(top[r])) >> 23) - 127 - TOP + 1, LEAST), -LEAST);
-        back[r] = exp2f((float)e), top[r] = exp2f((float)-e);
-    }
-#pragma unroll
-    for (int n = 0; n < 4 * CELLS; n++) w[0][n / 4].x[n % 4] *= top[n % 4 / 2];
     half_weights<PARTS>(hi, lo, w);
     half_mix<PARTS, DEPTH>(o, hi, lo, tile,
-                           [&](float so_far, float sum, int, int r) { return fmaf(back[r], sum, so_far); });
+                           [&](float so_far, float sum, int m, int r) { return fmaf(back[m][r], sum, so_far); });
 }
 
-/* Logits s become P, and products go.v in ds become dS = P (go.v - D); entry n of a lane has its own lse and D. */
-template <class LSE, class D>
-static __device__ inline void slopes(cell (&s)[1][CELLS], cell (&ds)[1][CELLS], const LSE &lse, const D &delta)
+/* Logits s become P, and products go.v in ds become dS = P (go.v - D); entry n of the lane's cells m has its own lse and D. */
+template <int M, class LSE, class D>
+static __device__ inline void slopes(cell (&s)[M][CELLS], cell (&ds)[M][CELLS], const LSE &lse, const D &delta)
 {
 #pragma unroll
-    for (int n = 0; n < 4 * CELLS; n++) {
-        float &w = s[0][n / 4].x[n % 4], &out = ds[0][n / 4].x[n % 4];
-        const bool seen = w != -INFINITY;
-        w = seen ? attn_exp2(w - lse(n)) : 0;
-        out = seen ? w * (out - delta(n)) : 0;
-    }
+    for (int m = 0; m < M; m++)
+#pragma unroll
+        for (int n = 0; n < 4 * CELLS; n++) {
+            float &w = s[m][n / 4].x[n % 4], &out = ds[m][n / 4].x[n % 4];
+            const bool seen = w != -INFINITY;
+            w = seen ? attn_exp2(w - lse(m, n)) : 0;
+            out = seen ? w * (out - delta(m, n)) : 0;
+        }
 }
 
-/* D of the lane's two rows, from the first row of the block on. */
-static __device__ inline void deltas(float (&delta)[2], const float *go, const float *o, const attn &a, int first,
+/* D of the lane's rows, from the first row of the block on. */
+template <int M>
+static __device__ inline void deltas(float (&delta)[M][2], const float *go, const float *o, const attn &a, int first,
                                      int there)
 {
 #pragma unroll
-    for (int r = 0; r < 2; r++) {
+    for (int r = 0; r < 2 * M; r++) {
         const int row = first + 8 * r + lane_g();
         float sum = 0;
         for (int c = lane_t(); c < a.dh && row < there; c += 4) sum += go[row * a.stride + c] * o[row * a.stride + c];
-        delta[r] = row_sum(sum);
+        delta[r / 2][r % 2] = row_sum(sum);
     }
 }
 
-template <int PARTS, int DEPTH>
+template <int PARTS, int M, int DEPTH>
 static __global__ void __launch_bounds__(CREW / 2) query_side(const arrays x, const attn a)
 {
     typedef both<PARTS, DEPTH> pair;
     enum { STAGES = pair::STAGES };
     extern __shared__ chunk room[];
-    const int rows = blockDim.x / 2, first = threadIdx.x / 32 * 16;
+    const int rows = blockDim.x / 2 * M, first = threadIdx.x / 32 * 16 * M;
     const place p = place_of(a, a.tq, rows, a.causal);
     const int end = keys_end(a, p.first, rows), there = a.tq - p.first, size = 2 * pair::one(KEYS) + 4 * KEYS;
     const int64_t q_at = head_at(a, p, a.tq) + p.first * a.stride, q_row = p.of * a.tq + p.first, k_row = p.of * a.tk;
     __half *q = (__half *)room, *go = q + pair::one(rows), *tiles = go + pair::one(rows);
-    cell gq[1][DEPTH / 8], s[1][CELLS], ds[1][CELLS];
-    float q_up[2], go_up[2], lse[2], delta[2];
+    cell gq[M][DEPTH / 8], s[M][CELLS], ds[M][CELLS];
+    float q_up[M][2], go_up[M][2], lse[M][2], delta[M][2];
     const auto load = [&](int j, int turn) {
         pair::pass(tiles + turn * size, x.k, x.v, k_row + j, end - j);
         tile_start();
@@ -139,10 +150,10 @@ static __global__ void __launch_bounds__(CREW / 2) query_side(const arrays x, co
     own(q_up, x.q.by.up + q_row, a.factor, first, there), own(go_up, x.go.by.up + q_row, 1, first, there);
     deltas(delta, x.of.go + q_at, x.of.o + q_at, a, first, there);
 #pragma unroll
-    for (int r = 0; r < 2; r++) {
+    for (int r = 0; r < 2 * M; r++) {
         const int i = first + 8 * r + lane_g();
-        lse[r] = i < there && attn_sees(a, p.first + i, 0) ? x.of.lse[q_row + i] * LOG2E : 0;
-        if (i < there && lane_t() == 0) x.delta[q_row + i] = delta[r];
+        lse[r / 2][r % 2] = i < there && attn_sees(a, p.first + i, 0) ? x.of.lse[q_row + i] * LOG2E : 0;
+        if (i < there && lane_t() == 0) x.delta[q_row + i] = delta[r / 2][r % 2];
     }
     for (int j = 0, turn = 0; j < end; j += KEYS, turn = (turn + 1) % STAGES) {
         const bool partly = keys_partly(a, p.first, j), more = j + KEYS < end;
@@ -156,7 +167,7 @@ static __global__ void __launch_bounds__(CREW / 2) query_side(const arrays x, co
         scale_cells(s, q_up, k_up), scale_cells(ds, go_up, k_up + KEYS);
         attn_mask<false>(s, a, p, p.first + first, j, partly || j + KEYS > a.tk);
         slopes(
-            s, ds, [&](int n) { return lse[n % 4 / 2]; }, [&](int n) { return delta[n % 4 / 2]; });
+            s, ds, [&](int m, int n) { return lse[m][n % 4 / 2]; }, [&](int m, int n) { return delta[m][n % 4 / 2]; });
         if (partly)
             half_guard<PARTS, DEPTH>(gq, k, p.first + first, [&](int i, int r) { return attn_sees(a, i, j + r); });
         add_weighted<PARTS, DEPTH>(gq, ds, k, k_up);
@@ -165,22 +176,24 @@ static __global__ void __launch_bounds__(CREW / 2) query_side(const arrays x, co
     }
     tile_start();
     tile_wait();
-    half_store<DEPTH>(x.of.gq + q_at, a.stride, gq, first, there, a.dh, { { a.scale, a.scale } });
+#pragma unroll
+    for (int m = 0; m < M; m++) q_up[m][0] = q_up[m][1] = a.scale;
+    half_store<DEPTH>(x.of.gq + q_at, a.stride, gq, first, there, a.dh, q_up);
 }
 
-template <int PARTS, int DEPTH>
+template <int PARTS, int M, int DEPTH>
 static __global__ void __launch_bounds__(CREW / 2) key_side(const arrays x, const attn a)
 {
     typedef both<PARTS, DEPTH> pair;
     enum { STAGES = pair::STAGES };
     extern __shared__ chunk room[];
-    const int rows = blockDim.x / 2, first = threadIdx.x / 32 * 16;
+    const int rows = blockDim.x / 2 * M, first = threadIdx.x / 32 * 16 * M;
     const place p = place_of(a, a.tk, rows, false);
     const int there = a.tk - p.first, size = 2 * pair::one(KEYS) + 8 * KEYS;
     const int64_t k_at = head_at(a, p, a.tk) + p.first * a.stride, k_row = p.of * a.tk + p.first, q_row = p.of * a.tq;
     __half *k = (__half *)room, *v = k + pair::one(rows), *tiles = v + pair::one(rows);
-    cell gk[1][DEPTH / 8], gv[1][DEPTH / 8], s[1][CELLS], ds[1][CELLS];
-    float k_up[2], v_up[2];
+    cell gk[M][DEPTH / 8], gv[M][DEPTH / 8], s[M][CELLS], ds[M][CELLS];
+    float k_up[M][2], v_up[M][2];
     const auto load = [&](int i, int turn) {
         float *more = pair::pass(tiles + turn * size, x.q, x.go, q_row + i, a.tq - i);
         fact_load(more, x.of.lse + q_row + i, a.tq - i), fact_load(more + KEYS, x.delta + q_row + i, a.tq - i);
@@ -204,8 +217,8 @@ static __global__ void __launch_bounds__(CREW / 2) key_side(const arrays x, cons
         scale_cells(s, k_up, q_up), scale_cells(ds, v_up, go_up);
         attn_mask<true>(s, a, p, p.first + first, i, partly || i + KEYS > a.tq);
         slopes(
-            s, ds, [&](int n) { return lse[cell_column(n / 4, n % 4)] * LOG2E; },
-            [&](int n) { return delta[cell_column(n / 4, n % 4)]; });
+            s, ds, [&](int, int n) { return lse[cell_column(n / 4, n % 4)] * LOG2E; },
+            [&](int, int n) { return delta[cell_column(n / 4, n % 4)]; });
         if (partly) {
             const auto sees = [&](int j, int r) { return attn_sees(a, i + r, j); };
             half_guard<PARTS, DEPTH>(gv, go, p.first + first, sees);
@@ -218,11 +231,13 @@ static __global__ void __launch_bounds__(CREW / 2) key_side(const arrays x, cons
     }
     tile_start();
     tile_wait();
-    half_store<DEPTH>(x.of.gk + k_at, a.stride, gk, first, there, a.dh, { { a.scale, a.scale } });
-    half_store<DEPTH>(x.of.gv + k_at, a.stride, gv, first, there, a.dh, { { 1, 1 } });
+#pragma unroll
+    for (int m = 0; m < M; m++) k_up[m][0] = k_up[m][1] = a.scale, v_up[m][0] = v_up[m][1] = 1;
+    half_store<DEPTH>(x.of.gk + k_at, a.stride, gk, first, there, a.dh, k_up);
+    half_store<DEPTH>(x.of.gv + k_at, a.stride, gv, first, there, a.dh, v_up);
 }
 
-template <int PARTS, int DEPTH> static void run(const attn_back &of, int64_t n, const attn &a)
+template <int PARTS, int M, int DEPTH> static void run(const attn_back &of, int64_t n, const attn &a)
 {
     const int64_t over = n * a.heads * a.tq, under = n * a.heads * a.tk, each = THREADS / (DEPTH / 4);
     const int64_t most = over > under ? over : under;
@@ -244,13 +259,18 @@ template <int PARTS, int DEPTH> static void run(const attn_back &of, int64_t n, 
     cuda_note(cudaGetLastError(), "attention_vjp");
     typedef both<PARTS, DEPTH> pair;
     const size_t per_row = DEPTH * pair::PART, tile = KEYS * per_row; /* two halves are a float */
-    attn_launch(query_side<PARTS, DEPTH>, { 4, 16, per_row, pair::STAGES * (tile + 2 * KEYS) }, n, a, a.tq, 1, x, a);
-    attn_launch(key_side<PARTS, DEPTH>, { 4, 16, per_row, pair::STAGES * (tile + 4 * KEYS) }, n, a, a.tk, 1, x, a);
+    attn_launch(query_side<PARTS, M, DEPTH>, { 4, 16 * M, per_row, pair::STAGES * (tile + 2 * KEYS) }, n, a, a.tq, 1, x,
+                a);
+    attn_launch(key_side<PARTS, M, DEPTH>, { 4, 16 * M, per_row, pair::STAGES * (tile + 4 * KEYS) }, n, a, a.tk, 1, x,
+                a);
 }
 
+/* With 32 rows a warp reads a tile half as often for each product; two parts of them, or wide ones, would not fit its registers. */
 template <int PARTS> static void choose(const attn_back &of, int64_t n, const attn &a)
 {
-    (a.dh <= 64 ? run<PARTS, 64> : run<PARTS, 128>)(of, n, a);
+    const bool many = n * a.heads * ((a.tq + 127) / 128) >= attn_processors();
+    (a.dh > 64 ? run<PARTS, 1, 128> : many && PARTS == 1 ? run < PARTS, PARTS == 1 ? 2 : 1,
+     64 > : run<PARTS, 1, 64>)(of, n, a);
 }
 
 void attention_vjp_by_halves(const attn_back &of, int64_t n, const attn &a) { TILE_PRODUCTS(choose)(of, n, a); }

@@ -4,7 +4,8 @@
  * Poison    one NaN or infinity makes its whole row NaN.
  * Aliasing  normalise: z may be x; normalise_slope: y may be t; centre_rows: y may be x.
  * Error     with u = 2^-24 (cuda64: 2^-53): z, rstd: 2 u |value| plus (d+4) 2^-52 max|x| rstd from the double sums;
- *           slope: 2 u |y| + (d+4) 2^-52 rstd (|t| + mean|t| + |z| mean|z t|);
+ *           what is asked for besides: 2 u (|gain z| + |bias|) for the z beside it;
+ *           slope: 2 u |y| + (d+4) 2^-52 rstd (|u| + mean|u| + |z| mean|z u|), u = gain t;
  *           centre: 2 u |y| + (d+4) 2^-52 max|x|. */
 #include "kernels/cuda/reduce.h"
 
@@ -15,9 +16,14 @@ template <int TEAM> __device__ static inline double row_mean(const real *x, int6
     return team_sum<TEAM>(sum) / (double)d;
 }
 
+struct scaled {
+    real *y;
+    const real *gain, *bias;
+};
+
 template <int TEAM>
-static __global__ void __launch_bounds__(THREADS)
-    normalise_rows(real *z, real *rstd, const real *x, int64_t rows, int64_t d, bool centre, double eps)
+static __global__ void __launch_bounds__(THREADS) normalise_rows(real *z, real *rstd, const scaled also, const real *x,
+                                                                 int64_t rows, int64_t d, bool centre, double eps)
 {
     const int64_t row = team_row<TEAM>();
     const int lane = team_lane<TEAM>();
@@ -27,19 +33,24 @@ static __global__ void __launch_bounds__(THREADS)
     double var = 0;
     for (int64_t c = lane; c < d; c += TEAM) var += ((double)x[c] - mu) * ((double)x[c] - mu);
     const double scale = 1 / sqrt(team_sum<TEAM>(var) / (double)d + eps);
-    for (int64_t c = lane; c < d; c += TEAM) z[c] = (real)(((double)x[c] - mu) * scale);
+    for (int64_t c = lane; c < d; c += TEAM) {
+        const real here = (real)(((double)x[c] - mu) * scale);
+        z[c] = here;
+        if (also.y) also.y[row * d + c] = also.gain[c] * here + (also.bias ? also.bias[c] : 0);
+    }
     if (lane == 0) rstd[row] = (real)scale;
 }
 
-void CUDA(normalise)(taut_real *z, taut_real *rstd, const taut_real *x, int64_t rows, int64_t d, bool centre,
-                     double eps)
+void CUDA(normalise)(taut_real *z, taut_real *rstd, const taut_scaled *also, const taut_real *x, int64_t rows,
+                     int64_t d, bool centre, double eps)
 {
-    CUDA_ROWS(normalise_rows, rows, d, at(z), at(rstd), at(x), rows, d, centre, eps);
+    const scaled beside = also ? scaled{ at(also->y), at(also->gain), at(also->bias) } : scaled{};
+    CUDA_ROWS(normalise_rows, rows, d, at(z), at(rstd), beside, at(x), rows, d, centre, eps);
 }
 
 template <int TEAM>
-static __global__ void __launch_bounds__(THREADS)
-    slope_rows(real *y, const real *t, const real *z, const real *rstd, int64_t rows, int64_t d, bool centre)
+static __global__ void __launch_bounds__(THREADS) slope_rows(real *y, const real *t, const real *gain, const real *z,
+                                                             const real *rstd, int64_t rows, int64_t d, bool centre)
 {
     const int64_t row = team_row<TEAM>();
     const int lane = team_lane<TEAM>();
@@ -47,18 +58,19 @@ static __global__ void __launch_bounds__(THREADS)
     y += row * d, t += row * d, z += row * d;
     double sum = 0, zt = 0;
     for (int64_t c = lane; c < d; c += TEAM) {
-        const double a = (double)t[c];
-        sum += a, zt += (double)z[c] * a;
+        const double u = (gain ? (double)gain[c] : 1) * (double)t[c];
+        sum += u, zt += (double)z[c] * u;
     }
     const double mu = centre ? team_sum<TEAM>(sum) / (double)d : 0, scale = (double)rstd[row];
     zt = team_sum<TEAM>(zt) / (double)d;
-    for (int64_t c = lane; c < d; c += TEAM) y[c] = (real)(scale * ((double)t[c] - mu - (double)z[c] * zt));
+    for (int64_t c = lane; c < d; c += TEAM)
+        y[c] = (real)(scale * ((gain ? (double)gain[c] : 1) * (double)t[c] - mu - (double)z[c] * zt));
 }
 
-void CUDA(normalise_slope)(taut_real *y, const taut_real *t, const taut_real *z, const taut_real *rstd, int64_t rows,
-                           int64_t d, bool centre)
+void CUDA(normalise_slope)(taut_real *y, const taut_real *t, const taut_real *gain, const taut_real *z,
+                           const taut_real *rstd, int64_t rows, int64_t d, bool centre)
 {
-    CUDA_ROWS(slope_rows, rows, d, at(y), at(t), at(z), at(rstd), rows, d, centre);
+    CUDA_ROWS(slope_rows, rows, d, at(y), at(t), at(gain), at(z), at(rstd), rows, d, centre);
 }
 
 template <int TEAM>
