@@ -117,8 +117,11 @@ static void gelu_slope(const work *w) { w->k->pointwise_slope(w->x[0], w->x[0], 
 static void bias(const work *w) { w->k->add_rows(w->x[0], w->x[1], w->x[2], w->m, w->d, 1); }
 static void bias_back(const work *w) { w->k->sum_rows(w->x[0], w->x[1], w->m, w->d, 1); }
 static void columns(const work *w) { w->k->copy_rows(w->x[0], w->d, w->x[1], 3 * w->d, w->m, w->d); }
-static void norm(const work *w) { w->k->normalise(w->x[0], w->x[2], w->x[1], w->m, w->d, true, 1e-5); }
-static void norm_slope(const work *w) { w->k->normalise_slope(w->x[0], w->x[0], w->x[1], w->x[2], w->m, w->d, true); }
+static void norm(const work *w) { w->k->normalise(w->x[0], w->x[2], NULL, w->x[1], w->m, w->d, true, 1e-5); }
+static void norm_slope(const work *w)
+{
+    w->k->normalise_slope(w->x[0], w->x[0], NULL, w->x[1], w->x[2], w->m, w->d, true);
+}
 static void square(const work *w) { w->k->dot((taut_sum *)w->x[0], w->x[1], w->x[1], 1, w->n, 0); }
 static void rotate(const work *w) { w->k->rope(w->x[0], w->x[1], w->m, 256, 4, w->d / 4, 10000, 1); }
 static void coins(const work *w) { w->k->dropout(w->x[0], w->x[1], 1, 0.1, w->n); }

@@ -53,12 +53,13 @@ static void add(int part, bench_part since)
        const taut_real *q, const taut_real *k, const taut_real *v, const taut_attn *a),                                \
       (gq, gk, gv, go, o, lse, q, k, v, a))                                                                            \
     X(NORMS, normalise,                                                                                                \
-      (taut_real * z, taut_real * rstd, const taut_real *x, int64_t rows, int64_t d, bool centre, double eps),         \
-      (z, rstd, x, rows, d, centre, eps))                                                                              \
+      (taut_real * z, taut_real * rstd, const taut_scaled *also, const taut_real *x, int64_t rows, int64_t d,          \
+       bool centre, double eps),                                                                                       \
+      (z, rstd, also, x, rows, d, centre, eps))                                                                        \
     X(NORMS, normalise_slope,                                                                                          \
-      (taut_real * y, const taut_real *t, const taut_real *z, const taut_real *rstd, int64_t rows, int64_t d,          \
-       bool centre),                                                                                                   \
-      (y, t, z, rstd, rows, d, centre))                                                                                \
+      (taut_real * y, const taut_real *t, const taut_real *gain, const taut_real *z, const taut_real *rstd,            \
+       int64_t rows, int64_t d, bool centre),                                                                          \
+      (y, t, gain, z, rstd, rows, d, centre))                                                                          \
     X(NORMS, mul_rows, (taut_real * y, const taut_real *x, const taut_real *g, int64_t rows, int64_t cols),            \
       (y, x, g, rows, cols))                                                                                           \
     X(NORMS, dot_rows, (taut_real * g, const taut_real *x, const taut_real *y, int64_t rows, int64_t cols),            \

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
+#include "base/json.h"
 #include "certify/certify.h"
 #include "model/capture.h"
 #include "papers/net.h"
@@ -106,16 +108,45 @@ static taut_status activations(double *entry, double *rms, const char *run)
     return s;
 }
 
+/* A row is kept in its run's folder: with recipe.ini and summary.json beside it, the table needs the weights no more.  One of
+ * another training has another loss. */
+static bool recall(double v[5], const char *path, double loss)
+{
+    char *text = NULL;
+    size_t len;
+    if (!taut_file_exists(path) || taut_file_read(&text, &len, path)) return false;
+    cJSON *row = cJSON_Parse(text);
+    const bool same = cJSON_GetArraySize(row) == 5 && cJSON_GetNumberValue(cJSON_GetArrayItem(row, 1)) == loss;
+    for (int i = 0; same && i < 5; i++) v[i] = cJSON_GetNumberValue(cJSON_GetArrayItem(row, i));
+    cJSON_Delete(row);
+    free(text);
+    return same;
+}
+
+static taut_status keep(const double v[5], const char *path)
+{
+    cJSON *row = cJSON_CreateDoubleArray(v, 5);
+    char *text = taut_json_text(row, false);
+    const taut_status s = text ? taut_file_write(path, text, strlen(text)) : taut_no_memory("a row");
+    free(text);
+    cJSON_Delete(row);
+    return s;
+}
+
 /* Bound, loss, accuracy, largest entry, largest RMS; all NaN if training diverged. */
 static taut_status measure(double v[5], int which, const paper_options *o)
 {
-    char run[4096];
+    char run[4096], path[4200];
     taut_status s = train(run, which, o);
     for (int i = 0; i < 5; i++) v[i] = NAN;
     if (s == TAUT_NOT_FINITE) return TAUT_OK;
+    snprintf(path, sizeof path, "%s/row.json", run);
+    const double loss = paper_summary(run, "val_loss");
+    if (!s && recall(v, path, loss)) return TAUT_OK;
     if (!s) s = paper_net_bound(&v[0], run, TAUT_NORM_TOKENS);
-    if (!s) v[1] = paper_summary(run, "val_loss"), v[2] = paper_summary(run, "val_acc");
-    return s ? s : activations(&v[3], &v[4], run);
+    if (!s) v[1] = loss, v[2] = paper_summary(run, "val_acc");
+    if (!s) s = activations(&v[3], &v[4], run);
+    return s || !isfinite(v[0]) ? s : keep(v, path);
 }
 
 /* A published bound is written as printed: it is not proved, so it is not rounded up. */
