@@ -4,12 +4,15 @@
  * keys may come after their query, every second head looks ahead.
  * Spectral: Gaussian, divided by its largest singular value as Lanczos finds it. */
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "bound/norm.h"
 #include "model/model.h"
+
+enum { PIECE = 4096 }; /* of a long row: one thread's work and a sum of its own, so that threads do not change bits */
 
 static double inner(const double *a, const double *b, int64_t n)
 {
@@ -18,27 +21,43 @@ static double inner(const double *a, const double *b, int64_t n)
     return s;
 }
 
-/* The `count` rows of x, each `len` long, made orthonormal; count <= len. */
-static void orthonormal_rows(double *x, int64_t count, int64_t len)
+/* The inner product of two rows, by all threads together, each of which gets it; sum: room for a number a piece. */
+static double inner_together(const double *a, const double *b, int64_t len, double *sum)
 {
+    const int64_t pieces = (len + PIECE - 1) / PIECE;
+    double all = 0;
+#pragma omp for schedule(static)
+    for (int64_t p = 0; p < pieces; p++)
+        sum[p] = inner(a + p * PIECE, b + p * PIECE, p < pieces - 1 ? PIECE : len - p * PIECE);
+    for (int64_t p = 0; p < pieces; p++) all += sum[p];
+    return all;
+}
+
+/* The `count` rows of x, each `len` long, made orthonormal; count <= len. */
+static void orthonormal_rows(double *x, int64_t count, int64_t len, double *sum)
+{
+#pragma omp parallel if (len > PIECE)
     for (int64_t i = 0; i < count; i++) {
         double *row = x + i * len;
-        for (int pass = 0; pass < 2; pass++)
-            for (int64_t j = 0; j < i; j++) {
-                const double *other = x + j * len, c = inner(row, other, len);
-                for (int64_t l = 0; l < len; l++) row[l] -= c * other[l];
-            }
-        const double size = sqrt(inner(row, row, len));
+        for (int64_t j = 0; j < 2 * i; j++) { /* every row above it, and once more */
+            const double *other = x + j % i * len, c = inner_together(row, other, len, sum);
+#pragma omp for schedule(static)
+            for (int64_t l = 0; l < len; l++) row[l] -= c * other[l];
+        }
+        const double size = sqrt(inner_together(row, row, len, sum));
+#pragma omp for schedule(static)
         for (int64_t l = 0; l < len; l++) row[l] /= size;
     }
 }
 
+/* work: as many numbers as w, and one for every piece of a row */
 static void orthogonal(double *w, const taut_param *p, uint64_t key, double *work)
 {
     const bool wide = p->cols >= p->rows;
     const int64_t count = wide ? p->rows : p->cols, len = wide ? p->cols : p->rows;
+#pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < count * len; i++) work[i] = taut_rng_normal(key, (uint64_t)i);
-    orthonormal_rows(work, count, len);
+    orthonormal_rows(work, count, len, work + count * len);
     for (int64_t r = 0; r < p->rows; r++)
         for (int64_t c = 0; c < p->cols; c++)
             w[r * p->cols + c] = p->gain * (wide ? work[r * len + c] : work[c * len + r]);
@@ -99,20 +118,41 @@ static void fill(double *w, const taut_param *p, uint64_t key, double *work)
     for (int64_t i = 0; random && i < len; i++) w[i] *= p->gain / (top > 0 ? top : 1);
 }
 
+/* Rows of one piece are one thread's, several weights at a time; of longer ones all threads share each. */
+static bool is_long(const taut_param *p) { return p->rows > PIECE || p->cols > PIECE; }
+
+/* Weights first .. end - 1, which are all short or one alone; each has `room` numbers of buffer. */
+static void fill_some(taut_model *m, int first, int end, uint64_t seed, double *buffer, int64_t room)
+{
+#pragma omp parallel for schedule(dynamic) if (end - first > 1)
+    for (int i = first; i < end; i++) {
+        double *w = buffer + (i - first) * room;
+        const taut_param *p = m->weight[i].param;
+        fill(w, p, taut_rng_key(seed, TAUT_RNG_INIT, (uint64_t)i), w + p->rows * p->cols);
+    }
+    for (int i = first; i < end; i++)
+        m->k->put(m->weight[i].param->value, buffer + (i - first) * room, taut_weight_len(&m->weight[i]));
+}
+
 taut_status taut_model_init(taut_model *m, uint64_t seed)
 {
-    int64_t largest = 1;
-    for (int i = 0; i < m->weights; i++)
-        if (taut_weight_len(&m->weight[i]) > largest) largest = taut_weight_len(&m->weight[i]);
-    double *w = taut_malloc((size_t)largest * sizeof *w), *work = taut_malloc((size_t)largest * sizeof *work);
-    if (w && work)
-        for (int i = 0; i < m->weights; i++) {
-            const taut_param *p = m->weight[i].param;
-            fill(w, p, taut_rng_key(seed, TAUT_RNG_INIT, (uint64_t)i), work);
-            m->k->put(p->value, w, p->rows * p->cols);
-        }
-    const bool done = w && work;
-    free(w);
-    free(work);
-    return done ? TAUT_OK : taut_no_memory("the first weights");
+    const int threads = omp_get_max_threads();
+    int64_t short_one = 1, all = 1;
+    for (int i = 0; i < m->weights; i++) {
+        const taut_param *p = m->weight[i].param;
+        const int64_t len = taut_weight_len(&m->weight[i]),
+                      room = 2 * len + len / PIECE + 1; /* and what orthogonal needs */
+        if (!is_long(p) && room > short_one) short_one = room;
+        if (room > all) all = room;
+    }
+    if (threads * short_one > all) all = threads * short_one;
+    double *buffer = taut_malloc((size_t)all * sizeof *buffer);
+    if (!buffer) return taut_no_memory("the first weights");
+    for (int first = 0, end; first < m->weights; first = end) {
+        for (end = first; end < m->weights && end < first + threads && !is_long(m->weight[end].param);) end++;
+        if (end == first) end++;
+        fill_some(m, first, end, seed, buffer, short_one);
+    }
+    free(buffer);
+    return TAUT_OK;
 }
