@@ -1,5 +1,7 @@
 /* A model's weights: named once, laid out without overlap, found again; first weights that repeat and have
  * the spread that was asked for. */
+#include <omp.h>
+
 #include "base/float32.h"
 #include "model/model.h"
 
@@ -200,6 +202,29 @@ static void orthogonal(double gain)
     taut_model_free(m);
 }
 
+/* Rows longer than one thread's piece, matrices beside them that are not: any number of threads makes the same bits. */
+static void threads(void)
+{
+    static const char
+        *const recipe = "[model]\nwidth = 6\ndepth = 3\nheads = 2\ncontext = 4\nmlp = 9000\ninit = orthogonal\n";
+    taut_model *one = NULL;
+    for (int count = 1; count <= 3; count++) {
+        omp_set_num_threads(count);
+        taut_model *m = model_of(recipe, "ref", 5);
+        all_singular_values(m, "block.0.mlp.in.weight", 1), all_singular_values(m, "block.2.mlp.out.weight", 1);
+        all_singular_values(m, "block.1.attn.q.weight", 1);
+        for (int i = 0; one && i < m->weights; i++)
+            CHECK(memcmp(values(m, m->weight[i].path), values(one, m->weight[i].path),
+                         (size_t)taut_weight_len(&m->weight[i]) * sizeof(double)) == 0,
+                  m->weight[i].path);
+        if (one)
+            taut_model_free(m);
+        else
+            one = m;
+    }
+    taut_model_free(one);
+}
+
 static bool builds(const char *recipe, long n)
 {
     const taut_model_spec spec = spec_of(recipe);
@@ -236,5 +261,6 @@ int main(void)
     zero_out();
     orthogonal(1);
     orthogonal(0.37);
+    threads();
     return test_end("model", "%d recipes; %ld allocations failed one by one", RECIPES, allocations);
 }
