@@ -46,6 +46,15 @@ table() { # ID
 table enforced-table1
 check "two lines a network, ours and theirs" [ "$(grep -c "^published  *[124] x" "$tmp/table")" = 8 ]
 check "a published bound" grep -q "1e+264" "$tmp/table"
+rows() { grep "^[a-zA-Z].* [124] x  " "$tmp/table"; }
+rows >"$tmp/before" && rm "$tmp/enforced-table1/"*/model.safetensors
+table enforced-table1
+rows >"$tmp/after"
+check "rows are kept without their weights" cmp -s "$tmp/before" "$tmp/after"
+check "nine rows, eight published" [ "$(wc -l <"$tmp/after")" = 17 ]
+echo '[1, 2, 3, 4, 5]' >"$tmp/enforced-table1/ours/row.json"
+refuse "a row of another training is not taken, and its weights are gone" "model.safetensors" \
+    "$TAUT" paper enforced-table1 --scale tiny --out "$tmp/enforced-table1"
 table jasmin-table2
 check "two lines a method" [ "$(grep -c "^published  *9[68]\." "$tmp/table")" = 7 ]
 table attlip-table2
