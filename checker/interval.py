@@ -1,7 +1,7 @@
 """Intervals of doubles that hold the truth: every operation is rounded outward, and what is not a number may be anything.
 
-Assumed: IEEE double, to nearest; an entry of NumPy's matrix product is k products and sums of doubles in any order, fused or not;
-exp, expm1, log, tanh, erf, sin and cos are within 2^-50 of the truth, relatively (sin and cos absolutely)."""
+Assumed: IEEE double, to nearest; an entry of NumPy's matrix product is k products and sums of doubles in any order, fused or not,
+and its sum k sums; exp, expm1, log, tanh, erf, sin and cos are within 2^-50 of the truth, relatively (sin and cos absolutely)."""
 import math
 from functools import reduce
 
@@ -10,42 +10,44 @@ import numpy as np
 np.seterr(all="ignore")
 UNIT, LOOSE = 2.0 ** -53, 1 + 2.0 ** -20  # LOOSE covers the rounding of any error term
 
+def choose(first, a, b):
+    """np.where, which takes long for single numbers: they are many here."""
+    return np.where(first, a, b) if first.ndim else a if first else b
+
 def add_toward(a, b, end):
     """a + b, or its neighbour towards `end` unless the sum is exact (Knuth's test)."""
     s = a + b
     part = s - a
-    return np.where((a - (s - part)) + (b - part) == 0, s, np.nextafter(s, end))
+    return choose((a - (s - part)) + (b - part) == 0, s, np.nextafter(s, end))
 
-def widen(lo, hi, exact=False):
-    return Interval(np.where(exact, lo, np.nextafter(lo, -np.inf)), np.where(exact, hi, np.nextafter(hi, np.inf)))
+def widen(lo, hi, exact=None):
+    wide = np.nextafter(lo, -np.inf), np.nextafter(hi, np.inf)
+    return Interval(*wide) if exact is None else Interval(choose(exact, lo, wide[0]), choose(exact, hi, wide[1]))
 
 def meets(a, b):
     """Where a product has a term that is not 0."""
     return (a != 0).astype(np.float64) @ (b != 0).astype(np.float64) > 0
 
-def slices(a, axis, bits):
-    """Three arrays of few bits, a row (or column) in one unit, which add up to `a` but for a rest; and the largest entries."""
-    parts, tops = [], np.abs(a).max(axis, keepdims=True)
-    for _ in range(3):
-        top = np.abs(a).max(axis, keepdims=True)
-        large = 1.5 * np.ldexp(1.0, np.frexp(top)[1] + 52 - bits)
-        parts.append((a + large) - large)  # to a multiple of 2^-bits times a power of two above the row's largest entry
-        a = a - parts[-1]
-    return parts, tops
+def slices(a, axis, bits, count=3):
+    """Arrays of few bits, a row (or column) in one unit, which add up to `a` but for a rest; and the largest entries."""
+    parts, top = [], np.abs(a).max(axis, keepdims=True)
+    large = np.ldexp(1.5, np.frexp(top)[1] + 52 - bits)
+    for _ in range(count):
+        parts.append((a + large) - large)  # to a multiple of 2^-bits times a power of two above the row's largest entry, 2^-2bits, ...
+        a, large = a - parts[-1], large * 2.0 ** -bits
+    return parts, top
 
-def exact_product(a, b):
-    """An Interval and an error beside it: products of slices are so short that no sum of them is rounded, in any order."""
+def close_product(a, b):
+    """A product of matrices, and an error beside it.  Products of the first slices are so short that no sum of them is rounded, in any
+    order; the rest is 5k terms, each 2^-bits or less of the largest, so that its own rounding is as small as what is left out."""
     k = a.shape[-1]
-    if a.size // k * b.shape[-1] > 2 ** 27:
+    if math.prod(np.broadcast_shapes(a.shape[:-2], b.shape[:-2])) * a.shape[-2] * b.shape[-1] > 2 ** 27:
         raise MemoryError
-    bits = (53 - max(1, math.ceil(math.log2(k)))) // 2
-    (a_parts, a_tops), (b_parts, b_tops) = slices(a, -1, bits), slices(b, -2, bits)
-    total = Interval(a_parts[2] @ b_parts[0])
-    for i, j in ((1, 1), (0, 2), (1, 0), (0, 1), (0, 0)):
-        if b_parts[j].any():  # of ones, in a sum, only the first slice is
-            total = total + a_parts[i] @ b_parts[j]
-    error = 8 * k * 2.0 ** (-3 * bits) * (a_tops * b_tops) + 2.0 ** -1000  # of slices that are left out, and of underflow
-    return total, error * meets(a, b)
+    bits = (53 - max(1, math.ceil(math.log2(k)))) // 2  # k is at most 2^(53 - 2bits)
+    ((a0, a1, a2), a_top), ((b0, b1, b2), b_top) = slices(a, -1, bits), slices(b, -2, bits)
+    product = a0 @ b0 + np.concatenate((a1, a0, a2, a1, a0), -1) @ np.concatenate((b0, b1, b0, b1, b2), -2)
+    # slices that are left out: 5 k 2^-3bits; 5k roundings of a sum of 2.01 k 2^-bits: 10.1 k 2^-3bits; the last sum
+    return product, 16 * k * 2.0 ** (-3 * bits) * (a_top * b_top) + UNIT * np.abs(product)
 
 class Interval:
     __array_ufunc__ = None  # so that array * Interval is Interval's affair
@@ -53,7 +55,8 @@ class Interval:
     def __init__(self, lo, hi=None):
         self.lo = np.asarray(lo, np.float64)
         self.hi = self.lo if hi is None else np.asarray(hi, np.float64)
-        if not (self.lo <= self.hi).all():
+        ordered = self.lo <= self.hi
+        if not (ordered.all() if ordered.ndim else ordered):
             bad = np.isnan(self.lo) | np.isnan(self.hi)
             self.lo, self.hi = np.where(bad, -np.inf, self.lo), np.where(bad, np.inf, self.hi)
         self.shape = self.lo.shape
@@ -63,7 +66,8 @@ class Interval:
 
     def simple(self):
         """Exactly 0, 1 or -1: such a factor rounds nothing."""
-        return (self.lo == self.hi) & ((np.abs(self.lo) == 1) | (self.lo == 0))
+        simple = (np.abs(self.lo) == 1) | (self.lo == 0)
+        return simple if self.lo is self.hi else simple & (self.lo == self.hi)
 
     def __add__(self, other):
         other = interval(other)
@@ -77,7 +81,7 @@ class Interval:
     def __truediv__(self, other):
         other = interval(other)
         known = (other.lo > 0) | (other.hi < 0)
-        ends = [np.where(known, a / b, np.nan) for a in self.ends() for b in other.ends()]
+        ends = [a / choose(known, b, np.nan) for a in self.ends() for b in other.ends()]
         return widen(reduce(np.minimum, ends), reduce(np.maximum, ends), other.simple() | (self.lo == 0) & (self.hi == 0))
 
     def __matmul__(self, other):
@@ -87,12 +91,13 @@ class Interval:
         if self.lo.ndim == 1:
             return (self[None] @ other)[0]
         (a, da), (b, db) = self.ball(), other.ball()
-        middle, error = exact_product(a, b)
-        b = np.abs(b) + db
-        for left, right in ((np.abs(a), db), (da, b)):
+        middle, error = close_product(a, b)
+        a, b = np.abs(a), np.abs(b) + db
+        for left, right in ((a, db), (da, b)):
             if left.any() and right.any():
-                error = error + left @ right * LOOSE + 2.0 ** -1000 * meets(left, right)
-        return middle + Interval(-error, error)
+                error = error + left @ right * LOOSE
+        error = (error + 2.0 ** -1000) * meets(a + da, b)  # the least of it is for underflow
+        return widen(middle - error, middle + error, error == 0)
 
     def ball(self):
         """Middle and radius."""
@@ -101,16 +106,30 @@ class Interval:
         middle = self.lo / 2 + self.hi / 2
         return middle, np.nextafter(np.maximum(self.hi - middle, middle - self.lo), np.inf) * (self.lo != self.hi)
 
+    def __abs__(self):
+        if self.lo is self.hi:
+            return Interval(np.abs(self.lo))
+        return Interval(np.maximum(np.maximum(self.lo, -self.hi), 0), np.maximum(-self.lo, self.hi))
+
     def sum(self, axis=-1):
-        return self.each(lambda end: np.moveaxis(end, axis, -1)) @ np.ones(self.shape[axis])
+        (a, radius), k = self.each(lambda end: np.moveaxis(end, axis, -1)).ball(), self.shape[axis]
+        bits = 50 - math.ceil(math.log2(k))  # no sum of such slices is rounded; the rest is small, and k^2 2^-bits roundings of it
+        (first,), top = slices(a, -1, bits, 1)
+        total, wide, top = first.sum(-1) + (a - first).sum(-1), radius.sum(-1) * LOOSE, top[..., 0]
+        error = (k * 2.0 ** (-2 * bits) * top + UNIT * np.abs(total) + wide + 2.0 ** -1000) * (top + wide > 0)
+        return widen(total - error, total + error, error == 0)
 
     def each(self, change):
-        """A rearrangement of the entries."""
-        return Interval(*(change(end) for end in self.ends()))
+        """A rearrangement of the entries, or what rises with them: no entry becomes NaN, and none is looked at again."""
+        new = object.__new__(Interval)
+        new.lo = new.hi = np.asarray(change(self.lo))
+        if self.lo is not self.hi:
+            new.hi = np.asarray(change(self.hi))
+        new.shape = new.lo.shape
+        return new
 
     __radd__, __rmul__ = __add__, __mul__
-    __abs__ = lambda self: Interval(np.maximum(np.maximum(self.lo, -self.hi), 0), np.maximum(-self.lo, self.hi))
-    __neg__ = lambda self: Interval(-self.hi, -self.lo)
+    __neg__ = lambda self: Interval(*(-end for end in self.ends()[::-1]))
     __sub__ = lambda self, other: self + -interval(other)
     __rsub__ = lambda self, other: interval(other) + -self
     __rtruediv__ = lambda self, other: interval(other) / self
@@ -129,7 +148,8 @@ def stack(parts, axis=0):
 def rising(function, floor=-np.inf):
     """A function that rises: each end is moved outward by its error, never below the floor."""
     def apply(x):
-        lo, hi = function(interval(x).lo), function(interval(x).hi)
+        ends = [function(end) for end in interval(x).ends()]
+        lo, hi = ends[0], ends[-1]
         y = widen(lo - np.abs(lo) * 2.0 ** -50, hi + np.abs(hi) * 2.0 ** -50)
         return Interval(np.maximum(y.lo, floor), y.hi)
     return apply
@@ -154,6 +174,6 @@ def length(x):
     if not 0 < top < np.inf:
         return Interval(np.zeros(x.shape[:-1]), np.full(x.shape[:-1], top))
     by = math.frexp(top)[1]  # so that squares neither overflow nor vanish
-    lo, hi = (np.sqrt((np.ldexp(end, -by) ** 2).sum(-1)) for end in (x.lo, x.hi))
-    y = widen(np.ldexp(lo * (1 - off) - 2.0 ** -500, by), np.ldexp(hi * (1 + off) + 2.0 ** -500, by))
+    ends = [np.sqrt((np.ldexp(end, -by) ** 2).sum(-1)) for end in x.ends()]
+    y = widen(np.ldexp(ends[0] * (1 - off) - 2.0 ** -500, by), np.ldexp(ends[-1] * (1 + off) + 2.0 ** -500, by))
     return Interval(np.maximum(y.lo, 0), y.hi * (x.hi.max(-1) > 0))

@@ -8,7 +8,7 @@ from interval import LOOSE, UNIT, interval, length
 def norm_is_at_most(matrix, t):
     """True only if every matrix of the interval has a norm of at most t."""
     middle, radius = interval(matrix).ball()
-    top, rest = float(np.abs(middle).max()), float((t - length(radius.ravel())).lo)
+    top, rest = float(np.abs(middle).max()), float((t - length(radius.ravel())).lo) if radius.any() else t
     if t == np.inf or top == 0 and rest >= 0:
         return True
     if not (rest >= 0 and 0 < top < np.inf):

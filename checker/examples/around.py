@@ -1,7 +1,7 @@
 """Constants around an input: docs/certificate.md, "Examples"."""
 import numpy as np
 
-from examples.run import CUBIC, PI, attending, centre, seen
+from examples.run import CUBIC, PI, attending, centre, seen, together
 from interval import Interval, erf, exp, interval, least, length, sqrt, stack, tanh
 from norm import norm_is_at_most
 from rules.attention import by_head
@@ -19,22 +19,25 @@ def slope_of(m, at, off):
 def attention_slope(m, x, moved, flat):
     """Softmax attention where every token is within `moved` of x: docs/certificate.md, "Examples"."""
     near, s, best, collected = m.near, abs(interval(m.c["scale"])), np.zeros((m.t, m.t)), Interval(np.zeros(m.t))
-    keys, queries, x = Interval(np.zeros(m.t)), Interval(np.zeros(m.t)), interval(x)
-    for i, h in enumerate(near.live):
-        q, k, v, share = attending(m, x, h)
-        u, w = (q, k * near.query[i]) if m.c.get("rope") else (q @ by_head(m, "k.weight")[h], k @ by_head(m, "q.weight")[h])
-        u, n, value = near.key[i] * length(u), near.query[i] * near.key[i], length(by_head(m, "v.weight")[h].ravel())
-        far, middle = length(w - w.ball()[0].mean(0)), share.ball()[0] @ v.ball()[0]
-        off = stack([length(v - row)[None] for row in middle]) + value * moved
-        grow = exp(s * moved * (u + np.where(seen(m), far.hi, 0).max(1) + n * moved))
+    keys, queries, x, see = Interval(np.zeros(m.t)), Interval(np.zeros(m.t)), interval(x), seen(m)
+    for group in together(m, range(len(near.live))):
+        heads, q_norm, k_norm = [near.live[i] for i in group], near.query[group][:, None], near.key[group][:, None]
+        q, k, v, share = attending(m, x, heads)
+        u, w = (q, k * q_norm[..., None]) if m.c.get("rope") else (q @ by_head(m, "k.weight")[heads], k @ by_head(m, "q.weight")[heads])
+        u, n, value = k_norm * length(u), q_norm * k_norm, length(by_head(m, "v.weight")[heads].reshape(len(heads), 1, 1, -1))
+        far, middle = length(w - w.ball()[0].mean(1, keepdims=True)), share.ball()[0] @ v.ball()[0]
+        rows = max(1, 2 ** 20 // middle.size)
+        off = stack([length(v[:, None] - middle[:, i:i + rows, None]) for i in range(0, m.t, rows)], 1) + value * moved
+        grow = exp(s * moved * (u + np.where(see, far.hi[:, None], 0).max(2) + n * moved))
         def spread(a):
-            a = Interval(np.where(seen(m), a.hi, 0))
-            return Interval(np.minimum(a.hi.max(1), (grow * sqrt((Interval(share.hi) * a * a).sum())).hi))
-        v_off, k_off = spread(off), spread((far + n * moved)[None])
+            a = Interval(np.where(see, a.hi, 0))
+            return Interval(np.minimum(a.hi.max(2), (grow * sqrt((Interval(share.hi) * a * a).sum())).hi))
+        v_off, k_off = spread(off), spread((far + n * moved)[:, None])
         by_key, by_query = s * (u + n * moved) * v_off, s * v_off * k_off
-        keys, queries = keys + by_key * by_key, queries + by_query * by_query
-        most = Interval(np.where(seen(m), np.fmin(1, ((grow * grow)[:, None] * Interval(share.hi)).hi), 0))
-        best, collected = np.maximum(best, most.hi), collected + (most * (by_key * by_key)[:, None]).sum(0)
+        by_key = by_key * by_key
+        keys, queries = keys + by_key.sum(0), queries + (by_query * by_query).sum(0)
+        most = Interval(np.where(see, np.fmin(1, ((grow * grow)[..., None] * Interval(share.hi)).hi), 0))
+        best, collected = np.maximum(best, most.hi.max(0)), collected + (most * by_key[..., None]).sum(1).sum(0)
     rows, queries = sqrt(queries) + sqrt(keys), sqrt(queries)
     if not flat:
         return abs(interval(m.c["out"])) * (near.mean + near.out * rows.hi.max())
@@ -63,20 +66,19 @@ def norm_from_above(matrix):
 
 def mlp_slope(m, x, moved, keep=0.0, mix=1.0):
     """A perceptron where every token is within `moved` of x, and the mix around it if it answers for that."""
-    to, back, by, most = interval(m.get("in.weight")), interval(m.get("out.weight")), interval(m.c["factor"]) * mix, 0.0
+    to, back, by = interval(m.get("in.weight")), interval(m.get("out.weight")), interval(m.c["factor"]) * mix
     if m.t * m.c["h"] * m.d * m.d_out > 2 ** 23:
         return np.inf
     rows, columns = length(to), length(back.T)
     middle, half = SLOPES[m.c["curve"]]
-    for z in interval(x) @ to.T + m.get("in.bias"):
-        far, (at, off) = rows * moved, z.ball()
-        if m.c["curve"] in ("relu", "abs"):
-            turns = ~(np.abs(at) > (far + off).hi)
-            slope, apart = np.where(turns, middle, np.where(at > 0, middle + half, middle - half)), Interval(np.where(turns, half, 0.0))
-        else:
-            slope, wide = slope_at(m.c["curve"], interval(np.clip(at, -40, 40))).ball()  # beyond 40 it is the same to 1e-15
-            wide = wide + 1e-15
-            apart = Interval(np.minimum((far + off + wide).hi, 2 * half * (1 + 1e-9)))
-        joint = by * (back @ (slope[:, None] * to)) + (keep * np.eye(m.d) if keep else 0.0)
-        most = max(most, float((norm_from_above(joint) + abs(by) * (apart * rows * columns).sum()).hi))
-    return most
+    far, (at, off) = rows * moved, (interval(x) @ to.T + m.get("in.bias")).ball()
+    if m.c["curve"] in ("relu", "abs"):
+        turns = ~(np.abs(at) > (far + off).hi)
+        slope, apart = np.where(turns, middle, np.where(at > 0, middle + half, middle - half)), Interval(np.where(turns, half, 0.0))
+    else:
+        slope, wide = slope_at(m.c["curve"], interval(np.clip(at, -40, 40))).ball()  # beyond 40 it is the same to 1e-15
+        wide = wide + 1e-15
+        apart = Interval(np.minimum((far + off + wide).hi, 2 * half * (1 + 1e-9)))
+    joint = by * (back @ (slope[..., None] * to)) + (keep * np.eye(m.d) if keep else 0.0)
+    apart = abs(by) * (apart * rows * columns).sum()
+    return max(float((norm_from_above(joint[i]) + apart[i]).hi) for i in range(len(at)))

@@ -29,8 +29,8 @@ def rotate(m, v, sign=1.0):
         return v
     width, half = v.shape[-1], v.shape[-1] // 2
     angle = np.arange(float(m.t))[:, None] * exp(np.arange(half) * -2.0 / interval(float(width)) * log(m.c["rope"]))
-    a, b, cos, sin = v[:, :half], v[:, half:2 * half], wave(np.cos, angle), wave(np.sin, angle) * sign
-    return stack([a * cos - b * sin, a * sin + b * cos, v[:, 2 * half:]], 1)
+    a, b, cos, sin = v[..., :half], v[..., half:2 * half], wave(np.cos, angle), wave(np.sin, angle) * sign
+    return stack([a * cos - b * sin, a * sin + b * cos, v[..., 2 * half:]], -1)
 
 def seen(m):
     """Which keys a query sees."""
@@ -39,23 +39,30 @@ def seen(m):
     near = (at < first) | (at < first)[:, None] | (np.abs(blocks - blocks[:, None]) <= 1)
     return near & (at <= at[:, None]) if m.c["causal"] else near
 
-def attending(m, x, h):
-    """Queries, keys and values of a head, as they are turned and normalised, and every key's share of a query."""
+def together(m, heads):
+    """Heads in groups: all of a small model at once, each of a large one by itself."""
+    count = max(1, 2 ** 20 // m.t ** 2)
+    return [heads[first:first + count] for first in range(0, len(heads), count)]
+
+def attending(m, x, heads):
+    """Queries, keys and values of some heads, as they are turned and normalised, and every key's share of a query."""
     at = np.arange(float(m.t))
-    q, k, v = (x @ by_head(m, name + ".weight")[h].T + by_head(m, name + ".bias")[h] for name in "qkv")
-    unit = (lambda z: z / sqrt((z * z).sum()[:, None] + m.c["eps"])) if m.rule == "cosattention" else lambda z: z
+    q, k, v = (x @ interval(by_head(m, name + ".weight")[heads]).T + by_head(m, name + ".bias")[heads][:, None] for name in "qkv")
+    unit = (lambda z: z / sqrt((z * z).sum()[..., None] + m.c["eps"])) if m.rule == "cosattention" else lambda z: z
     q, k, v = unit(rotate(m, q)), unit(rotate(m, k)), unit(v) if m.c.get("values") else v
     logits = q @ k.T * m.c["scale"]
     if m.c.get("alibi"):
-        logits = logits - alibi_slopes(m)[h] * np.abs(at[:, None] - at)
-    return q, k, v, softmax(logits.each(lambda end: np.where(seen(m), end, -1e300)))
+        logits = logits - alibi_slopes(m)[heads][:, None, None] * np.abs(at[:, None] - at)
+    see = seen(m)
+    return q, k, v, softmax(logits.each(lambda end: np.where(see, end, -1e300)))
 
 def softmax_attention(m, x):
     heads = []
-    for h in range(m.c["heads"]):
-        _, _, v, share = attending(m, x, h)
+    for group in together(m, range(m.c["heads"])):
+        _, _, v, share = attending(m, x, group)
         heads.append(share @ v)
-    return m.c["out"] * (stack(heads, 1) @ m.get("o.weight").T) + m.get("o.bias")
+    beside = stack(heads).each(lambda end: end.swapaxes(0, 1).reshape(m.t, m.d))
+    return m.c["out"] * (beside @ m.get("o.weight").T) + m.get("o.bias")
 
 def cosformer(m, x):
     at, heads = np.arange(float(m.t)), []
@@ -96,13 +103,15 @@ def posattention(m, x):
 
 def potential_slope(m, y, s):
     """The gradient of attlip's potential."""
-    total, at = 0.0 * y, np.arange(float(m.t))
-    for h, to in enumerate(np.split(m.get("weight"), m.c["heads"])):
-        v = rotate(m, y @ to.T)
-        square, near = (v * v).sum(), exp(interval(-h / 2.0) * log(2.0)) * m.c["near"]
-        share = softmax((v @ v.T * 2.0 + square + square[:, None]) * s - near * np.abs(at[:, None] - at))
-        bend = (share + share.T) @ v + v * (1 + share.sum(0))[:, None]
-        total = total + rotate(m, bend * s, -1.0) @ to
+    total, at, by_heads = 0.0 * y, np.arange(float(m.t)), m.get("weight").reshape(m.c["heads"], -1, m.d)
+    for group in together(m, range(m.c["heads"])):
+        to = by_heads[group]
+        v = rotate(m, y @ interval(to).T)
+        square, near = (v * v).sum(), exp(np.array(group) / -2.0 * log(2.0)) * m.c["near"]
+        logits = (v @ v.T * 2.0 + square[:, None] + square[..., None]) * s
+        share = softmax(logits - near[:, None, None] * np.abs(at[:, None] - at))
+        bend = (share + share.T) @ v + v * (1 + share.sum(1))[..., None]
+        total = total + (rotate(m, bend * s, -1.0) @ to).sum(0)
     return total
 
 def attlip(m, x):

@@ -15,7 +15,7 @@ def by_head(m, name):
 
 def softmax(logits):
     weights = exp(logits - logits.hi.max(-1, keepdims=True))
-    return weights / weights.sum()[:, None]
+    return weights / weights.sum()[..., None]
 
 def alibi_slopes(m):
     return 2.0 ** (-8.0 * np.arange(1, m.c["heads"] + 1) / m.c["heads"]) * Interval(1 - 2.0 ** -48, 1 + 2.0 ** -48)
