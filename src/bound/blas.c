@@ -44,9 +44,13 @@ void blas_gemm(double *c, const double *a, bool ta, const double *b, bool tb, in
     if (taut_far_gemm(c, a, ta, b, tb, m, n, k)) return;
     const product p = { c, a, b, ta, tb, m, n, k, n, ta ? m : k, tb ? k : n, 1, 0 };
     const bool cut = worth(m, n, k);
-    const int64_t rows = cut ? side(m) : m, cols = cut ? side(n) : n, across = pieces(n, cols);
+    const int64_t rows = side(m), cols = side(n), across = pieces(n, cols);
     taut_blas_single();
-#pragma omp parallel for schedule(dynamic) if (cut)
+    if (!cut) { /* a parallel region costs a call of the system even if its `if` says no */
+        if (m > 0 && n > 0) tile(&p, 0, m, 0, n);
+        return;
+    }
+#pragma omp parallel for schedule(dynamic)
     for (int64_t t = 0; t < pieces(m, rows) * across; t++) {
         const int64_t i = t / across * rows, j = t % across * cols;
         tile(&p, i, least(rows, m - i), j, least(cols, n - j));
@@ -70,9 +74,12 @@ static void upper_tile(const product *p, int64_t size, int64_t t)
 /* p with b = a and m = n. */
 static void symmetric(const product *p)
 {
-    const bool cut = worth(p->n, p->n, p->k);
-    const int64_t size = cut ? side(p->n) : p->n, down = p->n > 0 ? pieces(p->n, size) : 0;
-#pragma omp parallel for schedule(dynamic) if (cut)
+    const int64_t size = side(p->n), down = pieces(p->n, size);
+    if (!worth(p->n, p->n, p->k)) {
+        if (p->n > 0) upper_tile(p, p->n, 0);
+        return;
+    }
+#pragma omp parallel for schedule(dynamic)
     for (int64_t t = 0; t < down * (down + 1) / 2; t++) upper_tile(p, size, t);
 }
 
@@ -111,17 +118,25 @@ bool blas_cholesky(double *s, int64_t n)
     return true;
 }
 
+/* y[at ..] of blas_gemv, `count` of them. */
+static void strip_of_gemv(double *y, const double *w, bool trans, const double *x, int64_t rows, int64_t cols,
+                          int64_t at, int64_t count)
+{
+    const blasint here = (blasint)count;
+    cblas_dgemv(CblasRowMajor, trans ? CblasTrans : CblasNoTrans, trans ? (blasint)rows : here,
+                trans ? here : (blasint)cols, 1, w + (trans ? at : at * cols), (blasint)cols, x, 1, 0, y + at, 1);
+}
+
 void blas_gemv(double *y, const double *w, bool trans, const double *x, int64_t rows, int64_t cols)
 {
-    const bool cut = worth(rows, cols, 16);
-    const int64_t len = trans ? cols : rows, part = cut ? STRIP : len;
+    const int64_t len = trans ? cols : rows;
     taut_blas_single();
-#pragma omp parallel for schedule(dynamic) if (cut)
-    for (int64_t at = 0; at < len; at += part) {
-        const blasint here = (blasint)least(part, len - at);
-        cblas_dgemv(CblasRowMajor, trans ? CblasTrans : CblasNoTrans, trans ? (blasint)rows : here,
-                    trans ? here : (blasint)cols, 1, w + (trans ? at : at * cols), (blasint)cols, x, 1, 0, y + at, 1);
+    if (!worth(rows, cols, 16)) {
+        if (len > 0) strip_of_gemv(y, w, trans, x, rows, cols, 0, len);
+        return;
     }
+#pragma omp parallel for schedule(dynamic)
+    for (int64_t at = 0; at < len; at += STRIP) strip_of_gemv(y, w, trans, x, rows, cols, at, least(STRIP, len - at));
 }
 
 int64_t blas_symv_work(int64_t n) { return n > STRIP ? pieces(n, BLOCK) * n : 1; }

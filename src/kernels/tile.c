@@ -85,18 +85,27 @@ static void fill(double *panel, int64_t wide, const double *b, taut_steps s, int
                 for (int64_t i = l; i < depth && i < l + LINE; i++) panel[i * wide + x] = b[i * s.down + x * s.right];
 }
 
+/* The columns of C from j on that a panel holds. */
+static void columns(const kind *by, double *c, const double *a, const double *b, taut_steps s, int64_t j)
+{
+    _Alignas(64) double panel[SLICE * MOST_COLS];
+    const int64_t cols = s.n - j < by->cols ? s.n - j : by->cols;
+    for (int64_t from = 0; from < s.k; from += SLICE) {
+        const int64_t depth = s.k - from < SLICE ? s.k - from : SLICE;
+        fill(panel, by->cols, b + from * s.down + j * s.right, s, depth, cols);
+        column(by, c + j, a + from, s, panel, depth, cols);
+    }
+}
+
 static void all(const kind *by, double *c, const double *a, const double *b, taut_steps s)
 {
     for (int64_t i = 0; i < s.m; i++) memset(c + i * s.c, 0, (size_t)s.n * sizeof *c);
-#pragma omp parallel for schedule(static) if (s.m * s.n * s.k > 100000)
-    for (int64_t j = 0; j < s.n; j += by->cols)
-        for (int64_t from = 0; from < s.k; from += SLICE) {
-            _Alignas(64) double panel[SLICE * MOST_COLS];
-            const int64_t depth = s.k - from < SLICE ? s.k - from : SLICE;
-            const int64_t cols = s.n - j < by->cols ? s.n - j : by->cols;
-            fill(panel, by->cols, b + from * s.down + j * s.right, s, depth, cols);
-            column(by, c + j, a + from, s, panel, depth, cols);
-        }
+    if (s.m * s.n * s.k <= 100000) { /* a parallel region costs a call of the system even if its `if` says no */
+        for (int64_t j = 0; j < s.n; j += by->cols) columns(by, c, a, b, s, j);
+        return;
+    }
+#pragma omp parallel for schedule(static)
+    for (int64_t j = 0; j < s.n; j += by->cols) columns(by, c, a, b, s, j);
 }
 
 bool taut_tiles_by(int which, double *c, const double *a, const double *b, taut_steps s)

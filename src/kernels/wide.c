@@ -29,7 +29,7 @@ typedef struct {
 
 static void copy(double *y, const taut_real *x, int64_t len)
 {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (len > CHUNK)
     for (int64_t from = 0; from < len; from += CHUNK)
         for (int64_t i = from; i < less(len, from + CHUNK); i++) y[i] = ((const float *)x)[i];
 }
@@ -60,7 +60,7 @@ static void multiply(product p, const taut_real *a, const taut_real *b)
     copy(both + p.m * p.k, b, p.k * p.n);
     p.a = both;
     p.b = both + p.m * p.k;
-#pragma omp parallel
+#pragma omp parallel if (across * down > 1)
     {
         double *sum = taut_malloc((size_t)(ROWS * COLS) * sizeof *sum);
         TAUT_CHECK(sum, "wide: no memory for a block");
@@ -132,7 +132,7 @@ static void mix(float *o, const float *p, const float *v, const taut_distance *a
 static void distance_mix(taut_real *o, const taut_real *p, const taut_real *v, const taut_distance *a, bool back)
 {
     const int64_t down = (a->t + QUERIES - 1) / QUERIES, tasks = a->n * a->heads * down;
-#pragma omp parallel
+#pragma omp parallel if (tasks > 1)
     {
         double *room = taut_malloc((size_t)((a->t + QUERIES) * (a->t + 2 * a->dh) + 1) * sizeof *room);
         TAUT_CHECK(room, "wide: no memory for a head's weights as doubles");

@@ -11,6 +11,9 @@
  * lse = -inf and derivative 0.  A row whose visible logits are all -inf is 0/0 = NaN. */
 #include "kernels/ref/attention.h"
 
+/* Another thread costs more than a few thousand products do. */
+static bool worth_sharing(const taut_attn *a) { return a->n * a->heads * a->tq * a->tk * a->dh > 20000; }
+
 static void mean_of(double *o, const double *p, const taut_real *v, const taut_attn *a, int64_t e, int64_t h,
                     int64_t keys)
 {
@@ -23,7 +26,7 @@ void taut_ref_attention(taut_real *o, taut_real *lse, const taut_real *q, const 
                         const taut_attn *a)
 {
     const int64_t all = a->n * a->heads * a->tq;
-#pragma omp parallel
+#pragma omp parallel if (worth_sharing(a))
     {
         double *s = rows_new(a->tk);
 #pragma omp for schedule(static)
@@ -67,7 +70,7 @@ void taut_ref_attention_jvp(taut_real *to, const taut_real *tq, const taut_real 
                             const taut_real *q, const taut_real *k, const taut_real *v, const taut_attn *a)
 {
     const int64_t all = a->n * a->heads * a->tq;
-#pragma omp parallel
+#pragma omp parallel if (worth_sharing(a))
     {
         double *p = rows_new(2 * a->tk + 2 * a->dh), *t = p + a->tk, *o = t + a->tk, *kbar = o + a->dh;
 #pragma omp for schedule(static)
@@ -106,7 +109,7 @@ void taut_ref_attention_vjp(taut_real *gq, taut_real *gk, taut_real *gv, const t
                             const taut_real *lse, const taut_real *q, const taut_real *k, const taut_real *v,
                             const taut_attn *a)
 {
-#pragma omp parallel
+#pragma omp parallel if (worth_sharing(a))
     {
         double *s = rows_new(a->tk);
 #pragma omp for schedule(static)

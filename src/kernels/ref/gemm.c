@@ -32,6 +32,13 @@ static void row_times_bt(double *c, const double *a, int64_t a_step, const doubl
     }
 }
 
+static void row_of(double *c, const double *a, int64_t a_step, const double *b, bool tb, int64_t n, int64_t k,
+                   double alpha, double beta)
+{
+    for (int64_t j = 0; j < n; j++) c[j] = beta == 0 ? 0 : beta * c[j];
+    if (alpha != 0) (tb ? row_times_bt : row_times_b)(c, a, a_step, b, n, k, alpha);
+}
+
 void taut_ref_gemm(taut_real *c_, const taut_real *a_, const taut_real *b_, int64_t m, int64_t n, int64_t k, bool ta,
                    bool tb, double alpha, double beta)
 {
@@ -40,13 +47,14 @@ void taut_ref_gemm(taut_real *c_, const taut_real *a_, const taut_real *b_, int6
                    (taut_steps){ m, n, k, n, k, tb ? 1 : n, tb ? k : 1 });
         return;
     }
-#pragma omp parallel for schedule(static) if (m * n * k > 100000)
-    for (int64_t i = 0; i < m; i++) {
-        double *c = (double *)c_ + i * n;
-        const double *a = (const double *)a_ + (ta ? i : i * k), *b = (const double *)b_;
-        for (int64_t j = 0; j < n; j++) c[j] = beta == 0 ? 0 : beta * c[j];
-        if (alpha != 0) (tb ? row_times_bt : row_times_b)(c, a, ta ? m : 1, b, n, k, alpha);
+    double *c = (double *)c_;
+    const double *a = (const double *)a_, *b = (const double *)b_;
+    if (m * n * k <= 100000) { /* a parallel region costs a call of the system even if its `if` says no */
+        for (int64_t i = 0; i < m; i++) row_of(c + i * n, a + (ta ? i : i * k), ta ? m : 1, b, tb, n, k, alpha, beta);
+        return;
     }
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < m; i++) row_of(c + i * n, a + (ta ? i : i * k), ta ? m : 1, b, tb, n, k, alpha, beta);
 }
 
 void taut_ref_gemm_by(taut_real *c, const taut_real *a, const taut_real *b, int64_t m, int64_t n, int64_t k, bool ta,
