@@ -1,7 +1,7 @@
 """Which function a model file holds: the tree of its metadata, every constant, every tensor and every size of it."""
 import numpy as np
 
-from reader import REFUTED, UNKNOWN, need, need_keys, parse_json, whole
+from reader import REFUTED, UNKNOWN, Verdict, need, need_keys, parse_json, whole
 from rules.plash import sketch_fits
 
 # Of every rule: its constants (w: whole and at least 1, n: whole, b: 0 or 1, f: float32, a: any number, c: a curve, l: a list of
@@ -74,7 +74,7 @@ class Module:
         kinds, self.tensors, self.gives = [[pair.split(":") for pair in part.split()] for part in words[:3]]
         need_keys(node, {"rule", "name", *(["of"] if self.rule in PARTS else []), *dict(kinds)}, self.path)
         for key, kind in kinds:
-            self.need(key in node or "?" in kind, f"there is no {key}", UNKNOWN if weights.old else 2)
+            self.need(key in node or "?" in kind, f"there is no {key}")
             absent = None if key == "count" else 0
             self.c[key] = read_constant(kind[0], node[key], f"{self.path}: {key}") if key in node else absent
         for i, (degree, buckets) in enumerate(zip(self.c.get("degrees", ()), self.c.get("sizes", ()))):  # a weight for each
@@ -145,18 +145,9 @@ class Module:
         self.t_out, self.d_out = t_out, d_out
         return t_out, d_out
 
-def read_tree(weights):
-    """The tree of a model file: its root, and whether it reads an image, a text or a series."""
-    tree = parse_json(weights.words.get("taut.tree", "null").encode(), "taut.tree", REFUTED)
-    need_keys(tree, ("version", "tokens", "width", "unit", "root"), "taut.tree")
-    need(whole(tree.get("version"), 1, 2 ** 31) in (2, 3, 4), "taut.tree is of another version", UNKNOWN)
-    weights.old = tree["version"] < 4  # said less of some rules
-    t, d, table = whole(tree.get("tokens"), 1, 2 ** 31), whole(tree.get("width"), 1, 2 ** 31), weights.shape("embed.weight")
-    need(t <= 2 ** 20 and t * d <= 2 ** 26, "inputs are too large for this checker", UNKNOWN)
-    need(tree.get("unit") in ((0.0, 1.0) if table is None else (0.0,)), "unit cannot be that")
-    need((table or (0, d))[1:] == (d,), "embed.weight does not fit")
-    weights.used.add("embed.weight")
-    root = Module(tree.get("root"), "", weights)
+def build(node, t, d, weights):
+    """The root, with body and perhaps head and scale; every tensor of the file is one of theirs."""
+    root = Module(node, "", weights)
     rules = [part.rule for part in root.parts]
     behind = ([], ["linear"], ["linear", "scale"])  # nothing: features come out
     need(root.rule == "sequence" and rules and rules[1:] in behind, "the root is not body and head")
@@ -164,4 +155,20 @@ def read_tree(weights):
     root.fit(t, d)
     for name in weights.table:
         need(name in weights.used, f"the tree has no use for the tensor {name!a}")
+    return root
+
+def read_tree(weights):
+    """The tree of a model file: its root, and whether it reads an image, a text or a series."""
+    tree = parse_json(weights.words.get("taut.tree", "null").encode(), "taut.tree", REFUTED)
+    need_keys(tree, ("version", "tokens", "width", "unit", "root"), "taut.tree")
+    need(whole(tree.get("version"), 1, 2 ** 31) in (2, 3, 4), "taut.tree is of another version", UNKNOWN)
+    t, d, table = whole(tree.get("tokens"), 1, 2 ** 31), whole(tree.get("width"), 1, 2 ** 31), weights.shape("embed.weight")
+    need(t <= 2 ** 20 and t * d <= 2 ** 26, "inputs are too large for this checker", UNKNOWN)
+    need(tree.get("unit") in ((0.0, 1.0) if table is None else (0.0,)), "unit cannot be that")
+    need((table or (0, d))[1:] == (d,), "embed.weight does not fit")
+    weights.used.add("embed.weight")
+    try:
+        root = build(tree.get("root"), t, d, weights)
+    except Verdict as verdict:  # an old tree that does not fit may say the same by other words
+        raise Verdict(UNKNOWN, verdict.args[1]) if tree["version"] < 4 else verdict
     return root, "image" if tree["unit"] else "series" if table is None else "text"

@@ -167,6 +167,9 @@ def shapes():
     leaf("groups of three", (2,), "maxmin", {}, {}, group=3)
     for version, want in ((4, (0,)), (5, (3,)), (1e308, (2,)), (4.5, (2,)), ("4", (2,))):
         leaf(f"tree of version {version}", want, "sinusoid", {}, {}, shown={"version": version})
+    leaf("an old tree", (0,), "channel", {"weight": one}, {"norm": 1.0}, shown={"version": 3})
+    leaf("an old tree with another constant", (3,), "channel", {"weight": one}, {"norm": 1.0}, shown={"version": 3}, extra=1)
+    leaf("an old tree with another shape", (3,), "channel", {"weight": one[None]}, {"norm": 1.0}, shown={"version": 3})
     embed, wave = {"embed.weight": np.eye(2, 4)}, {"rule": "sinusoid"}
 
     def tree(what, want, body, proof, **more):

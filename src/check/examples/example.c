@@ -89,7 +89,7 @@ static void margins(ck *c, const double *z, ck_step at, int64_t p, double radius
                     "%lld is proved "
                     "to stay ahead of %lld within %.9g only",
                     example, radius, at.lip, first, other, fmax((least - defect - off_by) / (apart * at.lip), 0));
-        else if (margin * (1 - 1e-9) > scale * ahead)
+        else if (!(margin <= scale * ahead))
             ck_fail(c, "example %lld: its margin is stated as %.17g, but %lld is ahead of %lld by %.9g only", example,
                     margin, first, other, scale * gap);
     }
