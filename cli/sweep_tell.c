@@ -90,9 +90,13 @@ static double tell_run(const sweep *s, const char *folder, cJSON *runs)
     if (*cli_word(o, "measure")) cJSON_AddStringToObject(one, "measure", cli_word(o, "measure"));
     if (target) cJSON_AddItemToObject(one, "target", cJSON_Duplicate(target, true));
     if (!cli_flag(s->args, "--json")) {
-        printf("%-60s  %6.0f steps  loss %8.4f", folder, steps, loss);
-        print_bound(o);
-        printf("\n");
+        if (isnan(steps)) { /* no summary */
+            printf("%-60s  failed\n", folder);
+        } else {
+            printf("%-60s  %6.0f steps  loss %8.4f", folder, steps, loss);
+            print_bound(o);
+            printf("\n");
+        }
     }
     cJSON_AddItemToArray(runs, one);
     cJSON_Delete(o);

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <zlib.h>
 
 #include "base/alloc.h"
@@ -42,6 +43,12 @@ static taut_status unpack(uint8_t **data, size_t *len, gzFile f, const char *pat
     return s;
 }
 
+static bool is_folder(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
 taut_status taut_gzip_read(uint8_t **data, size_t *len, const char *folder, const char *name, size_t most)
 {
     char path[4096];
@@ -49,6 +56,10 @@ taut_status taut_gzip_read(uint8_t **data, size_t *len, const char *folder, cons
     if (!taut_file_exists(path)) snprintf(path, sizeof path, "%s/%s", folder, name);
     gzFile f = gzopen(path, "rb");
     if (!f) return taut_fail(TAUT_BAD_DATA, "%s(.gz): there is no such file, or it cannot be read", path);
+    if (is_folder(path)) {
+        gzclose(f);
+        return taut_fail(TAUT_BAD_DATA, "%s is a folder, where a file is wanted", path);
+    }
     const taut_status s = unpack(data, len, f, path, most);
     gzclose(f);
     return s;

@@ -138,6 +138,15 @@ static taut_status cut(taut_series *s, const taut_series_spec *spec)
     return TAUT_OK;
 }
 
+/* The row, counted from 1, of the training number of column c that is farthest from 0. */
+static int64_t farthest(const taut_series *s, int64_t c)
+{
+    int64_t at = 0;
+    for (int64_t i = 0; i < s->end[0]; i++)
+        if (fabs(s->value[i * s->cols + c]) > fabs(s->value[at * s->cols + c])) at = i;
+    return at + 1;
+}
+
 /* Means and deviations of the training rows; those without one are named. */
 static taut_status measure(taut_series *s, const taut_series_spec *spec)
 {
@@ -151,8 +160,9 @@ static taut_status measure(taut_series *s, const taut_series_spec *spec)
         s->mean[c] = mean;
         s->std[c] = sqrt(square);
         if (!isfinite(s->std[c]))
-            return taut_fail(TAUT_BAD_DATA, "%s: the numbers of column %s are too large to be standardised",
-                             spec->source, s->name[c]);
+            return taut_fail(
+                TAUT_BAD_DATA, "%s: the numbers of column %s are too large to be standardised: %g in row %lld of them",
+                spec->source, s->name[c], s->value[(farthest(s, c) - 1) * s->cols + c], (long long)farthest(s, c));
         if (s->std[c] > 1e-12 * (1 + fabs(mean))) continue;
         s->std[c] = 1;
         const size_t len = strlen(flat);
@@ -187,10 +197,11 @@ static taut_status standardise(taut_series *s, const taut_series_spec *spec)
     if (status) return status;
     for (int64_t i = 0; i < s->rows * s->cols; i++) {
         const int64_t c = i % s->cols;
-        s->value[i] = (s->value[i] - s->mean[c]) / s->std[c];
+        const double had = s->value[i];
+        s->value[i] = (had - s->mean[c]) / s->std[c];
         if (!isfinite(s->value[i]))
-            return taut_fail(TAUT_BAD_DATA, "%s: a number of column %s is too large for its deviation %g", spec->source,
-                             s->name[c], s->std[c]);
+            return taut_fail(TAUT_BAD_DATA, "%s: %g of column %s, in row %lld, is too large for its deviation %g",
+                             spec->source, had, s->name[c], (long long)(i / s->cols + 1), s->std[c]);
     }
     return TAUT_OK;
 }

@@ -105,6 +105,7 @@ bad "a constant column" "column b is constant" "2016-07-01 01:00:00,3,2
 refuse "shorter than a window" "shorter than a window" "$TAUT" train $waves --set data.length=100 --out "$tmp/fresh"
 # shellcheck disable=SC2086
 refuse "no such series" "nowhere.csv" "$TAUT" train $waves --set data.source=nowhere.csv --out "$tmp/fresh"
+refuse "a folder" "$tmp is a folder, where a file is wanted" "$TAUT" forecast "$run-cap" "$tmp"
 # shellcheck disable=SC2086
 check "stops early" "$TAUT" train $waves --set train.eval_every=5 --set train.patience=1 --set train.lr=0.5 --set train.schedule=constant \
     --out "$tmp/early" --json

@@ -94,6 +94,7 @@ rm -r "$tmp/s/train.lr=0.002"
 rc=$?
 check "a run that fails: 1, not $rc" [ $rc = 1 ]
 check "by its folder" grep -q 'train.lr=100000 failed' "$tmp/e"
+check "in the table too, without numbers: $(grep 100000 "$tmp/o")" grep -q 'train.lr=100000  *failed$' "$tmp/o"
 check "with the reason in its log" grep -q 'not finite' "$tmp/die/train.lr=100000/sweep.log"
 check "the other is done" [ -s "$tmp/die/train.lr=0.01/certificate.json" ]
 

@@ -56,7 +56,8 @@ static void bad(void)
     refused("d,a\n2016-01-31,1\n2016-02-29,2\n2016-04-30,4\n2016-05-31,3\n",
             "1 gap in time: lines 3 and 4 are 2 month ends apart, where most are 1 month end");
     refused(HEAD "2016-07-01 01:00:00,1,3\n2016-07-01 02:00:00,1,3\n2016-07-01 03:00:00,1,3\n", "column a is constant");
-    refused(HEAD "2016-07-01 01:00:00,1e308,3\n2016-07-01 02:00:00,-1e308,3\n", "column a are too large");
+    refused(HEAD "2016-07-01 01:00:00,1e308,3\n2016-07-01 02:00:00,-1e308,3\n",
+            "column a are too large to be standardised: 1e+308 in row 2 of them");
 }
 
 static void calendar(void)
