@@ -209,7 +209,10 @@ taut_status taut_config_finish_section(taut_config *cfg, const char *section)
         const taut_config_given *g = &cfg->given[i];
         if (g->used || (section && !in_section(g->key, section))) continue;
         const char *near = suggestion(cfg, g->key);
-        char room[280];
+        char room[280], owner[80];
+        if (cfg->elsewhere && cfg->elsewhere(owner, sizeof owner, g->key))
+            taut_config_note(cfg, TAUT_BAD_CONFIG, "%s%s: unknown key here, it belongs to %s", origin(room, cfg, g),
+                             g->key, owner);
         taut_config_note(cfg, TAUT_BAD_CONFIG, "%s%s: unknown key%s%s%s", origin(room, cfg, g), g->key,
                          near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
     }
@@ -224,6 +227,8 @@ const char *taut_config_answer(const taut_config *cfg, int index, const char **v
     *value = cfg->asked[index].value;
     return cfg->asked[index].key;
 }
+
+void taut_config_ask_elsewhere(taut_config *cfg, taut_config_elsewhere *who) { cfg->elsewhere = who; }
 
 void taut_config_list(taut_config *cfg) { cfg->listing = true; }
 

@@ -22,6 +22,7 @@ struct taut_config {
     taut_config_asked *asked;
     int givens, askeds;
     bool listing; /* every key counts as given */
+    taut_config_elsewhere *elsewhere;
     taut_status status;
     char problem[768];
 };

@@ -1,6 +1,8 @@
 /* THE LIST of attention kinds, and what is the same for all of them: reading keys, refusing what a kind cannot do. */
 #include <stdio.h>
+#include <string.h>
 
+#include "base/config_list.h"
 #include "module/kind.h"
 
 #define KINDS(row)                                                                                                    \
@@ -21,8 +23,21 @@ void taut_attention_choose(taut_attention_choice *c, const taut_attention_kind *
     *c = (taut_attention_choice){ .kind = kind, .can = kind->can };
 }
 
+/* Which kind a key is of. */
+static bool kind_of_key(char *to, size_t room, const char *key)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        for (const taut_key *k = kinds[i]->keys; k < kinds[i]->keys + kinds[i]->count; k++)
+            if (strncmp(key, "model.", 6) == 0 && strcmp(key + 6, k->name) == 0) {
+                snprintf(to, room, "model.attention = %s", kinds[i]->name);
+                return true;
+            }
+    return false;
+}
+
 void taut_attention_read(taut_attention_choice *c, const taut_site *site, taut_config *cfg, bool rare)
 {
+    taut_config_ask_elsewhere(cfg, kind_of_key);
     for (const taut_key *k = c->kind->keys; k < c->kind->keys + c->kind->count; k++) {
         char key[64];
         void *to = c->own.bytes + k->at;

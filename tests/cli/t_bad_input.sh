@@ -57,6 +57,7 @@ refuse "unknown section" "trian.steps.*train.steps" "$TAUT" train "$tmp/recipe.i
 recipe "once upon a time"
 refuse "not a recipe" "line 1" "$TAUT" train "$tmp/recipe.ini" --out "$fresh"
 refuse "unknown key on the command line" "train: --set train.stepz: unknown key (did you mean train.steps" train --out "$fresh" --set train.stepz=5
+refuse "a key of another attention" "model.window_size: unknown key here, it belongs to model.attention = window" train --out "$fresh" --set model.window_size=2
 refuse "unknown value" "did you mean layernorm" train --out "$fresh" --set model.norm=layernrom
 refuse "unknown optimiser" "adamw" train --out "$fresh" --set train.optimiser=adam
 refuse "word for a number" "model.width.*abc" train --out "$fresh" --set model.width=abc
