@@ -127,6 +127,17 @@ static __device__ inline void deltas(float (&delta)[M][2], const float *go, cons
     }
 }
 
+/* half_store with one factor for all rows. */
+template <int DEPTH, int M>
+static __device__ inline void store_times(float *y, const attn &a, const cell (&o)[M][DEPTH / 8], int first, int there,
+                                          float by)
+{
+    float factor[M][2];
+#pragma unroll
+    for (int r = 0; r < 2 * M; r++) factor[r / 2][r % 2] = by;
+    half_store<DEPTH>(y, a.stride, o, first, there, a.dh, factor);
+}
+
 template <int PARTS, int M, int DEPTH>
 static __global__ void __launch_bounds__(CREW / 2) query_side(const arrays x, const attn a)
 {
@@ -176,9 +187,7 @@ static __global__ void __launch_bounds__(CREW / 2) query_side(const arrays x, co
     }
     tile_start();
     tile_wait();
-#pragma unroll
-    for (int m = 0; m < M; m++) q_up[m][0] = q_up[m][1] = a.scale;
-    half_store<DEPTH>(x.of.gq + q_at, a.stride, gq, first, there, a.dh, q_up);
+    store_times<DEPTH>(x.of.gq + q_at, a, gq, first, there, a.scale);
 }
 
 template <int PARTS, int M, int DEPTH>
@@ -231,10 +240,8 @@ static __global__ void __launch_bounds__(CREW / 2) key_side(const arrays x, cons
     }
     tile_start();
     tile_wait();
-#pragma unroll
-    for (int m = 0; m < M; m++) k_up[m][0] = k_up[m][1] = a.scale, v_up[m][0] = v_up[m][1] = 1;
-    half_store<DEPTH>(x.of.gk + k_at, a.stride, gk, first, there, a.dh, k_up);
-    half_store<DEPTH>(x.of.gv + k_at, a.stride, gv, first, there, a.dh, v_up);
+    store_times<DEPTH>(x.of.gk + k_at, a, gk, first, there, a.scale);
+    store_times<DEPTH>(x.of.gv + k_at, a, gv, first, there, 1);
 }
 
 template <int PARTS, int M, int DEPTH> static void run(const attn_back &of, int64_t n, const attn &a)
@@ -265,12 +272,13 @@ template <int PARTS, int M, int DEPTH> static void run(const attn_back &of, int6
                 a);
 }
 
-/* With 32 rows a warp reads a tile half as often for each product; two parts of them, or wide ones, would not fit its registers. */
+/* With 32 rows a warp reads a tile half as often for each product; those of products in three parts, and of wide heads, would
+ * not fit its registers. */
 template <int PARTS> static void choose(const attn_back &of, int64_t n, const attn &a)
 {
+    enum { MOST = PARTS == 1 ? 2 : 1 };
     const bool many = n * a.heads * ((a.tq + 127) / 128) >= attn_processors();
-    (a.dh > 64 ? run<PARTS, 1, 128> : many && PARTS == 1 ? run < PARTS, PARTS == 1 ? 2 : 1,
-     64 > : run<PARTS, 1, 64>)(of, n, a);
+    (a.dh > 64 ? run<PARTS, 1, 128> : many ? run<PARTS, MOST, 64> : run<PARTS, 1, 64>)(of, n, a);
 }
 
 void attention_vjp_by_halves(const attn_back &of, int64_t n, const attn &a) { TILE_PRODUCTS(choose)(of, n, a); }
