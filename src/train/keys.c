@@ -40,7 +40,7 @@ static int words_of(char room[512], const char *list, const char *word[NAMES])
     return count;
 }
 
-static void note(facts *all, const taut_config *cfg, int arch, int kind)
+static void note(facts *all, const taut_config *cfg, unsigned archs, int kind)
 {
     taut_config_want want;
     const char *def, *key;
@@ -56,7 +56,7 @@ static void note(facts *all, const taut_config *cfg, int arch, int kind)
             all->count++;
         }
         f->depends |= strcmp(f->def, def ? def : "") != 0;
-        f->archs |= 1u << arch, f->kinds |= 1u << kind;
+        f->archs |= archs, f->kinds |= 1u << kind;
     }
 }
 
@@ -71,7 +71,9 @@ static taut_status ask(facts *all, const char *arch, const char *kind, const cha
     taut_config_list(cfg);
     taut_recipe unused = { 0 };
     const taut_status refused = taut_recipe_ask(&unused, cfg);
-    note(all, cfg, a, k);
+    const bool able = strcmp(arch, "gpt") != 0 ||
+                      taut_attention_kind_at(k)->can & TAUT_CAN_CAUSAL; /* a gpt is causal */
+    note(all, cfg, able ? 1u << a : 0, k);
     taut_config_free(cfg);
     return refused == TAUT_NO_MEMORY ? refused : TAUT_OK;
 }

@@ -19,7 +19,9 @@ said = [line.split('"')[1] for line in open("src/train/keys.def") if line.starts
 bad += [f"keys.def: nobody asks for {k}" for k in said if k not in keys] + [f"{k} twice" for k in set(said) if said.count(k) > 1]
 want = {("train.steps", "type"): "int", ("train.steps", "default"): "1000", ("model.patch", "used_by"): "model.arch = vit",
         ("train.optimiser", "wants"): "one of sgd, adamw, muon", ("model.plash_tau", "type"): "real",
-        ("constrain.norm", "default"): "tokens", ("train.steps", "used_by"): ""}
+        ("constrain.norm", "default"): "tokens", ("train.steps", "used_by"): "",
+        ("model.cosformer_eps", "used_by"): "model.arch = encoder, vit, forecaster, classifier; model.attention = cosformer",
+        ("model.window_size", "used_by"): "model.arch = gpt, encoder, vit, forecaster, classifier; model.attention = window"}
 bad += [f"{k}: {keys[k][f]!r}, not {v!r}" for (k, f), v in want.items() if keys[k][f] != v]
 bad += [] if "plash" in keys["model.plash_tau"]["used_by"] else ["who uses plash_tau?"]
 print("\n".join(bad))
