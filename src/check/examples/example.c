@@ -79,19 +79,18 @@ static void margins(ck *c, const double *z, ck_step at, int64_t p, double radius
         const bool holds = radius > 0 ? least > off_by && needs <= least : ahead >= 0;
         const long long example = c->out->examples, first = p, other = j;
         if (j == p) continue;
-        if (!holds && radius > 0 && needs <= gap + off && gap + off < INFINITY)
-            c->unsure = true; /* within the rounding of this forward pass */
-        else if (!(ahead >= 0))
+        if (!(ahead >= 0))
             ck_fail(c, "example %lld: %lld is predicted, but %lld is ahead of it", example, first, other);
+        if (!(margin <= scale * ahead))
+            ck_fail(c, "example %lld: its margin is stated as %.17g, but %lld is ahead of %lld by %.9g only", example,
+                    margin, first, other, scale * gap);
+        if (!holds && needs <= gap + off && gap + off < INFINITY)
+            c->unsure = true; /* within the rounding of this forward pass */
         else if (!holds)
             ck_fail(c,
                     "example %lld: its radius is stated as %.17g; by the constant %.9g that holds so far around it, "
-                    "%lld is proved "
-                    "to stay ahead of %lld within %.9g only",
+                    "%lld is proved to stay ahead of %lld within %.9g only",
                     example, radius, at.lip, first, other, fmax((least - defect - off_by) / (apart * at.lip), 0));
-        else if (!(margin <= scale * ahead))
-            ck_fail(c, "example %lld: its margin is stated as %.17g, but %lld is ahead of %lld by %.9g only", example,
-                    margin, first, other, scale * gap);
     }
 }
 
