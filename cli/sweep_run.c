@@ -164,7 +164,8 @@ static bool take(sweep *s)
             lose(s, i, "is left alone");
             continue;
         }
-        if (stage_of(folder) == SWEEP_DONE) {
+        const bool clean = p->number == 0; /* else with the claim of one who died, which goes with the next one's */
+        if (stage_of(folder) == SWEEP_DONE && clean) {
             p->stage = SWEEP_DONE;
             continue;
         }

@@ -70,6 +70,10 @@ for n in $(seq $points); do
     check "run $n: the lines of its log" cmp "$tmp/log1" "$tmp/log2"
 done
 check "no claims are left" [ "$(find "$tmp/many" -name 'claim.*' | wc -l)" = 0 ]
+printf 'free   %010d another-boot another-host 1\n' 1 >"$tmp/many/train.seed=3/claim.1" # as if one had died when all was done
+(worker "$tmp/many" --set train.steps=$steps --grid train.seed=$seeds >"$tmp/again" 2>"$tmp/e")
+check "one that is left over goes: $(cat "$tmp/e")" [ ! -e "$tmp/many/train.seed=3/claim.1" ]
+check "and nothing else changes" cmp "$tmp/solo/train.seed=3/certificate.json" "$tmp/many/train.seed=3/certificate.json"
 last=
 for n in $(seq $workers); do [ -s "$tmp/o$n" ] && last=$tmp/o$n; done
 sed "s|$tmp/many|$tmp/solo|" "$last" >"$tmp/o-many"
