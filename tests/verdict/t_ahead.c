@@ -83,8 +83,9 @@ static void nobody_knows(void)
     taut_certificate c;
     taut_examples from;
     taut_ahead ahead;
-    certify(&c, &from,
-            "[model]\narch = encoder\nwidth = 24\ndepth = 1\nheads = 2\ncontext = 4\nnorm = none\nattention = attlip\n");
+    certify(
+        &c, &from,
+        "[model]\narch = encoder\nwidth = 24\ndepth = 1\nheads = 2\ncontext = 4\nnorm = none\nattention = attlip\n");
     must(taut_ahead_make(&ahead, &c, temp_path("m.safetensors"), "cpu", &from));
     CHECK(!ahead.logits, "no logits, and no error");
     CHECK(taut_ahead_make(&ahead, &c, temp_path("m.safetensors"), "abacus", &from) != TAUT_OK, "no such table");
