@@ -164,8 +164,8 @@ static bool take(sweep *s)
             lose(s, i, "is left alone");
             continue;
         }
-        const bool clean = p->number == 0; /* else with the claim of one who died, which goes with the next one's */
-        if (stage_of(folder) == SWEEP_DONE && clean) {
+        /* One that is done, but has a claim left by a worker who died, is taken all the same: to end a claim clears all. */
+        if (stage_of(folder) == SWEEP_DONE && p->number == 0) {
             p->stage = SWEEP_DONE;
             continue;
         }
