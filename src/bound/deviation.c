@@ -27,22 +27,36 @@ enum { TILE = 128 };
 typedef struct {
     const taut_deviation *c;
     const taut_deviation_stats *s;
-    double *q, *w, *y, *along, *first, *quad, *part; /* (T, dk), (T, M), (T, dv), (T, M), (T, dv), (T, M), (T, max) */
-    double *gram, *square;                           /* vbar vbar^T and its diagonal */
-    double *dist, *grown, *other;                    /* of one query: dist_j, e^D_j, and y */
-    int64_t rows;
+    double *q, *w, *first, *quad, *part;   /* (T, dk), (T, M), (T, dv), (T, M), (T, max) */
+    double *y;                             /* (T, dv + M): y_q, and y_q.vbar_j behind it */
+    double *means, *square;                /* (M, dv + M): vbar, and vbar vbar^T beside it; its diagonal */
+    double *dist, *second, *grown, *other; /* of one query: dist_j, ph(D_j) m_j, E_j, and y */
+    int64_t rows, wide;                    /* wide: dv + M */
 } tile;
 
+/* c (m, n) = alpha a op(b), inner products of length k; rows of a, b and c begin `la`, `lb` and `lc` apart */
+static void product(double *c, int64_t lc, const double *a, int64_t la, const double *b, int64_t lb, int64_t m,
+                    int64_t n, int64_t k, bool trans, double alpha)
+{
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, trans ? CblasTrans : CblasNoTrans, (int)m, (int)n, (int)k, alpha, a,
+                (int)la, b, (int)lb, 0, c, (int)lc);
+}
+
+/* the same without gaps */
 static void times(double *c, const double *a, const double *b, int64_t m, int64_t n, int64_t k, bool trans,
                   double alpha)
 {
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, trans ? CblasTrans : CblasNoTrans, (int)m, (int)n, (int)k, alpha, a,
-                (int)k, b, (int)(trans ? k : n), 0, c, (int)n);
+    product(c, n, a, k, b, trans ? k : n, m, n, k, trans, alpha);
 }
 
-/* As fmin and fmax where neither is NaN, and in vectors; a NaN in b is left out. */
+/* As fmin and fmax where neither is NaN, and one instruction in vectors; a NaN in b is left out. */
+#ifdef __aarch64__
+static inline double lower(double a, double b) { return fmin(a, b); }
+static inline double higher(double a, double b) { return fmax(a, b); }
+#else
 static inline double lower(double a, double b) { return b < a ? b : a; }
 static inline double higher(double a, double b) { return b > a ? b : a; }
+#endif
 
 /* count_j e^(w_j - max), normalised */
 static void weigh(double *w, const double *count, int64_t m)
@@ -61,14 +75,15 @@ static void look(tile *t, int64_t at)
     const taut_deviation *c = t->c;
     const int64_t m = c->groups;
     t->rows = c->nq - at < TILE ? c->nq - at : TILE;
-    for (int64_t r = 0; r < t->rows; r++) taut_table_row(t->q + r * c->dk, &c->q, at + r, c->dk);
+    for (int64_t r = 0; r < t->rows; r++) {
+        deviation_fetch(&c->q, at + r + DEVIATION_AHEAD, c->nq, c->dk);
+        taut_table_row(t->q + r * c->dk, &c->q, at + r, c->dk);
+    }
     times(t->w, t->q, t->s->kbar, t->rows, m, c->dk, true, c->scale);
     for (int64_t r = 0; r < t->rows; r++) weigh(t->w + r * m, t->s->count, m);
-    times(t->y, t->w, t->s->vbar, t->rows, c->dv, m, false, 1);
-    if (m < c->dv)
-        times(t->along, t->w, t->gram, t->rows, m, m, false, 1);
-    else
-        times(t->along, t->y, t->s->vbar, t->rows, m, c->dv, true, 1);
+    const bool fewer = m < c->dv;
+    product(t->y, t->wide, t->w, m, t->means, t->wide, t->rows, fewer ? t->wide : c->dv, m, false, 1);
+    if (!fewer) product(t->y + c->dv, t->wide, t->y, t->wide, t->s->vbar, c->dv, t->rows, m, c->dv, true, 1);
 }
 
 /* Audit: F, and q^T Cov_j q. */
@@ -104,36 +119,72 @@ typedef struct {
     double within, between, hull, most_e, z, cross;
 } totals;
 
-/* The sums and maxima over the clusters of one query.  dist_j is what the products say, and at most the other weights times
- * how far means are apart, which has no root of a rounding error in it.  A cluster without keys has w = r = R = 0 and is left
- * out of the hull.  Where D > FAR, `between` and z are not to be used. */
-static totals gather(const tile *t, int64_t r, double qs, double ny, double wrong_y)
+/* dist_j of one query: what the products say, and at most the other weights times how far means are apart, which has no root of a
+ * rounding error in it.  A loop of its own, as the roots take long and nothing has to wait for them. */
+static void distances(const tile *t, int64_t r, double ny, double wrong_y)
 {
     const taut_deviation_stats *s = t->s;
     const int64_t m = t->c->groups;
-    const double *restrict w = t->w + r * m, *restrict along = t->along + r * m;
-    const double guard = 8 * deviation_gamma(t->c->dv + m + 16), square = ny * ny, apart = 2 * s->between;
+    const double *restrict w = t->w + r * m, *restrict square = t->square;
+    const double *restrict along = t->y + r * t->wide + t->c->dv;
+    const double guard = 8 * deviation_gamma(t->c->dv + m + 16), own = ny * ny, apart = 2 * s->between;
     const double loose = guard * s->most_v * s->most_v, all = 1 + deviation_gamma(m + 16);
-    double *restrict dist = t->dist, *restrict grown = t->grown;
+    double *restrict dist = t->dist;
+#pragma omp simd
+    for (int64_t j = 0; j < m; j++) {
+        const double away = square[j] - 2 * along[j] + own;
+        dist[j] = lower(sqrt(higher(away, 0) + guard * square[j] + loose), (all - w[j]) * apart) + wrong_y;
+    }
+}
+
+/* second_j = ph(D_j) m_j and E_j of one query. */
+static void growths(const tile *t, double qs)
+{
+    const taut_deviation_stats *s = t->s;
+    const double *restrict radius = s->r, *restrict rho = s->rho;
+    double *restrict second = t->second, *restrict grown = t->grown;
+    for (int64_t j = 0; j < t->c->groups; j++) grown[j] = exp(lower(qs * radius[j], FAR));
+#pragma omp simd
+    for (int64_t j = 0; j < t->c->groups; j++) {
+        const double D = qs * radius[j], e = grown[j];
+        const double near = 0.5 + D * (1.0 / 6 + D * (1.0 / 24 + D * (1.0 / 120 + D * (1.02 / 720))));
+        const double more = (D >= 0.1 ? e - 1 - D : near * (D * D)) * rho[j];
+        second[j] = more;
+        grown[j] = lower((e + 1 / e) / 2, 1 + more);
+    }
+}
+
+/* What a cluster adds to `within`. */
+static inline double inside(double w, double E, double R, double first, double second)
+{
+    return lower(lower(1, w * E) * R, first + w * (second * R));
+}
+
+/* The sums and maxima over the clusters of one query.  A cluster without keys has w = r = R = 0 and is left out of the hull.
+ * Where some D > FAR, `between` and z are not to be used.  No number is NaN: judge() has looked. */
+static totals gather(const tile *t, int64_t r, double qs, bool far)
+{
+    const taut_deviation_stats *s = t->s;
+    const int64_t m = t->c->groups;
+    const double *restrict w = t->w + r * m, *restrict dist = t->dist, *restrict second = t->second,
+                           *restrict grown = t->grown, *restrict big = s->big, *restrict cop = s->cop,
+                           *restrict count = s->count;
     double within = 0, between = 0, hull = 0, most_e = 1, z = 0, cross = 0;
-    for (int64_t j = 0; j < m; j++) grown[j] = exp(lower(qs * s->r[j], FAR));
 #ifndef __clang__ /* which cannot, and says so */
 #pragma omp simd reduction(+ : within, between, z, cross) reduction(max : hull, most_e)
 #endif
     for (int64_t j = 0; j < m; j++) {
-        const double D = qs * s->r[j], e = grown[j], R = s->big[j], first = w[j] * qs * s->cop[j];
-        const double near = 0.5 + D * (1.0 / 6 + D * (1.0 / 24 + D * (1.0 / 120 + D * (1.02 / 720))));
-        const double second = (D < 0.1 ? near * (D * D) : e - 1 - D) * s->rho[j]; /* ph(D) m */
-        const double E = lower((e + 1 / e) / 2, 1 + second), away = higher(t->square[j] - 2 * along[j] + square, 0);
-        const double far = lower(sqrt(away + guard * t->square[j] + loose), (all - w[j]) * apart) + wrong_y;
-        within += D > FAR ? R : lower(lower(1, w[j] * E) * R, first + w[j] * (second * R));
-        between += w[j] * far * second;
-        hull = higher(hull, s->count[j] > 0 ? far + R : 0);
+        const double R = big[j], E = grown[j], first = w[j] * qs * cop[j];
+        within += inside(w[j], E, R, first, second[j]);
+        between += w[j] * dist[j] * second[j];
+        hull = higher(hull, count[j] > 0 ? dist[j] + R : 0);
         most_e = higher(most_e, E);
         z += w[j] * E;
         cross += first;
-        dist[j] = far;
     }
+    if (far) within = 0;
+    for (int64_t j = 0; far && j < m; j++)
+        within += qs * s->r[j] > FAR ? big[j] : inside(w[j], grown[j], big[j], w[j] * qs * cop[j], second[j]);
     return (totals){ within, between, hull, most_e, z, cross };
 }
 
@@ -142,8 +193,10 @@ static sums add_up(const tile *t, int64_t r, double nq, double ny, double wrong_
     const taut_deviation *c = t->c;
     const taut_deviation_stats *s = t->s;
     const double qs = nq * c->scale, *w = t->w + r * c->groups, most = qs * s->most_r;
-    const totals g = gather(t, r, qs, ny, wrong_y);
+    distances(t, r, ny, wrong_y);
+    growths(t, qs);
     const bool far = !(most <= FAR);
+    const totals g = gather(t, r, qs, far);
     sums a = { .z = far ? INFINITY : g.z, .cross = g.cross };
     for (int64_t j = 0; j < c->groups && c->mode == TAUT_DEVIATION_AUDIT; j++) {
         const double D = qs * s->r[j], quad = fmax(t->quad[r * c->groups + j], 0) + wrong_quad * s->r[j] * s->r[j];
@@ -158,12 +211,18 @@ static sums add_up(const tile *t, int64_t r, double nq, double ny, double wrong_
     return a;
 }
 
+/* The root of a computed sum of d squares of differences, rounded up. */
+static double apart_root(double sum, int64_t d)
+{
+    return sqrt(sum) * (1 + deviation_gamma(d + 8)) + 1e-150 * (double)d;
+}
+
 static double distance(const double *x, const double *y, int64_t d)
 {
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (int64_t i = 0; i < d; i++) sum += (x[i] - y[i]) * (x[i] - y[i]);
-    return sqrt(sum) * (1 + deviation_gamma(d + 8)) + 1e-150 * (double)d;
+    return apart_root(sum, d);
 }
 
 /* B7, when y_1 = y_q + F was to be compared with */
@@ -175,7 +234,7 @@ static double first_order(const tile *t, int64_t r, const sums *a, double f, dou
     double hull = 0;
     for (int64_t j = 0; j < c->groups; j++)
         if (t->s->count[j] > 0)
-            hull = fmax(hull, distance(t->s->vbar + j * c->dv, t->y + r * c->dv, c->dv) + t->s->big[j]);
+            hull = fmax(hull, distance(t->s->vbar + j * c->dv, t->y + r * t->wide, c->dv) + t->s->big[j]);
     return fmin(fmin(isfinite(a->b2) && isfinite(z) ? fmax(a->b2, mixed) : INFINITY, f + least), hull);
 }
 
@@ -183,16 +242,31 @@ typedef struct {
     double e, b, distance, hull;
 } verdict;
 
+/* The squares of |x|, |y| and |x - y|: three sums side by side hide each other's latency. */
+typedef struct {
+    double x, y, apart;
+} squares;
+
+static squares compare(const double *restrict x, const double *restrict y, int64_t d)
+{
+    double own = 0, other = 0, apart = 0;
+#pragma omp simd reduction(+ : own, other, apart)
+    for (int64_t i = 0; i < d; i++) own += x[i] * x[i], other += y[i] * y[i], apart += (x[i] - y[i]) * (x[i] - y[i]);
+    return (squares){ own, other, apart };
+}
+
 static verdict judge(const tile *t, int64_t r, int64_t at)
 {
-    double *y = t->other;
+    double *y = t->other, *yq = t->y + r * t->wide;
     const taut_deviation *c = t->c;
     const taut_deviation_stats *s = t->s;
     const verdict none = { INFINITY, INFINITY, INFINITY, INFINITY };
-    const double nq = deviation_norm(t->q + r * c->dk, c->dk), ny = deviation_norm(t->y + r * c->dv, c->dv);
+    deviation_fetch(&c->y, at + r + DEVIATION_AHEAD, c->nq, c->dv);
+    taut_table_row(y, &c->y, at + r, c->dv);
+    squares sum = compare(yq, y, c->dv);
+    const double nq = deviation_norm(t->q + r * c->dk, c->dk), ny = deviation_root(sum.x, c->dv);
     const double el = deviation_gamma(c->dk + s->keys + 8) * nq * s->most_k * c->scale, off = expm1(2 * el);
     const double ev = off + deviation_gamma(c->groups + c->dv + s->keys + 32);
-    taut_table_row(y, &c->y, at + r, c->dv);
     if (!s->finite || !isfinite(nq) || !isfinite(ny) || !isfinite(off)) return none;
     const double qs = nq * c->scale;
     const sums a = add_up(t, r, nq, ny, 2 * ev * s->most_v, 2 * deviation_gamma(c->dk + s->keys + 16) * qs * qs);
@@ -203,14 +277,15 @@ static verdict judge(const tile *t, int64_t r, int64_t at)
         f = sqrt(f) * (1 + deviation_gamma(c->dv + 8)) + a.wrong + ev * a.cross + 1e-150 * (double)c->dv;
         b = fmin(b, f + a.b2);
         if (c->first) {
-            for (int64_t d = 0; d < c->dv; d++) t->y[r * c->dv + d] += t->first[r * c->dv + d];
+            for (int64_t d = 0; d < c->dv; d++) yq[d] += t->first[r * c->dv + d];
             b = first_order(t, r, &a, f, b);
             fp += 2 * a.wrong + 4 * (off + deviation_gamma(c->groups + c->dk + s->keys + 16)) * a.cross;
+            sum = compare(yq, y, c->dv);
         }
     }
     b *= (1 + 1e-9) * (1 + 2 * off);
-    const double far = distance(t->y + r * c->dv, y, c->dv) * (1 + deviation_gamma(c->dv + 4));
-    const double e = b + far + fp, trivial = (s->most_v + deviation_norm(y, c->dv)) * (1 + 1e-12);
+    const double far = apart_root(sum.apart, c->dv) * (1 + deviation_gamma(c->dv + 4));
+    const double e = b + far + fp, trivial = (s->most_v + deviation_root(sum.y, c->dv)) * (1 + 1e-12);
     return isfinite(e) ? (verdict){ fmin(e, trivial), b, far, trivial } : none;
 }
 
@@ -218,15 +293,17 @@ static bool tile_room(tile *t)
 {
     const taut_deviation *c = t->c;
     const int64_t m = c->groups, most = c->dk > c->dv ? c->dk : c->dv;
-    const int64_t each = c->dk + 3 * m + 2 * c->dv + most;
-    double *p = taut_malloc((size_t)(TILE * each + m * m + 3 * m + c->dv) * sizeof *p);
+    t->wide = c->dv + m;
+    const int64_t each = c->dk + 2 * m + c->dv + most + t->wide;
+    double *p = taut_malloc((size_t)(TILE * each + m * t->wide + 4 * m + c->dv) * sizeof *p);
     if (!p) return false;
-    t->q = p, t->w = t->q + TILE * c->dk, t->y = t->w + TILE * m, t->along = t->y + TILE * c->dv;
-    t->first = t->along + TILE * m, t->quad = t->first + TILE * c->dv, t->part = t->quad + TILE * m;
-    t->square = t->part + TILE * most, t->dist = t->square + m, t->grown = t->dist + m;
-    t->other = t->grown + m, t->gram = t->other + c->dv;
-    times(t->gram, t->s->vbar, t->s->vbar, m, m, c->dv, true, 1);
-    for (int64_t j = 0; j < m; j++) t->square[j] = t->gram[j * m + j];
+    t->q = p, t->w = t->q + TILE * c->dk, t->y = t->w + TILE * m, t->first = t->y + TILE * t->wide;
+    t->quad = t->first + TILE * c->dv, t->part = t->quad + TILE * m;
+    t->square = t->part + TILE * most, t->dist = t->square + m, t->second = t->dist + m, t->grown = t->second + m;
+    t->other = t->grown + m, t->means = t->other + c->dv;
+    for (int64_t j = 0; j < m; j++) memcpy(t->means + j * t->wide, t->s->vbar + j * c->dv, (size_t)c->dv * sizeof *p);
+    product(t->means + c->dv, t->wide, t->s->vbar, c->dv, t->s->vbar, c->dv, m, m, c->dv, true, 1);
+    for (int64_t j = 0; j < m; j++) t->square[j] = t->means[j * t->wide + c->dv + j];
     return true;
 }
 

@@ -107,6 +107,8 @@ static void first_pass(taut_deviation_stats *s, const taut_deviation *c)
     double most_k = 0, most_v = 0, total = 0;
     for (int64_t i = 0; i < c->nk; i++) {
         const int32_t j = c->cluster[i];
+        deviation_fetch(&c->k, i + DEVIATION_AHEAD, c->nk, c->dk);
+        deviation_fetch(&c->v, i + DEVIATION_AHEAD, c->nk, c->dv);
         if (j < 0) continue;
         const double k = row_add(s->kbar + j * c->dk, &c->k, i, c->dk);
         const double v = row_add(s->vbar + j * c->dv, &c->v, i, c->dv);
@@ -139,6 +141,8 @@ static void second_pass(taut_deviation_stats *s, const taut_deviation *c)
     double *k = row_room(s, c), *v = k + c->dk, *mean = v + c->dv, total = 0, spread = 0;
     for (int64_t i = 0; i < c->nk; i++) {
         const int32_t j = c->cluster[i];
+        deviation_fetch(&c->k, i + DEVIATION_AHEAD, c->nk, c->dk);
+        deviation_fetch(&c->v, i + DEVIATION_AHEAD, c->nk, c->dv);
         if (j < 0) continue;
         const double *kbar = s->kbar + j * c->dk, *vbar = s->vbar + j * c->dv;
         const double from = row_far(&c->v, i, c->dv, mean);

@@ -8,31 +8,51 @@
  *           of what is added up, slopes of keys and values dh of these; logn: 2 u. */
 #include "kernels/cpu/group.h"
 
+/* |centre|^2/2 of a head's groups */
+static void halves(float *half, const taut_real *centre, const taut_group *g, int64_t e, int64_t h)
+{
+    for (int64_t j = 0; j < g->m; j++) {
+        const float *x = group_at(centre, g, g->m, e, h, j);
+        double sum = 0;
+        for (int64_t d = 0; d < g->dh; d++) sum += (double)x[d] * (double)x[d];
+        half[j] = (float)(sum / 2);
+    }
+}
+
+/* The first of the largest s - half; 0 where none is above -inf.  s is spoilt. */
+static int64_t first_largest(float *restrict s, const float *restrict half, int64_t m)
+{
+    float best = -INFINITY;
+    int32_t at = INT32_MAX;
+#pragma omp simd reduction(max : best)
+    for (int64_t j = 0; j < m; j++) {
+        s[j] -= half[j];
+        best = s[j] > best ? s[j] : best;
+    }
+#pragma omp simd reduction(min : at)
+    for (int32_t j = 0; j < (int32_t)m; j++) {
+        const int32_t here = s[j] == best ? j : INT32_MAX;
+        at = here < at ? here : at;
+    }
+    return best > -INFINITY ? at : 0;
+}
+
 void CPU(nearest)(taut_real *c_, const taut_real *k, const taut_real *centre, const taut_group *g)
 {
     const int64_t tiles = (g->t + GROUP_TILE - 1) / GROUP_TILE, tasks = g->n * g->heads * tiles;
 #pragma omp parallel if (tasks > 1)
     {
         float *s = group_room((GROUP_TILE + 1) * g->m, sizeof *s), *half = s + GROUP_TILE * g->m;
+        int64_t known = -1; /* the head that half belongs to */
 #pragma omp for schedule(static)
         for (int64_t task = 0; task < tasks; task++) {
             const int64_t head = task / tiles, e = head / g->heads, h = head % g->heads, i = task % tiles * GROUP_TILE;
             const int64_t rows = cpu_min(GROUP_TILE, g->t - i);
             float *c = (float *)c_ + head * g->t + i;
-            for (int64_t j = 0; j < g->m; j++) {
-                const float *x = group_at(centre, g, g->m, e, h, j);
-                double sum = 0;
-                for (int64_t d = 0; d < g->dh; d++) sum += (double)x[d] * (double)x[d];
-                half[j] = (float)(sum / 2);
-            }
+            if (head != known) halves(half, centre, g, e, h);
+            known = head;
             group_scores(s, group_at(k, g, g->t, e, h, i), group_at(centre, g, g->m, e, h, 0), rows, 1, 0, g);
-            for (int64_t r = 0; r < rows; r++) {
-                float best = -INFINITY;
-                int64_t at = 0;
-                for (int64_t j = 0; j < g->m; j++)
-                    if (s[r * g->m + j] - half[j] > best) best = s[r * g->m + j] - half[j], at = j;
-                c[r] = (float)at;
-            }
+            for (int64_t r = 0; r < rows; r++) c[r] = (float)first_largest(s + r * g->m, half, g->m);
         }
         free(s);
     }
