@@ -140,13 +140,13 @@ static double widest(const double *x, int64_t len)
 }
 
 /* gq, gk, gv of one head: the errors of P and dS, carried through the three sums.  A device keeps only so many digits of a weight
- * below the largest that its row has: most. */
+ * below the largest that its row has, most, and none below 2^-126 of a tile's own units, which are 2^14 at most: small. */
 static void judge_vjp(const attn_case *c, int64_t e, int64_t h, const double *s, const double *p, double off,
                       const double *gq, const double *gk, const double *gv)
 {
     const taut_attn *a = &c->a;
     const int64_t dh = a->dh;
-    const double cut = by_table(0, 0x1p-38);
+    const double cut = by_table(0, 0x1p-38), small = by_table(1e-35, 0x1p-112 * (double)(a->tq + a->tk));
     double *tq = doubles(a->tq * dh), *tk = doubles(a->tk * dh), *tv = doubles(a->tk * dh);
     double *most_q = doubles(a->tq), *most_k = doubles(a->tk), *most_v = doubles(a->tk);
     for (int64_t i = 0; i < a->tq; i++)
@@ -170,12 +170,12 @@ static void judge_vjp(const attn_case *c, int64_t e, int64_t h, const double *s,
         }
     for (int64_t i = 0; i < a->tq * dh; i++) {
         const int64_t at = row_at(a, a->tq, e, h, i / dh) + i % dh;
-        near(gq[at], c->gq.d[at], tq[i] + cut * fabs(a->scale) * most_q[i / dh] * (double)a->tk + 1e-35, "gq");
+        near(gq[at], c->gq.d[at], tq[i] + cut * fabs(a->scale) * most_q[i / dh] * (double)a->tk + small, "gq");
     }
     for (int64_t j = 0; j < a->tk * dh; j++) {
         const int64_t at = row_at(a, a->tk, e, h, j / dh) + j % dh;
-        near(gk[at], c->gk.d[at], tk[j] + cut * fabs(a->scale) * most_k[j / dh] * (double)a->tq + 1e-35, "gk");
-        near(gv[at], c->gv.d[at], tv[j] + cut * most_v[j / dh] * (double)a->tq + 1e-35, "gv");
+        near(gk[at], c->gk.d[at], tk[j] + cut * fabs(a->scale) * most_k[j / dh] * (double)a->tq + small, "gk");
+        near(gv[at], c->gv.d[at], tv[j] + cut * most_v[j / dh] * (double)a->tq + small, "gv");
     }
     free(tq), free(tk), free(tv);
     free(most_q), free(most_k), free(most_v);

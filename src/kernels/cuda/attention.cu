@@ -1,5 +1,5 @@
 /* Softmax attention, forward (formulas: ref/attention.c): a block holds rows of queries, tiles of KEYS keys pass by.
- * Floats with heads of at most 128 are in attention_half.cu.
+ * Floats with heads of at most 128 are in attention_half.cu, with products in bf16 in attention_bf16.cu.
  *
  * Of every query the running maximum, the sum of exp(S - max) and the unscaled output are kept in registers.  One
  * tile of keys and one of values are in memory: one is on its way while the other is worked on.  A causal call
@@ -10,7 +10,7 @@
  * Error     with u = 2^-24 (double: 2^-53), V = max |v| in the head, E = (dh + 40) u scale |q|.|k| + 4 u |alibi| the
  *           worst error of a logit (absolute values inside the product):
  *           |o - exact| <= (2 E + (600 + tk/64) u) V,  |lse - exact| <= E + (300 + tk/64) u + 2 u |lse|.
- *           Products in tf32 or bf16: the same with u = 2^-11. */
+ *           Products in tf32, and of wider heads in bf16: the same with u = 2^-11. */
 #include "kernels/cuda/attention.h"
 
 /* s becomes exp(s - max), with max and sum brought up to date; shrink is what the sums so far are to be multiplied
@@ -95,7 +95,9 @@ template <int PARTS>
 static void choose(real *o, real *lse, const real *q, const real *k, const real *v, int64_t n, const attn &a)
 {
     if constexpr (sizeof(real) == 4)
-        (a.dh <= 128 ? attention_by_halves : run<PARTS, 256>)(o, lse, q, k, v, n, a);
+        (a.dh > 128                              ? run<PARTS, 256>
+         : cuda_products() == TAUT_PRODUCTS_BF16 ? attention_by_bf16
+                                                 : attention_by_halves)(o, lse, q, k, v, n, a);
     else
         (a.dh <= 32    ? run<PARTS, 32>
          : a.dh <= 64  ? run<PARTS, 64>

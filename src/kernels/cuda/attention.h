@@ -137,12 +137,14 @@ static void attn_launch(void (*kernel)(ARGS...), crew c, int64_t n, const attn &
     cuda_note(cudaGetLastError(), "attention");
 }
 
-/* attention_half.cu, attention_vjp_half.cu: attention of floats with heads of at most 128. */
+/* attention_half.cu, attention_bf16.cu and their vjp: attention of floats with heads of at most 128. */
 void attention_by_halves(real *o, real *lse, const real *q, const real *k, const real *v, int64_t n, const attn &a);
+void attention_by_bf16(real *o, real *lse, const real *q, const real *k, const real *v, int64_t n, const attn &a);
 
 struct attn_back {
     real *gq, *gk, *gv;
     const real *go, *o, *lse, *q, *k, *v;
 };
 void attention_vjp_by_halves(const attn_back &, int64_t n, const attn &a);
+void attention_vjp_by_bf16(const attn_back &, int64_t n, const attn &a);
 #endif

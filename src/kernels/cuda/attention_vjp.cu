@@ -2,7 +2,7 @@
  *
  * query_side has rows of queries and lets keys pass: D_i = go_i.o_i, kept for the other, and gq_i.  key_side has
  * rows of keys and lets queries pass: gk_j and gv_j.  Seven products instead of five, but every sum belongs to one
- * warp.  Floats with heads of at most 128 are in attention_vjp_half.cu.
+ * warp.  Floats with heads of at most 128 are in attention_vjp_half.cu, with products in bf16 in attention_vjp_bf16.cu.
  * Masking   as in attention.cu; masked keys and blind queries get exact zeros.
  * Poison    NaN in a query's q, go, o or lse reaches gq there and gk, gv of the keys it sees.
  * Error     with u and E of attention.cu (plus the caller's error of lse) and C = (dh + 40) u |go|.(|v|+|o|): dS is
@@ -177,7 +177,7 @@ template <int PARTS> static void choose(const attn_back &of, int64_t n, const at
 {
     if constexpr (sizeof(real) == 4)
         if (a.dh <= 128) {
-            attention_vjp_by_halves(of, n, a);
+            (cuda_products() == TAUT_PRODUCTS_BF16 ? attention_vjp_by_bf16 : attention_vjp_by_halves)(of, n, a);
             return;
         }
     real *delta = (real *)cuda_work((size_t)(n * a.heads * a.tq) * sizeof(real));

@@ -5,8 +5,8 @@
  * power of two that brings the largest of the tile to [2^13, 2^14), which is given back to their sum.
  * Masking and poison are those of attention_vjp.cu.
  * Error     as there, for entries below 2^100 in size; and every weight is off by 2^-38 of the largest that its row has, as
- *           2^e goes along. */
-#include "kernels/cuda/half.h"
+ *           2^e goes along, and every product with one by 2^-112 where the two together underflow. */
+#include "kernels/cuda/attention_vjp.h"
 
 #if TAUT_HALVES
 
@@ -15,13 +15,6 @@ struct arrays {
     float *delta; /* (n, heads, tq): D_i = go_i.o_i */
     packed q, k, v, go;
 };
-
-/* KEYS numbers that belong to the rows of a tile. */
-static __device__ inline void fact_load(float *to, const float *from, int there)
-{
-    const bool some = (int)threadIdx.x < there;
-    if (threadIdx.x < KEYS) copy_async<4>(to + threadIdx.x, from + (some ? threadIdx.x : 0), some);
-}
 
 /* Two arrays side by side, in as many parts as there are. */
 template <int PARTS, int DEPTH> struct both {
@@ -44,7 +37,7 @@ template <int PARTS, int DEPTH> struct both {
     {
         float *up = (float *)(tile + 2 * one(KEYS));
         load(tile, KEYS, x, y, row, there);
-        fact_load(up, x.by.up + row, there), fact_load(up + KEYS, y.by.up + row, there);
+        fact_load<KEYS>(up, x.by.up + row, there), fact_load<KEYS>(up + KEYS, y.by.up + row, there);
         return up + 2 * KEYS;
     }
 };
@@ -98,46 +91,6 @@ static __device__ inline void add_weighted(cell (&o)[M][DEPTH / 8], cell (&w)[M]
                            [&](float so_far, float sum, int m, int r) { return fmaf(back[m][r], sum, so_far); });
 }
 
-/* Logits s become P, and products go.v in ds become dS = P (go.v - D); entry n of the lane's cells m has its own lse and D. */
-template <int M, class LSE, class D>
-static __device__ inline void slopes(cell (&s)[M][CELLS], cell (&ds)[M][CELLS], const LSE &lse, const D &delta)
-{
-#pragma unroll
-    for (int m = 0; m < M; m++)
-#pragma unroll
-        for (int n = 0; n < 4 * CELLS; n++) {
-            float &w = s[m][n / 4].x[n % 4], &out = ds[m][n / 4].x[n % 4];
-            const bool seen = w != -INFINITY;
-            w = seen ? attn_exp2(w - lse(m, n)) : 0;
-            out = seen ? w * (out - delta(m, n)) : 0;
-        }
-}
-
-/* D of the lane's rows, from the first row of the block on. */
-template <int M>
-static __device__ inline void deltas(float (&delta)[M][2], const float *go, const float *o, const attn &a, int first,
-                                     int there)
-{
-#pragma unroll
-    for (int r = 0; r < 2 * M; r++) {
-        const int row = first + 8 * r + lane_g();
-        float sum = 0;
-        for (int c = lane_t(); c < a.dh && row < there; c += 4) sum += go[row * a.stride + c] * o[row * a.stride + c];
-        delta[r / 2][r % 2] = row_sum(sum);
-    }
-}
-
-/* half_store with one factor for all rows. */
-template <int DEPTH, int M>
-static __device__ inline void store_times(float *y, const attn &a, const cell (&o)[M][DEPTH / 8], int first, int there,
-                                          float by)
-{
-    float factor[M][2];
-#pragma unroll
-    for (int r = 0; r < 2 * M; r++) factor[r / 2][r % 2] = by;
-    half_store<DEPTH>(y, a.stride, o, first, there, a.dh, factor);
-}
-
 template <int PARTS, int M, int DEPTH>
 static __global__ void __launch_bounds__(CREW / 2) query_side(const arrays x, const attn a)
 {
@@ -178,7 +131,8 @@ static __global__ void __launch_bounds__(CREW / 2) query_side(const arrays x, co
         scale_cells(s, q_up, k_up), scale_cells(ds, go_up, k_up + KEYS);
         attn_mask<false>(s, a, p, p.first + first, j, partly || j + KEYS > a.tk);
         slopes(
-            s, ds, [&](int m, int n) { return lse[m][n % 4 / 2]; }, [&](int m, int n) { return delta[m][n % 4 / 2]; });
+            s, ds, a, false, [&](int m, int n) { return lse[m][n % 4 / 2]; },
+            [&](int m, int n) { return delta[m][n % 4 / 2]; });
         if (partly)
             half_guard<PARTS, DEPTH>(gq, k, p.first + first, [&](int i, int r) { return attn_sees(a, i, j + r); });
         add_weighted<PARTS, DEPTH>(gq, ds, k, k_up);
@@ -205,7 +159,8 @@ static __global__ void __launch_bounds__(CREW / 2) key_side(const arrays x, cons
     float k_up[M][2], v_up[M][2];
     const auto load = [&](int i, int turn) {
         float *more = pair::pass(tiles + turn * size, x.q, x.go, q_row + i, a.tq - i);
-        fact_load(more, x.of.lse + q_row + i, a.tq - i), fact_load(more + KEYS, x.delta + q_row + i, a.tq - i);
+        fact_load<KEYS>(more, x.of.lse + q_row + i, a.tq - i),
+            fact_load<KEYS>(more + KEYS, x.delta + q_row + i, a.tq - i);
         tile_start();
     };
     cells_zero(gk), cells_zero(gv);
@@ -226,7 +181,7 @@ static __global__ void __launch_bounds__(CREW / 2) key_side(const arrays x, cons
         scale_cells(s, k_up, q_up), scale_cells(ds, v_up, go_up);
         attn_mask<true>(s, a, p, p.first + first, i, partly || i + KEYS > a.tq);
         slopes(
-            s, ds, [&](int, int n) { return lse[cell_column(n / 4, n % 4)] * LOG2E; },
+            s, ds, a, false, [&](int, int n) { return lse[cell_column(n / 4, n % 4)] * LOG2E; },
             [&](int, int n) { return delta[cell_column(n / 4, n % 4)]; });
         if (partly) {
             const auto sees = [&](int j, int r) { return attn_sees(a, i + r, j); };

@@ -209,16 +209,17 @@ static __device__ inline void half_mix(cell (&o)[M][DEPTH / 8], const unsigned (
     }
 }
 
-/* As mix_guard: halves that are not finite become 0, and what sees them NaN; sees(row, row of the tile). */
-template <int PARTS, int DEPTH, int M, class SEES>
+/* As mix_guard: numbers that are not finite, those with all bits of EXPONENT, become 0, and what sees them NaN; sees(row, row of
+ * the tile). */
+template <int PARTS, int DEPTH, int ROWS = KEYS, unsigned EXPONENT = 0x7c00, int M, class SEES>
 static __device__ inline void half_guard(cell (&o)[M][DEPTH / 8], __half *v, int first, const SEES &sees)
 {
-    const auto wild = [](__half x) { return (__half_as_ushort(x) & 0x7c00) == 0x7c00; };
+    const auto wild = [](__half x) { return (__half_as_ushort(x) & EXPONENT) == EXPONENT; };
     bool bad = false;
-    for (int i = threadIdx.x; i < KEYS * DEPTH; i += blockDim.x) bad |= wild(v[i]);
+    for (int i = threadIdx.x; i < ROWS * DEPTH; i += blockDim.x) bad |= wild(v[i]);
     if (!__syncthreads_or(bad)) return;
 #pragma unroll 1
-    for (int r = 0; r < KEYS; r++)
+    for (int r = 0; r < ROWS; r++)
 #pragma unroll
         for (int n = 0; n < DEPTH / 8 * 2; n++) {
             if (!wild(v[r * DEPTH + ((n / 2) ^ r % 8) * 8 + 2 * lane_t() + n % 2])) continue;
@@ -227,10 +228,10 @@ static __device__ inline void half_guard(cell (&o)[M][DEPTH / 8], __half *v, int
                 if (sees(first + 8 * m + lane_g(), r)) o[m / 2][n / 2].x[m % 2 * 2 + n % 2] = NAN;
         }
     __syncthreads();
-    for (int i = threadIdx.x; i < KEYS * DEPTH; i += blockDim.x)
+    for (int i = threadIdx.x; i < ROWS * DEPTH; i += blockDim.x)
         if (wild(v[i])) {
             v[i] = __ushort_as_half(0);
-            if (PARTS == 3) v[KEYS * DEPTH + i] = __ushort_as_half(0);
+            if (PARTS == 3) v[ROWS * DEPTH + i] = __ushort_as_half(0);
         }
     __syncthreads();
 }
@@ -258,7 +259,7 @@ static __device__ inline void half_store(float *y, int64_t stride, const cell (&
 }
 
 /* Room for a packed array of `rows` rows, cut off the front of `from`. */
-static packed packed_at(char *&from, int64_t rows, int depth)
+static inline packed packed_at(char *&from, int64_t rows, int depth)
 {
     const int64_t halves = (rows * depth * 2 + 255) / 256 * 256, floats = (rows * 4 + 255) / 256 * 256;
     char *at = from;

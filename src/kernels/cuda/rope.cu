@@ -24,26 +24,50 @@ struct angles {
     __device__ void write(int64_t i, turn v) const { table[i] = v; }
 };
 
-struct both {
-    real a, b;
+/* G neighbours, which one instruction reads. */
+template <int G> struct alignas(G * sizeof(real)) group {
+    real x[G];
+};
+template <int G> struct both {
+    group<G> a, b;
+};
+template <int G> struct alignas(G > 1 ? 16 : sizeof(turn)) turns {
+    turn x[G];
 };
 
-/* Pair i of all pairs: of row, head, place. */
-struct turned {
+/* Group i of all groups of G pairs: of row, head, place. */
+template <int G> struct turned {
     real *y;
     const real *x;
     const turn *table;
     int64_t dh;
-    divisor half, row, t;
-    __device__ int64_t place(int64_t i) const { return half.quotient(i) * dh + half.remainder(i); }
-    __device__ both read(int64_t i) const
+    divisor half, row, t; /* half: in groups */
+    __device__ int64_t place(int64_t i) const { return half.quotient(i) * dh + half.remainder(i) * G; }
+    __device__ both<G> read(int64_t i) const
     {
-        const turn r = table[t.remainder(row.quotient(i)) * half.by + half.remainder(i)];
-        const real a = x[place(i)], b = x[place(i) + half.by];
-        return both{ r.cosine * a - r.sine * b, r.sine * a + r.cosine * b };
+        const turns<G> r = *(const turns<G> *)(table +
+                                               (t.remainder(row.quotient(i)) * half.by + half.remainder(i)) * G);
+        const group<G> a = *(const group<G> *)(x + place(i)), b = *(const group<G> *)(x + place(i) + half.by * G);
+        both<G> z;
+#pragma unroll
+        for (int g = 0; g < G; g++) {
+            z.a.x[g] = r.x[g].cosine * a.x[g] - r.x[g].sine * b.x[g];
+            z.b.x[g] = r.x[g].sine * a.x[g] + r.x[g].cosine * b.x[g];
+        }
+        return z;
     }
-    __device__ void write(int64_t i, both v) const { y[place(i)] = v.a, y[place(i) + half.by] = v.b; }
+    __device__ void write(int64_t i, const both<G> &v) const
+    {
+        *(group<G> *)(y + place(i)) = v.a, *(group<G> *)(y + place(i) + half.by * G) = v.b;
+    }
 };
+
+template <int G>
+static void turn_all(real *y, const real *x, const turn *table, int64_t rows, int64_t t, int64_t heads, int64_t dh)
+{
+    const int64_t half = dh / 2 / G, all = rows * heads * half;
+    each(turned<G>{ y, x, table, dh, divisor(all, half), divisor(all, heads * half), divisor(rows, t) }, all);
+}
 
 /* An odd dh leaves its last feature alone. */
 struct last {
@@ -57,11 +81,13 @@ struct last {
 void CUDA(rope)(taut_real *y, const taut_real *x, int64_t rows, int64_t t, int64_t heads, int64_t dh, double base,
                 double sign)
 {
-    const int64_t half = dh / 2, all = rows * heads * half;
+    enum { WIDE = 16 / sizeof(real) };
+    const int64_t half = dh / 2;
+    const bool wide = dh % (2 * WIDE) == 0 && ((uintptr_t)y | (uintptr_t)x) % 16 == 0;
     turn *table = (turn *)cuda_work((size_t)(t * half) * sizeof *table);
-    if (all > 0 && table) {
+    if (rows * heads * half > 0 && table) {
         each(angles{ table, dh, base, sign, divisor(t * half, half) }, t * half);
-        each(turned{ at(y), at(x), table, dh, divisor(all, half), divisor(all, heads * half), divisor(rows, t) }, all);
+        (wide ? turn_all<WIDE> : turn_all<1>)(at(y), at(x), table, rows, t, heads, dh);
     }
     if (dh % 2) each(last{ at(y), at(x), dh }, rows * heads);
 }
