@@ -1,7 +1,7 @@
 /* Softmax attention of floats, forward, heads of at most 128 (formulas: ref/attention.c), where products are told to be bf16
  * (bf16.h).  Masking, poison and batch are those of attention.cu.
- * Error     with E = 2^-7 scale |q|.|k|, the worst of a logit: |lse - exact| <= E, |o - exact| <= (2 E + 2^-7) sum_j w_j |v_j|, to
- *           a hundredth. */
+ * Error     with E = 2^-7 scale |q|.|k|, the worst of a logit: |lse - exact| <= E, and |o - exact| <= (2 E + 2^-7) times the sum
+ *           of w_j |v_j|, both to a hundredth. */
 #include "kernels/cuda/bf16.h"
 
 #if TAUT_HALVES
