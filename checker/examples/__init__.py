@@ -3,6 +3,7 @@ import numpy as np
 
 from claim import Claim
 from examples.forward import Point, forward, meet
+from examples.shape import at_first, every_row, rows
 from interval import Interval, interval, least, length
 from reader import need, need_keys, whole
 
@@ -16,6 +17,10 @@ def read_input(values, what, where):
     need(all(whole(value) < len(table) for value in values), f"{what} are not in the vocabulary")
     return table[np.array(values, int)]
 
+def moved_about(x, radius, where):
+    """Behind the body, of all that is within the radius of x."""
+    return forward(where.body, Point(interval(x), x, np.zeros(len(x)), radius, radius, 1.0, at_first(len(x), where.flat)), where)
+
 def check_example(node, title, where):
     """Whether all that an example says is proved, or some of it left open; what is false refutes."""
     root, inputs, where.boxes = where.root, "pixels" if where.kind == "image" else "ids", {}
@@ -27,7 +32,8 @@ def check_example(node, title, where):
     need(p < root.d_out and radius <= where.room.lo, f"{title}: predicted is no class, or radius is above room")
     if node.get("lip", "inf") != "inf":  # for all that is within the room of x
         need(where.finite and not where.jumps, f"{title}: lip is stated, and there is none")
-        lip = least(where.lip, forward(where.body, Point(interval(x), x, np.zeros(len(x)), float(where.room.hi)), where).lip)
+        at = moved_about(x, float(where.room.hi), where)
+        lip = least(where.lip, at.lip, every_row(at.shape, where.flat))
         for part in root.parts[1:]:
             lip = lip * part.lip
         claim.at_least("lip", lip)
@@ -35,7 +41,7 @@ def check_example(node, title, where):
         need(radius == 0, f"{title}: a radius, but the model has a module that jumps")
         return True
     head, scale = root.parts[1], root.parts[2].c["factor"] if len(root.parts) > 2 else 1.0
-    at, w = forward(where.body, Point(interval(x), x, np.zeros(len(x)), radius or np.inf), where), interval(head.get("weight"))
+    at, w = moved_about(x, radius, where), interval(head.get("weight"))
     z, b = at.box[-1], interval(head.get("bias") + np.zeros(root.d_out))
     others = np.arange(root.d_out) != p
     ways = (w[p] - w)[others]
@@ -45,7 +51,7 @@ def check_example(node, title, where):
     limits = {"margin": (margin, scale * (ahead + slack))} if where.finite else {}
     if radius > 0:
         gain = ahead - apart * where.defect / 2.0 - 2.0 * where.tolerance / interval(scale)
-        moves = apart * (least(where.lip, at.lip) if where.finite else where.lip)
+        moves = apart * (least(where.lip, at.lip, rows(at.shape)[-1]) if where.finite else where.lip)
         reach, still = gain / moves, moves.hi == 0
         reach = Interval(np.where(still, np.where(gain.lo > 0, np.inf, -np.inf), reach.lo),
                          np.where(still, np.where(gain.hi > 0, np.inf, -np.inf), reach.hi))

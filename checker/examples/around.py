@@ -16,33 +16,45 @@ def slope_of(m, at, off):
     least = np.maximum((length(z) - off).lo, 0)
     return np.minimum(lip, (m.norm / sqrt(interval(least) * least / float(m.d) + m.c["eps"])).hi)
 
-def attention_slope(m, x, moved, flat):
-    """Softmax attention where every token is within `moved` of x: docs/certificate.md, "Examples"."""
+def attention_slope(m, x, moved, flat, shape):
+    """Softmax attention where token t is within moved[t] of x: its constant, and the shape behind it: docs/certificate.md, "Examples"."""
     near, s, best, collected = m.near, abs(interval(m.c["scale"])), np.zeros((m.t, m.t)), Interval(np.zeros(m.t))
     keys, queries, x, see = Interval(np.zeros(m.t)), Interval(np.zeros(m.t)), interval(x), seen(m)
+    by_keys, by_means = interval(best), [interval(best) for _ in near.families]
     for group in together(m, range(len(near.live))):
         heads, q_norm, k_norm = [near.live[i] for i in group], near.query[group][:, None], near.key[group][:, None]
         q, k, v, share = attending(m, x, heads)
         u, w = (q, k * q_norm[..., None]) if m.c.get("rope") else (q @ by_head(m, "k.weight")[heads], k @ by_head(m, "q.weight")[heads])
         u, n, value = k_norm * length(u), q_norm * k_norm, length(by_head(m, "v.weight")[heads].reshape(len(heads), 1, 1, -1))
         far, middle = length(w - w.ball()[0].mean(1, keepdims=True)), share.ball()[0] @ v.ball()[0]
-        rows = max(1, 2 ** 20 // middle.size)
-        off = stack([length(v[:, None] - middle[:, i:i + rows, None]) for i in range(0, m.t, rows)], 1) + value * moved
-        grow = exp(s * moved * (u + np.where(see, far.hi[:, None], 0).max(2) + n * moved))
+        block = max(1, 2 ** 20 // middle.size)
+        off = stack([length(v[:, None] - middle[:, i:i + block, None]) for i in range(0, m.t, block)], 1) + value * moved
+        bend = moved[:, None] * far[:, None] + moved * (u + n * moved)[..., None]
+        rounded = length(share @ v - middle)
+        grow, share = exp(s * Interval(np.where(see, bend.hi, 0).max(2))), Interval(share.hi)
+        twice = Interval((grow * grow).hi)[..., None]
         def spread(a):
             a = Interval(np.where(see, a.hi, 0))
-            return Interval(np.minimum(a.hi.max(2), (grow * sqrt((Interval(share.hi) * a * a).sum())).hi))
-        v_off, k_off = spread(off), spread((far + n * moved)[:, None])
-        by_key, by_query = s * (u + n * moved) * v_off, s * v_off * k_off
+            return Interval(np.minimum(a.hi.max(2), (grow * sqrt((share * a * a).sum())).hi))
+        v_off, k_off, mean_off = spread(off), spread((far + n * moved)[:, None]), (share * Interval(np.where(see, off.hi, 0))).sum()
+        by_key, by_query = s * (u + n * moved), s * v_off * k_off
+        most = Interval(np.where(see, np.fmin(1, (twice * share / (1 + (twice - 1) * share)).hi), 0))
+        wander = (twice[..., 0] - 1) * mean_off + value[..., 0] * np.where(see, moved, 0).max(1) + rounded
+        reach = by_key[..., None] * most * (off + np.fmin(v_off.hi, wander.hi)[..., None])
+        by_keys = by_keys + (reach * reach).sum(0)
+        weighed = [most * r[group][:, None, None] for _, r in near.families]
+        by_means = [mean + (a * a).sum(0) for mean, a in zip(by_means, weighed)]
+        by_key = by_key * v_off
         by_key = by_key * by_key
         keys, queries = keys + by_key.sum(0), queries + (by_query * by_query).sum(0)
-        most = Interval(np.where(see, np.fmin(1, ((grow * grow)[..., None] * Interval(share.hi)).hi), 0))
         best, collected = np.maximum(best, most.hi.max(0)), collected + (most * by_key[..., None]).sum(1).sum(0)
-    rows, queries = sqrt(queries) + sqrt(keys), sqrt(queries)
+    rows, queries, c = sqrt(queries) + sqrt(keys), sqrt(queries), abs(interval(m.c["out"]))
+    mean = np.fmin.reduce([np.where(best > 0, np.inf, 0)] + [(out * sqrt(mean)).hi for mean, (out, _) in zip(by_means, near.families)])
+    shape = c * (mean + near.out * (sqrt(by_keys) + np.diag(queries.hi))) @ shape
     if not flat:
-        return abs(interval(m.c["out"])) * (near.mean + near.out * rows.hi.max())
+        return c * (near.mean + near.out * rows.hi.max()), shape.hi
     share = least(Interval(best).sum(0).hi.max(), near.count)
-    return abs(interval(m.c["out"])) * (sqrt(share) * near.mean + near.out * (sqrt(collected.hi.max()) + queries.hi.max()))
+    return c * (sqrt(share) * near.mean + near.out * (sqrt(collected.hi.max()) + queries.hi.max())), shape.hi
 
 def slope_at(curve, z):
     """f' at some numbers: an interval."""
@@ -65,13 +77,13 @@ def norm_from_above(matrix):
     return next((t for t in tries if norm_is_at_most(matrix, t)), np.inf)
 
 def mlp_slope(m, x, moved, keep=0.0, mix=1.0):
-    """A perceptron where every token is within `moved` of x, and the mix around it if it answers for that."""
+    """A perceptron where token t is within moved[t] of x, and the mix around it if it answers for that: of every token."""
     to, back, by = interval(m.get("in.weight")), interval(m.get("out.weight")), interval(m.c["factor"]) * mix
     if m.t * m.c["h"] * m.d * m.d_out > 2 ** 23:
-        return np.inf
+        return np.full(m.t, np.inf)
     rows, columns = length(to), length(back.T)
     middle, half = SLOPES[m.c["curve"]]
-    far, (at, off) = rows * moved, (interval(x) @ to.T + m.get("in.bias")).ball()
+    far, (at, off) = rows * moved[:, None], (interval(x) @ to.T + m.get("in.bias")).ball()
     if m.c["curve"] in ("relu", "abs"):
         turns = ~(np.abs(at) > (far + off).hi)
         slope, apart = np.where(turns, middle, np.where(at > 0, middle + half, middle - half)), Interval(np.where(turns, half, 0.0))
@@ -81,4 +93,4 @@ def mlp_slope(m, x, moved, keep=0.0, mix=1.0):
         apart = Interval(np.minimum((far + off + wide).hi, 2 * half * (1 + 1e-9)))
     joint = by * (back @ (slope[..., None] * to)) + (keep * np.eye(m.d) if keep else 0.0)
     apart = abs(by) * (apart * rows * columns).sum()
-    return max(float((norm_from_above(joint[i]) + apart[i]).hi) for i in range(len(at)))
+    return np.array([float((norm_from_above(joint[i]) + apart[i]).hi) for i in range(len(at))])

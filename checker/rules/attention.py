@@ -81,16 +81,18 @@ def attention(m, claim, x, where):
     keys, queries = reached(key, x) + key_bias, reached(query, x) + query_bias
     count = claim.at_least("count", most_collected(m, live, 2 * s * reached(queries, keys)))
     keys = Interval(np.where(query.hi == 0, 0, keys.hi))
-    rows = []
+    rows, weighed = [], []
     for family, t in families:
         out = family.norm("out_norm", beside(t, value))
+        weighed.append((out, 1 / t))
         inside = reached(reached(family.norm("logit_norm", below(key / t, ask)), x) + length(key * query_bias / t), s * x)
         query_norm, sigma = family.norm("query_norm", below(keys / t, ask)), length(1 / t)
         joint = Interval(np.inf) if turned else out * sqrt(sigma * sigma + inside * inside)
         rows.append((out * sigma, joint, out * inside, reached(out * s * query_norm, x)))
     mean, joint, apart, queries = smallest(rows, 4, live)
     if "o_norm" in claim.node and not m.c.get("queries"):  # what forward.py needs around an example
-        m.near = SimpleNamespace(out=claim.norm("o_norm", m.get("o.weight")), live=live, query=query, key=key, mean=mean, count=count)
+        m.near = SimpleNamespace(out=claim.norm("o_norm", m.get("o.weight")), live=live, query=query, key=key, mean=mean, count=count,
+                                 families=weighed)
     keys, (value_bias, bias) = least(joint, mean + apart), biases(m, claim)
     lip = (sqrt(count) if where.flat else 1) * keys + queries
     if where.flat and m.c.get("queries"):

@@ -43,14 +43,15 @@ taut_status taut_local_certify(taut_local *out, const taut_certificate *c, taut_
     taut_certificate at;
     taut_up round = c->round;
     *out = (taut_local){ c->lip, e->radius, e->radius, UP_NONE };
-    const taut_status known = taut_near_body(&at.body, c, pass, c->room.v);
+    taut_near_bound body;
+    const taut_status known = taut_near_body(&body, c, pass, c->room.v);
     if (known) return known;
-    out->told_lip = up_near_whole(c, at.body);
+    out->told_lip = up_near_whole(c, body.all);
     double far = c->room.v, r = far; /* the radius is not beyond it */
     for (int i = 0; i < STEPS && r > 0; i++) {
         const taut_status s = near(&at, c, pass, r);
         if (s) return s;
-        if (i == 0) out->lip = at.lip;
+        if (i == 0) out->lip = up_min(at.lip, out->told_lip);
         round = up_min(round, at.round);
         if (!asked) return TAUT_OK;
         r = next(taut_margin_radius(&at, logits, c->model->classes, e->predicted), r, &out->radius, &far);
@@ -59,8 +60,9 @@ taut_status taut_local_certify(taut_local *out, const taut_certificate *c, taut_
     at = *c;
     at.round = up_min(c->round, up_mul(round, (taut_up){ 64 })); /* a checker's forward pass is another */
     for (int i = 0; i < STEPS && r > 0; i++) {
-        const taut_status s = taut_near_body(&at.body, c, pass, r);
+        const taut_status s = taut_near_body(&body, c, pass, r);
         if (s) return s;
+        at.body = body.last;
         at.room = (taut_up){ r };
         r = next(taut_margin_radius(&at, logits, c->model->classes, e->predicted), r, &out->told, &far);
     }

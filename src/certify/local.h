@@ -18,7 +18,10 @@ taut_status taut_local_certify(taut_local *, const taut_certificate *c, taut_pas
 taut_status taut_near_state(taut_certificate *) TAUT_MUST_USE;
 /* The constant up to the last features, on the ball of radius r around the example in the pass, that follows from the numbers
  * of the certificate's proof where norm layers and softmax attention are looked at around the example (docs/certificate.md). */
-taut_status taut_near_body(taut_up *, const taut_certificate *c, const taut_pass *pass, double r) TAUT_MUST_USE;
+typedef struct {
+    taut_up all, last; /* of all tokens in the norm; of the last one, which predicts */
+} taut_near_bound;
+taut_status taut_near_body(taut_near_bound *, const taut_certificate *c, const taut_pass *pass, double r) TAUT_MUST_USE;
 taut_up up_near_whole(const taut_certificate *, taut_up body); /* from there on to the logits, as the proof states it */
 /* As taut_example_json writes it, with what holds around the example. */
 cJSON *taut_near_json(const taut_example *, const taut_local *, taut_input, int64_t count);

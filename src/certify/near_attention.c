@@ -20,18 +20,24 @@ static const double SLACK = 1e-9, LARGER = 1 + 1e-6;
 typedef struct {
     const double *q, *k, *v, *bq, *bk, *bv; /* of this head; biases may be NULL */
     double query, key;                      /* as stated; without RoPE key is 1 */
-    int64_t index;
+    int64_t index, number;                  /* of all heads; of those that count */
 } head;
 
 typedef struct {
-    int64_t t, d, dh, heads, block, global;
-    double scale, rope, moved;
+    double out_norm, *r; /* r_h of the heads that count */
+} family;
+
+typedef struct {
+    int64_t t, d, dh, heads, block, global, families;
+    double scale, rope;
+    const double *m; /* how far every token moves */
     bool causal, alibi;
-    double *q, *k, *v, *w, *mean; /* (t, dh) each; (t, d); d */
-    double *u, *far, *o, *p,
-        *best; /* of a head: u_i, |w_j - d|; of a row: dh, and the shares p_ij; the most of all heads */
+    double *q, *k, *v, *w, *mean;    /* (t, dh) each; (t, d); d */
+    double *u, *far, *o, *p, *to;    /* of a head: u_i, |w_j - d|; of a row: dh, the shares p_ij, |v_j - o_i| */
+    double *best, *by_key, *by_mean; /* (t, t): the most of all heads; squares over heads, by_mean of each family */
+    family *family;
     double *shares, *keys, *row_k, *row_q; /* sums over rows, one a key; squares over heads, one a row */
-    double off_v;                          /* |computed - real| of values */
+    double off_v, longest_v;               /* |computed - real| of values; the longest */
     bool wild;                             /* so large that rounding or overflow counts */
 } work;
 
@@ -87,7 +93,7 @@ static bool sees(const work *k, int64_t i, int64_t j)
 static void begin_head(work *k, const head *h, const double *x)
 {
     const double off_q = project(k, k->q, x, h->q, h->bq), off_k = project(k, k->k, x, h->k, h->bk);
-    k->off_v = project(k, k->v, x, h->v, h->bv);
+    k->off_v = project(k, k->v, x, h->v, h->bv), k->longest_v = longest(k->v, k->t, k->dh);
     turn(k, k->q), turn(k, k->k);
     const double wk = size(h->k, k->dh * k->d), wq = size(h->q, k->dh * k->d);
     const double add_u = wk * (off_q + SLACK * longest(k->q, k->t, k->dh)),
@@ -103,12 +109,11 @@ static void begin_head(work *k, const head *h, const double *x)
     for (int64_t j = 0; j < k->t; j++) k->far[j] = (k->rope != 0 ? h->query : 1) * apart(w + j * d, k->mean, d) + add_w;
 }
 
-/* Row i of a head: its shares p_ij, and U_i V_i and s V_i K_i into the squares of the row. */
-static void one_row(work *k, const head *h, int64_t i)
+/* The shares of row i in p, and their mean of values in o. */
+static void attend(work *k, const head *h, int64_t i)
 {
-    const double s = fabs(k->scale), n = h->query * h->key, nv = size(h->v, k->dh * k->d);
     const double slope = k->alibi ? exp2(-8 * (double)(h->index + 1) / (double)k->heads) : 0;
-    double top = -INFINITY, sum = 0, far = 0, v_most = 0, v_sum = 0, k_most = 0, k_sum = 0;
+    double top = -INFINITY, sum = 0;
     for (int64_t j = 0; j < k->t; j++) {
         double dot = 0;
         for (int64_t d = 0; d < k->dh; d++) dot += k->q[i * k->dh + d] * k->k[j * k->dh + d];
@@ -121,45 +126,104 @@ static void one_row(work *k, const head *h, int64_t i)
         k->p[j] /= sum;
         for (int64_t d = 0; d < k->dh; d++) k->o[d] += k->p[j] * k->v[j * k->dh + d];
     }
+}
+
+/* What row i of a head adds to G: its shares, at most g times as large, times `by`, V_ij and how far o_i wanders. */
+static void to_keys(work *k, const head *h, int64_t i, double g, double by, double from)
+{
     for (int64_t j = 0; j < k->t; j++) {
-        if (!sees(k, i, j)) continue;
-        const double value = apart(k->v + j * k->dh, k->o, k->dh) + k->off_v + nv * k->moved,
-                     key = k->far[j] + n * k->moved;
-        const double p = k->p[j] * (1 + 1e-6) + 1e-280;
-        far = fmax(far, k->far[j]), v_most = fmax(v_most, value), k_most = fmax(k_most, key);
-        v_sum += p * value * value, k_sum += p * key * key;
-    }
-    const double e = s * k->moved * (k->u[i] + far + n * k->moved), grow = e < 300 ? exp(e) : INFINITY;
-    const double value = fmin(v_most, grow * sqrt(v_sum)), key = fmin(k_most, grow * sqrt(k_sum));
-    const double keys = s * (k->u[i] + n * k->moved) * value, query = s * value * key;
-    k->wild = k->wild || !(keys < 1e150 && query < 1e150);
-    k->row_k[i] += keys * keys, k->row_q[i] += query * query;
-    for (int64_t j = 0; j < k->t; j++) {
-        const double p = sees(k, i, j) ? fmin(1, grow * grow * (k->p[j] * (1 + 1e-6) + 1e-280)) : 0;
-        k->best[i * k->t + j] = fmax(k->best[i * k->t + j], p);
-        k->keys[j] += p * keys * keys;
+        const double share = k->p[j] * (1 + 1e-6) + 1e-280,
+                     p = sees(k, i, j) ? fmin(1, g * share / (1 + (g - 1) * share)) : 0;
+        const int64_t at = i * k->t + j;
+        const double reach = p > 0 ? by * p * (k->to[j] + from) : 0;
+        k->p[j] = p;
+        k->best[at] = fmax(k->best[at], p);
+        k->by_key[at] += reach * reach;
+        for (int64_t f = 0; f < k->families; f++) {
+            const double mean = k->family[f].r[h->number] * p;
+            k->by_mean[f * k->t * k->t + at] += mean * mean;
+        }
     }
 }
 
-/* The least of out_norm sqrt(sum_h 1/t_h^2). */
-static double mean_of(const cJSON *proof)
+/* Row i of a head: U_i V_i and s V_i K_i into the squares of the row. */
+static void one_row(work *k, const head *h, int64_t i)
 {
-    const cJSON *part, *t;
-    double mean = INFINITY;
-    cJSON_ArrayForEach(part, cJSON_GetObjectItemCaseSensitive(proof, "of"))
+    const double s = fabs(k->scale), n = h->query * h->key, nv = size(h->v, k->dh * k->d), *m = k->m;
+    double e = 0, v_most = 0, v_sum = 0, v_mean = 0, v_moved = 0, k_most = 0, k_sum = 0;
+    attend(k, h, i);
+    for (int64_t j = 0; j < k->t; j++) {
+        if (!sees(k, i, j)) continue;
+        const double value = apart(k->v + j * k->dh, k->o, k->dh) + k->off_v + nv * m[j], key = k->far[j] + n * m[j];
+        const double p = k->p[j] * (1 + 1e-6) + 1e-280;
+        e = fmax(e, s * (m[i] * k->far[j] + k->u[i] * m[j] + n * m[i] * m[j]));
+        v_most = fmax(v_most, value), k_most = fmax(k_most, key), v_moved = fmax(v_moved, nv * m[j]);
+        v_sum += p * value * value, k_sum += p * key * key, v_mean += p * value;
+        k->to[j] = value;
+    }
+    const double grow = e < 300 ? exp(e) : INFINITY, g = grow * grow;
+    const double value = fmin(v_most, grow * sqrt(v_sum)), key = fmin(k_most, grow * sqrt(k_sum));
+    const double by = s * (k->u[i] + n * m[i]), keys = by * value, query = s * value * key;
+    const double from = fmin(value, (g - 1) * v_mean + v_moved + k->off_v + SLACK * k->longest_v);
+    k->wild = k->wild || !(keys < 1e150 && query < 1e150);
+    k->row_k[i] += keys * keys, k->row_q[i] += query * query;
+    to_keys(k, h, i, g, by, from);
+    for (int64_t j = 0; j < k->t; j++) k->keys[j] += k->p[j] * keys * keys;
+}
+
+/* out_norm and 1/t_h of every family of the proof.  false: no memory. */
+static bool read_families(work *k, const cJSON *proof)
+{
+    const cJSON *part, *t, *of = cJSON_GetObjectItemCaseSensitive(proof, "of");
+    const int most = cJSON_GetArraySize(of);
+    k->family = taut_calloc((size_t)most + 1, sizeof *k->family + (size_t)k->heads * sizeof(double));
+    if (!k->family) return false;
+    double *r = (double *)(void *)(k->family + most + 1);
+    cJSON_ArrayForEach(part, of)
     {
-        double sigma = 0;
         const cJSON *weights = cJSON_GetObjectItemCaseSensitive(part, "weights");
         if (!weights) continue;
-        cJSON_ArrayForEach(t, weights) sigma += 1 / (t->valuedouble * t->valuedouble);
-        mean = fmin(mean, taut_near_number(part, "out_norm") * sqrt(sigma));
+        k->family[k->families++] = (family){ taut_near_number(part, "out_norm"), r };
+        cJSON_ArrayForEach(t, weights) *r++ = 1 / t->valuedouble;
     }
+    return true;
+}
+
+/* The least of out_norm sqrt(sum_h r_h^2). */
+static double mean_of(const work *k, int64_t heads)
+{
+    double mean = INFINITY;
+    for (int64_t f = 0; f < k->families; f++) mean = fmin(mean, k->family[f].out_norm * size(k->family[f].r, heads));
     return mean;
 }
 
-static double joined(const taut_near_node *at, const work *k)
+/* N becomes G N. */
+static bool reach(const taut_near_node *at, work *k, taut_near_shape *s)
 {
-    const double out = taut_near_number(at->proof, "o_norm"), mean = mean_of(at->proof);
+    const int64_t t = k->t;
+    const double out = taut_near_number(at->proof, "o_norm"), c = fabs(taut_near_number(at->tree, "out")) * LARGER;
+    double *to = taut_calloc((size_t)(t * s->cols), sizeof *to);
+    if (!to) return false;
+    for (int64_t i = 0; i < t * t; i++) {
+        double mean = INFINITY;
+        for (int64_t f = 0; f < k->families; f++)
+            mean = fmin(mean, k->family[f].out_norm * sqrt(k->by_mean[f * t * t + i]));
+        const double query = i / t == i % t ? sqrt(k->row_q[i / t]) : 0;
+        k->best[i] = k->best[i] > 0 ? c * (mean + out * (sqrt(k->by_key[i]) + query)) : 0;
+    }
+    bool small = true;
+    for (int64_t i = 0; i < t * s->cols; i++) small = small && s->n[i] < 1e150;
+    for (int64_t i = 0; i < t * t; i++) small = small && k->best[i] < 1e150;
+    if (small) blas_gemm(to, k->best, false, s->n, false, t, s->cols, t);
+    for (int64_t i = 0; i < t * s->cols && !small; i++) to[i] = INFINITY;
+    free(s->n);
+    s->n = to;
+    return true;
+}
+
+static double joined(const taut_near_node *at, const work *k, int64_t heads)
+{
+    const double out = taut_near_number(at->proof, "o_norm"), mean = mean_of(k, heads);
     double both = 0, query = 0, share = 0, key = 0;
     for (int64_t i = 0; i < k->t; i++) {
         both = fmax(both, sqrt(k->row_k[i]) + sqrt(k->row_q[i])), query = fmax(query, sqrt(k->row_q[i]));
@@ -179,41 +243,68 @@ static const double *weight(const taut_near_node *at, const char *name)
     return w ? (const double *)w->param->value : NULL;
 }
 
-taut_up up_near_attention(const taut_near_node *at, taut_up moved)
+/* Every head that counts; answers how many. */
+static int64_t all_heads(work *k, const taut_near_node *at, const double *const *w)
 {
-    static const char *const names[] = { "q.weight", "k.weight", "v.weight", "q.bias", "k.bias", "v.bias" };
     const cJSON *part;
-    const int64_t t = taut_rows(at->x.shape), d = at->x.shape.d;
-    const double *w[6], *x = (const double *)at->x.data;
-    work k = { .t = t, .d = d, .heads = (int64_t)taut_near_number(at->tree, "heads") };
-    for (int i = 0; i < 6; i++) w[i] = weight(at, names[i]);
-    if (!cJSON_GetObjectItemCaseSensitive(at->proof, "o_norm") || !(moved.v < 1e100) || !w[0] || !w[1] || !w[2])
-        return UP_NONE;
-    for (int64_t i = 0; i < t * d; i++)
-        if (!(fabs(x[i]) < 1e100)) return UP_NONE;
-    k.dh = d / k.heads, k.block = (int64_t)taut_near_number(at->tree, "size"),
-    k.global = (int64_t)taut_near_number(at->tree, "global");
-    k.scale = taut_near_number(at->tree, "scale"), k.rope = taut_near_number(at->tree, "rope"), k.moved = moved.v;
-    k.causal = taut_near_number(at->tree, "causal") != 0, k.alibi = taut_near_number(at->tree, "alibi") != 0;
-    double *memory = taut_calloc((size_t)(3 * t * k.dh + t * d + t * t + 7 * t + k.dh + d), sizeof *memory);
-    if (!memory) return UP_NONE;
-    k.q = memory, k.k = k.q + t * k.dh, k.v = k.k + t * k.dh, k.w = k.v + t * k.dh, k.best = k.w + t * d;
-    k.u = k.best + t * t, k.far = k.u + t, k.p = k.far + t, k.shares = k.p + t, k.keys = k.shares + t,
-    k.row_k = k.keys + t;
-    k.row_q = k.row_k + t, k.o = k.row_q + t, k.mean = k.o + k.dh;
+    int64_t count = 0;
     cJSON_ArrayForEach(part, cJSON_GetObjectItemCaseSensitive(at->proof, "of"))
     {
         if (!cJSON_GetObjectItemCaseSensitive(part, "index")) break;
         head h = { .index = (int64_t)taut_near_number(part, "index"), .query = taut_near_number(part, "query") };
-        const int64_t row = h.index * k.dh;
-        h.key = k.rope != 0 ? taut_near_number(part, "key") : 1;
-        h.q = w[0] + row * d, h.k = w[1] + row * d, h.v = w[2] + row * d;
+        const int64_t row = h.index * k->dh;
+        h.number = count++;
+        h.key = k->rope != 0 ? taut_near_number(part, "key") : 1;
+        h.q = w[0] + row * k->d, h.k = w[1] + row * k->d, h.v = w[2] + row * k->d;
         h.bq = w[3] ? w[3] + row : NULL, h.bk = w[4] ? w[4] + row : NULL, h.bv = w[5] ? w[5] + row : NULL;
-        begin_head(&k, &h, x);
-        for (int64_t i = 0; i < t; i++) one_row(&k, &h, i);
+        begin_head(k, &h, (const double *)at->x.data);
+        for (int64_t i = 0; i < k->t; i++) one_row(k, &h, i);
     }
-    const double lip = fabs(taut_near_number(at->tree, "out")) * joined(at, &k) * LARGER;
-    free(memory);
-    if (k.wild || !isfinite(lip)) return UP_NONE;
-    return (taut_up){ lip };
+    return count;
+}
+
+/* Room for all of it, zeroed. */
+static double *divide(work *k)
+{
+    const int64_t t = k->t, squares = 2 + k->families;
+    double *memory = taut_calloc((size_t)(3 * t * k->dh + t * k->d + squares * t * t + 8 * t + k->dh + k->d),
+                                 sizeof *memory);
+    if (!memory) return NULL;
+    k->q = memory, k->k = k->q + t * k->dh, k->v = k->k + t * k->dh, k->w = k->v + t * k->dh, k->best = k->w + t * k->d;
+    k->by_key = k->best + t * t, k->by_mean = k->by_key + t * t, k->u = k->best + squares * t * t;
+    k->far = k->u + t, k->p = k->far + t, k->to = k->p + t, k->shares = k->to + t, k->keys = k->shares + t;
+    k->row_k = k->keys + t, k->row_q = k->row_k + t, k->o = k->row_q + t, k->mean = k->o + k->dh;
+    return memory;
+}
+
+/* The constant of a node that has been found to be one that can be looked at, and N behind it. */
+static taut_up looked_at(const taut_near_node *at, work *k, const double *const *w, taut_near_shape *s)
+{
+    double *memory = read_families(k, at->proof) ? divide(k) : NULL, lip = INFINITY;
+    if (memory) {
+        const int64_t count = all_heads(k, at, w);
+        lip = fabs(taut_near_number(at->tree, "out")) * joined(at, k, count) * LARGER;
+        if (!reach(at, k, s)) k->wild = true;
+    }
+    free(memory), free(k->family);
+    return !memory || k->wild || !isfinite(lip) ? UP_NONE : (taut_up){ lip };
+}
+
+taut_up up_near_attention(const taut_near_node *at, const double *m, taut_near_shape *s)
+{
+    static const char *const names[] = { "q.weight", "k.weight", "v.weight", "q.bias", "k.bias", "v.bias" };
+    const int64_t t = taut_rows(at->x.shape), d = at->x.shape.d;
+    const double *w[6], *x = (const double *)at->x.data;
+    work k = { .t = t, .d = d, .m = m, .heads = (int64_t)taut_near_number(at->tree, "heads") };
+    bool known = cJSON_GetObjectItemCaseSensitive(at->proof, "o_norm") != NULL;
+    for (int i = 0; i < 6; i++) w[i] = weight(at, names[i]), known = known && (w[i] || i > 2);
+    for (int64_t i = 0; i < t * d; i++) known = known && fabs(x[i]) < 1e100;
+    for (int64_t i = 0; i < t; i++) known = known && m[i] < 1e100;
+    k.dh = d / k.heads, k.block = (int64_t)taut_near_number(at->tree, "size"),
+    k.global = (int64_t)taut_near_number(at->tree, "global");
+    k.scale = taut_near_number(at->tree, "scale"), k.rope = taut_near_number(at->tree, "rope");
+    k.causal = taut_near_number(at->tree, "causal") != 0, k.alibi = taut_near_number(at->tree, "alibi") != 0;
+    const taut_up lip = known ? looked_at(at, &k, w, s) : UP_NONE;
+    for (int64_t i = 0; i < s->rows * s->cols && !(lip.v < INFINITY); i++) s->n[i] = INFINITY;
+    return lip;
 }

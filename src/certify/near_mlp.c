@@ -66,13 +66,13 @@ static const taut_weight *weight(const taut_near_node *at, const char *name)
     return taut_model_find(at->c->model, path);
 }
 
-taut_up up_near_mlp(const taut_near_node *at, double keep, double mix, taut_up moved)
+taut_up up_near_mlp(const taut_near_node *at, double keep, double mix, const double *m_t, double *each)
 {
     const taut_weight *in = weight(at, "in.weight"), *out = weight(at, "out.weight"), *bias = weight(at, "in.bias");
     const char *curve = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(at->tree, "curve"));
     const int64_t t = taut_rows(at->x.shape);
     double lip = 0;
-    if (!in || !out || !curve || !(moved.v < 1e100)) return UP_NONE;
+    if (!in || !out || !curve) return UP_NONE;
     mlp m = { .in = (const double *)in->param->value,
               .out = (const double *)out->param->value,
               .bias = bias ? (const double *)bias->param->value : NULL,
@@ -90,9 +90,11 @@ taut_up up_near_mlp(const taut_near_node *at, double keep, double mix, taut_up m
     m.frob_w = 2 * size(m.in, m.h * m.d, 1) * size(m.out, m.e * m.h, 1); /* no slope is above 2 */
     for (int64_t k = 0; k < m.h; k++) m.row[k] = size(m.in + k * m.d, m.d, 1), m.col[k] = size(m.out + k, m.e, m.h);
     for (int64_t i = 0; i < t; i++) {
-        const double here = one_token(&m, (const double *)at->x.data + i * m.d, moved.v);
+        const double here = m_t[i] < 1e100 ? one_token(&m, (const double *)at->x.data + i * m.d, m_t[i]) * LARGER
+                                           : INFINITY;
         lip = here >= 0 ? fmax(lip, here) : INFINITY;
+        each[i] = fmin(each[i], here);
     }
     free(m.z);
-    return up_wrap(lip * LARGER);
+    return up_wrap(lip);
 }

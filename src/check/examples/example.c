@@ -5,11 +5,12 @@
  * sqrt(T) times that).  Along a sequence rho_{i+1} <= lip_i rho_i + own: the confirmed lip holds, as real and computed
  * tokens are in the node's region (computed ones are looked at; else inf).
  * Of all that a move of the input within the radius makes of a node's tokens, none is further than `moved` from the computed
- * ones: moved_{i+1} <= lip_i moved_i + own.  There norm layers, softmax attention and perceptrons are less steep than
- * everywhere, by ck_slope_near, ck_attention_near and ck_mlp_near, and so is the body.
- * Then with B = that lip of the body, E = its rho, w_j the rows of the head and z the last token:  (f_p - f_j)(x') /
- * logit_scale >= (w_p - w_j).z + b_p - b_j - |w_p - w_j| (E + B |x' - x|).  Of logits that are off by a tolerance, twice that is
- * left.  Ties, NaN, infinity: never certified. */
+ * ones: moved_{i+1} <= lip_i moved_i + own; nor is a single one further than its shape says (shape.c).  There norm layers,
+ * softmax attention and perceptrons are less steep than everywhere, by ck_slope_near, ck_attention_near and ck_mlp_near, and so
+ * is the body.
+ * Then with B = that lip of the body and E = its rho, or both of the last token by its shape, w_j the rows of the head and z the
+ * last token:  (f_p - f_j)(x') / logit_scale >= (w_p - w_j).z + b_p - b_j - |w_p - w_j| (E + B |x' - x|).  Of logits that are off
+ * by a tolerance, twice that is left.  Ties, NaN, infinity: never certified. */
 #include <fenv.h>
 #include <omp.h>
 #include <stdio.h>
@@ -24,23 +25,34 @@ void ck_not_run(ck *c, const ck_node *n, ck_mat *x)
     ck_give_up(c, n, "the checker runs no example through it");
 }
 
-ck_step ck_forward(ck *c, const ck_node *n, ck_mat *x, double moved)
+/* A constant around x of a module without parts, and what becomes of the shape. */
+static double around(ck *c, const ck_node *n, ck_mat x, double moved, ck_shape *s)
+{
+    const double *m = ck_shape_moved(c, s, moved);
+    double *each = ck_room(c, x.rows, sizeof *each), lip = n->lip;
+    for (int64_t t = 0; t < x.rows; t++) each[t] = n->lip;
+    if (ck_is(n, "attention") || ck_is(n, "window")) return fmin(lip, ck_attention_near(c, n, x, m, s));
+    if (ck_is(n, "layernorm")) lip = ck_slope_near(c, n, x, m, each);
+    if (ck_is(n, "mlp") && s->r < INFINITY) lip = ck_mlp_near(c, n, x, m, each);
+    ck_shape_pass(c, n, s, each);
+    return fmin(lip, n->lip);
+}
+
+ck_step ck_forward(ck *c, const ck_node *n, ck_mat *x, double moved, ck_shape *s)
 {
     const bool inside = ck_longest(*x) <= n->in, mixed = ck_is(n, "mix");
     if (ck_is(n, "parts") || ck_is(n, "ask")) ck_not_run(c, n, x);
     const double keep = fabs(n->k[0]), mix = fabs(n->k[1]);
-    const ck_mat in = mixed ? ck_stack(c, x, (const double[]){ 1 }, 1) : *x;
-    double rho = 0, lip = n->rule->run ? n->lip : 1;
+    const ck_mat in = mixed ? ck_stack(c, x, (const double[]){ 1 }, 1) : *x,
+                 shape = mixed ? ck_stack(c, &s->n, (const double[]){ 1 }, 1) : s->n;
     x->err = 0;
-    if (ck_is(n, "layernorm")) lip = fmin(lip, ck_slope_near(c, n, *x, moved));
-    if (ck_is(n, "attention") || ck_is(n, "window")) lip = fmin(lip, ck_attention_near(c, n, *x, moved));
-    if (ck_is(n, "mlp") && moved < INFINITY) lip = fmin(lip, ck_mlp_near(c, n, *x, moved));
+    double rho = 0, lip = n->rule->run ? around(c, n, *x, moved, s) : 1;
     int64_t tokens = n->tokens, width = n->width;
     if (n->rule->run) n->rule->run(c, n, x);
     if (n->rule->run && n->rule->shape) n->rule->shape(n, &tokens, &width);
     if (n->rule->run && x->rows != tokens) ck_give_up(c, n, "the checker's forward pass lost count of its tokens");
     for (const ck_node *k = n + 1; k < n->end && !n->rule->run; k = k->end) {
-        const ck_step step = ck_forward(c, k, x, moved);
+        const ck_step step = ck_forward(c, k, x, moved, s);
         rho = rho == 0 ? step.off : step.lip * rho + step.off;
         moved = step.lip * moved + step.off;
         lip *= step.lip;
@@ -50,10 +62,15 @@ ck_step ck_forward(ck *c, const ck_node *n, ck_mat *x, double moved)
         x->err = ck_gamma(4) * (keep * ck_longest(in) + mix * ck_longest(*x));
         for (int64_t i = 0; i < x->rows * x->ld; i++) x->v[i] = n->k[0] * in.v[i] + n->k[1] * x->v[i];
         rho = mix * rho;
-        lip = n[1].mixed ? lip : keep + mix * lip; /* a perceptron has answered for the whole */
+        if (!n[1].mixed) { /* else a perceptron has answered for the whole */
+            lip = keep + mix * lip;
+            ck_shape_mix(c, s, shape, keep, mix);
+        }
     }
-    const double all = c->out->flat ? sqrt((double)x->rows) : 1;
-    return (ck_step){ inside ? rho + (x->err + 1e-280) * all : INFINITY, fmin(lip, n->lip) }; /* + underflow */
+    const double all = c->out->flat ? sqrt((double)x->rows) : 1,
+                 off = inside ? rho + (x->err + 1e-280) * all : INFINITY; /* + underflow */
+    for (int64_t t = 0; t < x->rows && (n->rule->run || mixed); t++) s->n.v[t * s->n.ld + s->n.cols - 1] += off;
+    return (ck_step){ off, fmin(lip, n->lip) };
 }
 
 /* Is token p proved to stay ahead of all others within the radius?  With no radius, and of the margin, nothing is proved: they
@@ -119,7 +136,9 @@ static void confirm_lip(ck *c, ck_mat x, double stated)
 {
     const ck_node *body = c->nodes + 1;
     ck_mat z = ck_stack(c, &x, (const double[]){ 1 }, 1);
-    double lip = *c->bad ? INFINITY : ck_forward(c, body, &z, c->out->room).lip;
+    ck_shape s = ck_shape_of(c, x.rows, c->out->room);
+    double lip = *c->bad ? INFINITY : ck_forward(c, body, &z, c->out->room, &s).lip;
+    if (!*c->bad) lip = fmin(lip, ck_shape_whole(c, s.n));
     for (const ck_node *n = body->end; n < c->nodes->end; n = n->end) lip *= n->lip;
     if (!(stated >= lip))
         ck_fail(c, "example %lld: lip is stated as %.17g, proved around it is %.17g", (long long)c->out->examples,
@@ -144,8 +163,11 @@ static void check_one(ck *c, const cJSON *json)
     ck_close(&f);
     if (lip < INFINITY) confirm_lip(c, x, lip);
     c->unsure = c->jumped = false;
-    ck_step at = ck_forward(c, c->nodes + 1, &x, radius > 0 ? radius : INFINITY);
-    if (*c->bad) at.lip = c->nodes[1].lip;
+    ck_shape s = ck_shape_of(c, x.rows, radius > 0 ? radius : INFINITY);
+    ck_step at = ck_forward(c, c->nodes + 1, &x, s.r, &s);
+    const int64_t last = s.n.rows - 1;
+    at.lip = *c->bad ? c->nodes[1].lip : fmin(at.lip, ck_shape_row(s.n, last));
+    if (!*c->bad) at.off = fmin(at.off, s.n.v[last * s.n.ld + s.n.cols - 1]);
     if (c->jumped && radius > 0)
         ck_fail(c, "example %lld: a radius, but the network jumps", (long long)c->out->examples);
     if (!c->unsure && !c->jumped) margins(c, x.v + (x.rows - 1) * x.ld, at, (int64_t)predicted, radius, margin);

@@ -80,10 +80,10 @@ static double slope(double curve, double z, double r, double *e)
     return straight && turns ? middle : ck_slope_at(curve, z);
 }
 
-/* Around an example, every token within `moved` of x: z_k = (W_in x + b_in)_k moves by at most |row k of W_in| moved, and so
+/* Around an example, token t within m_t of x: z_k = (W_in x + b_in)_k moves by at most |row k of W_in| m_t, and so
  *     keep I + mix c W_out diag(f') W_in = (keep I + mix c W_out diag(D) W_in) + mix c sum_k (f'_k - D_k) w_k v_k^T
  * with |f'_k - D_k| <= E_k; w_k the columns of W_out, v_k the rows of W_in. */
-double ck_mlp_near(ck *c, const ck_node *n, ck_mat x, double moved)
+double ck_mlp_near(ck *c, const ck_node *n, ck_mat x, const double *m, double *each)
 {
     const ck_mat in = n->w[0], turned = ck_turn(c, n->w[2]), z = ck_affine(c, x, 1, in, n->w[1]);
     const double keep = n->mixed ? n->up->k[0] : 0, mc = (n->mixed ? n->up->k[1] : 1) * n->k[1];
@@ -96,7 +96,7 @@ double ck_mlp_near(ck *c, const ck_node *n, ck_mat x, double moved)
         for (int64_t k = 0; k < in.rows; k++) {
             double e;
             const double row = ck_length(ck_rows(in, k, 1));
-            const double d = slope(n->k[0], z.v[t * z.ld + k], row * moved + z.err, &e);
+            const double d = slope(n->k[0], z.v[t * z.ld + k], row * m[t] + z.err, &e);
             rest += e * row * ck_length(ck_rows(turned, k, 1));
             for (int64_t i = 0; i < in.cols; i++) part.v[k * part.ld + i] *= d;
         }
@@ -105,6 +105,7 @@ double ck_mlp_near(ck *c, const ck_node *n, ck_mat x, double moved)
                      wide = both.rows < both.cols ? ck_turn(c, both) : both;
         const double here = sqrt(gram_norm(c, ck_product(c, wide, wide), 14)) + fabs(mc) * rest;
         most = isnan(here) ? INFINITY : fmax(most, here);
+        each[t] = fmin(each[t], here);
         ck_give_back(c, mark);
     }
     return most;

@@ -117,7 +117,8 @@ static void run(ck *c, const ck_node *n, ck_mat *x)
     const double in_k = k.err * (1 + 2 * lp * (lk + k.err)), in_v = v.err + 2 * lp * (lv + v.err) * k.err;
     const double err = t * (ck_hypot(in_k, in_v) + (off + ck_gamma(t + 8)) * ck_hypot(lk, lv));
     const double before = err * (c->out->flat ? sqrt((double)u.rows) : 1);
-    const double own = ck_forward(c, n + 1, &u, INFINITY).off; /* at u as it was computed */
+    ck_shape still = ck_shape_of(c, u.rows, INFINITY);
+    const double own = ck_forward(c, n + 1, &u, INFINITY, &still).off; /* at u as it was computed */
     u.err = before > 0 ? n[1].lip * before + own : own;
     const ck_mat kg = ck_affine(c, u, 1, n->w[GROUP_KEY], none), vg = ck_affine(c, u, 1, n->w[GROUP_VALUE], none);
     const double lg = longest(n, kg), lw = longest(n, vg) + vg.err;
