@@ -33,4 +33,11 @@ typedef struct {
 } cpu_packed;
 void CPU(multiply_packed)(float *c, int64_t c_step, cpu_matrix a, cpu_packed b, int64_t m, int64_t n, int64_t k,
                           float alpha, float beta, const float *bias);
+
+/* What becomes of a tile: C = alpha sum + beta plus; plus NULL: nothing is added. */
+typedef struct {
+    float alpha, beta;
+    const float *plus;
+    int64_t step;
+} cpu_ending;
 #endif
