@@ -1,5 +1,5 @@
 /* Random first weights.  Weight number i draws from its own stream, so adding one at the end changes no other.
- * Orthogonal: Gram-Schmidt, twice, on a Gaussian matrix, so that every singular value is `gain`.
+ * Orthogonal: Gram-Schmidt, twice, on a Gaussian matrix, so that every singular value is `gain`; long rows by panels.
  * Near and far: minus three a token away from where the head looks, a wider peak beyond 8 tokens, never below -12; where
  * keys may come after their query, every second head looks ahead.
  * Spectral: Gaussian, divided by its largest singular value as Lanczos finds it. */
@@ -9,10 +9,14 @@
 
 #include "base/alloc.h"
 #include "base/rng.h"
+#include "bound/blas.h"
 #include "bound/norm.h"
 #include "model/model.h"
 
-enum { PIECE = 4096 }; /* of a long row: one thread's work and a sum of its own, so that threads do not change bits */
+enum {
+    PIECE = 4096, /* of a long row: one thread's work and a sum of its own, so that threads do not change bits */
+    PANEL = 32    /* long rows at a time */
+};
 
 static double inner(const double *a, const double *b, int64_t n)
 {
@@ -33,8 +37,8 @@ static double inner_together(const double *a, const double *b, int64_t len, doub
     return all;
 }
 
-/* The `count` rows of x, each `len` long, made orthonormal; count <= len. */
-static void orthonormal_rows(double *x, int64_t count, int64_t len, double *sum)
+/* `count` rows of x, each `len` long, made orthonormal; count <= len. */
+static void orthonormal_few(double *x, int64_t count, int64_t len, double *sum)
 {
 #pragma omp parallel if (len > PIECE)
     for (int64_t i = 0; i < count; i++) {
@@ -50,14 +54,37 @@ static void orthonormal_rows(double *x, int64_t count, int64_t len, double *sum)
     }
 }
 
-/* work: as many numbers as w, and one for every piece of a row */
+/* What `count` rows have along the orthonormal rows `above` them is taken off: x -= (x A^T) A. */
+static void clear_of(double *x, int64_t count, const double *above, int64_t rows, int64_t len, double *work)
+{
+    double *along = work + count * len;
+    blas_gemm(along, x, false, above, true, count, rows, len);
+    blas_gemm(work, along, false, above, false, count, len, rows);
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < count * len; i++) x[i] -= work[i];
+}
+
+/* The same of many rows.  Long ones a panel after the other, each first made orthogonal to all above by products, twice: row by
+ * row the matrix would be read as often as it has rows.  work: PANEL (count + len) numbers for these, else none. */
+static void orthonormal_rows(double *x, int64_t count, int64_t len, double *sum, double *work)
+{
+    const int64_t most = len > PIECE ? PANEL : count;
+    for (int64_t first = 0; first < count; first += most) {
+        const int64_t rows = count - first < most ? count - first : most;
+        for (int again = 0; again < 2 && first > 0; again++) clear_of(x + first * len, rows, x, first, len, work);
+        orthonormal_few(x + first * len, rows, len, sum);
+    }
+}
+
+/* work: as many numbers as w, one for every piece of a row, and orthonormal_rows' */
 static void orthogonal(double *w, const taut_param *p, uint64_t key, double *work)
 {
     const bool wide = p->cols >= p->rows;
     const int64_t count = wide ? p->rows : p->cols, len = wide ? p->cols : p->rows;
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < count * len; i++) work[i] = taut_rng_normal(key, (uint64_t)i);
-    orthonormal_rows(work, count, len, work + count * len);
+    double *sum = work + count * len;
+    orthonormal_rows(work, count, len, sum, sum + len / PIECE + 1);
     for (int64_t r = 0; r < p->rows; r++)
         for (int64_t c = 0; c < p->cols; c++)
             w[r * p->cols + c] = p->gain * (wide ? work[r * len + c] : work[c * len + r]);
@@ -140,8 +167,8 @@ taut_status taut_model_init(taut_model *m, uint64_t seed)
     int64_t short_one = 1, all = 1;
     for (int i = 0; i < m->weights; i++) {
         const taut_param *p = m->weight[i].param;
-        const int64_t len = taut_weight_len(&m->weight[i]),
-                      room = 2 * len + len / PIECE + 1; /* and what orthogonal needs */
+        const int64_t len = taut_weight_len(&m->weight[i]), panel = is_long(p) ? PANEL * (p->rows + p->cols) : 0;
+        const int64_t room = 2 * len + len / PIECE + 1 + panel; /* and what orthogonal needs */
         if (!is_long(p) && room > short_one) short_one = room;
         if (room > all) all = room;
     }

@@ -206,7 +206,7 @@ static void orthogonal(double gain)
 static void threads(void)
 {
     static const char
-        *const recipe = "[model]\nwidth = 6\ndepth = 3\nheads = 2\ncontext = 4\nmlp = 9000\ninit = orthogonal\n";
+        *const recipe = "[model]\nwidth = 70\ndepth = 3\nheads = 2\ncontext = 4\nmlp = 9000\ninit = orthogonal\n";
     taut_model *one = NULL;
     for (int count = 1; count <= 3; count++) {
         omp_set_num_threads(count);
