@@ -114,4 +114,9 @@ static inline double promise_attention_mean(const taut_promise *p, int64_t tk)
     const double t = (double)tk, host = t + fmin(t, 256) + t / 16 + 2 * log(t + 1) + 32;
     return promise_roundings(p->unit, p->device ? 600 + t / 8 : host);
 }
+/* Beside the logits' error, lse over tk keys, no larger than l: in absolute numbers */
+static inline double promise_lse(const taut_promise *p, int64_t tk, double l)
+{
+    return p->unit * (300 + (double)tk / 64 + (p->device ? 2 : 1) * l) * (1 + 0x1p-50);
+}
 #endif

@@ -20,6 +20,7 @@
 #include "base/rng.h"
 #include "module/core.h"
 #include "module/reach.h"
+#include "module/strays_attention.h"
 
 typedef struct {
     taut_cored out;
@@ -222,6 +223,45 @@ static taut_answer performer_bound(const taut_module *m, taut_ask in)
     return core_answer(&s->out, in, lip, up_mul(heads, v.size), round);
 }
 
+/* sqrt(scale) z: an axpby. */
+static taut_strayed rooted(taut_ask one, taut_up root, taut_strayed z)
+{
+    const taut_up own = strays_of(one, promise_axpby(one.table), up_mul(root, strayed_size(z)));
+    return (taut_strayed){ up_mul(root, z.size), up_add(up_mul(root, z.wrong), own) };
+}
+
+/* A token, docs/modules/performer.md: the keys' lengths, the logits of the features, their means and log-sum-exps, the logits of
+ * the queries, and the mean of means.  Logits are products of dh + 1 entries; what underflows in one counts with its slot. */
+static taut_up performer_strays(const taut_module *m, taut_ask in, const taut_answer *b)
+{
+    const performer *s = (const performer *)m;
+    const taut_qkv *a = &s->out.qkv;
+    const taut_ask one = strays_token(in);
+    const taut_promise *p = in.table;
+    const int64_t tk = in.tokens - a->queries, dh = a->inner / s->out.around.heads, wide = dh + 1;
+    const taut_up x = taut_longest(in), heads = up_sqrt(up_int(s->out.around.heads)), w = longest(s),
+                  root = up_sqrt(up_exact(s->out.around.scale));
+    const taut_strayed q = rooted(one, root, strays_reach(&a->q, one, a->bias, 1, x)),
+                       k = rooted(one, root, strays_reach(&a->k, one, a->bias, 1, x)),
+                       v = strays_reach(&a->v, one, a->bias, 1, x);
+    const taut_up ks = strayed_size(k), vs = strayed_size(v), square = up_mul(ks, ks);
+    const taut_up least = up_mul(up_int(2 * wide + 8), (taut_up){ PROMISE_LEAST });
+    const taut_up lift = up_add(up_mul(k.wrong, ks), up_mul((taut_up){ promise_lift(p, dh) }, square));
+    const taut_up first = up_add(up_mul(w, k.wrong), strays_sum(one, lift, square, dh, 1));
+    const taut_up far = up_add(up_mul(w, ks), square), product = { promise_logit(p, wide) };
+    const taut_up own = up_add(up_mul(product, far), least);
+    const taut_up mean = strays_sum(one, strays_mean(one, first, own, vs, vs, tk, wide), vs, tk, (double)dh);
+    const taut_up bar = up_add(v.wrong, mean), bars = up_add(v.size, bar);
+    const taut_up l = up_add(far, (taut_up){ 1 + log((double)tk + 1) });
+    const taut_up l_wrong = up_add(up_add(first, own), (taut_up){ promise_lse(p, tk, l.v) });
+    const taut_up second = up_add(up_mul(w, q.wrong), l_wrong),
+                  further = up_add(up_mul(w, strayed_size(q)), up_add(l, l_wrong));
+    const taut_up slot = up_add(up_mul(product, further), least);
+    const taut_up each = strays_mean(one, second, slot, bars, up_max(bars, (taut_up){ 1 }), s->features, wide);
+    const taut_up wrong = strays_sum(one, up_mul(heads, up_add(bar, each)), bars, s->features, (double)a->inner);
+    return strays_out_of(a, in, b->tokens, (taut_strayed){ up_mul(heads, bars), wrong });
+}
+
 static void performer_params(taut_module *m, taut_visitor *v)
 {
     qkv_params(&((performer *)m)->out.qkv, v);
@@ -254,6 +294,7 @@ static const taut_module_ops performer_ops = {
     .jvp = core_jvp,
     .vjp = core_vjp,
     .bound = performer_bound,
+    .strays = performer_strays,
     .params = performer_params,
     .describe = performer_describe,
     .free = performer_free,

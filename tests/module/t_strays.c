@@ -4,9 +4,9 @@
 #include "laws.h"
 #include "table.h"
 
-enum { MOST = 11 };
-static const char *const names[MOST] = { "potential",  "sll",   "cosine", "l2",  "window",   "softmax",
-                                         "neighbours", "halve", "waves",  "ask", "cosformer" };
+enum { MOST = 12 };
+static const char *const names[MOST] = { "potential",  "sll",   "cosine", "l2",  "window",    "softmax",
+                                         "neighbours", "halve", "waves",  "ask", "cosformer", "performer" };
 static double worst[MOST];
 static int64_t proved[MOST];
 
@@ -71,6 +71,11 @@ static taut_module *make(int which, taut_shape in)
         taut_around open = around;
         open.causal = false;
         return taut_cosformer(&open, in.t + rng_int(0, 3), pow(10, -3 * rng_unit()));
+    }
+    case 11: {
+        taut_around open = around;
+        open.causal = false;
+        return taut_performer(&open, rng_int(1, 40), (uint64_t)rng_int(0, 99));
     }
     default:
         return taut_askers(1, softmax(in, 1));

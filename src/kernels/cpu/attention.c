@@ -7,7 +7,7 @@
  * Poison    NaN or infinity in q_i, or in k_j or v_j that i sees, makes o_i NaN.
  * Error     with u = 2^-24, V = max |v| a column, E = (dh+4) u scale |q|.|k| + 3 u |alibi| the worst error
  *           of a logit (absolute values inside the product):
- *           |o - exact| <= (2 E + promise_attention_mean) V,  |lse - exact| <= E + (300 + tk/64) u + u |lse|.
+ *           |o - exact| <= (2 E + promise_attention_mean) V,  |lse - exact| <= E + promise_lse.
  *           Of the values' sum, in tiles of 256 keys, tk + 8 a tile: a product may add what was there first.  Of the weights'
  *           sum in float min(tk, 256).  A weight p = exp(S - max) / sum is off by 2 u and by u |S - max|, whose mean sum p
  *           |S - max| is ln tk at most (max - S <= -ln p, and the mean of that is an entropy), above and below the
