@@ -29,14 +29,14 @@ static cJSON *swap_json(const taut_swap *s, const taut_vocab *v)
 
 static cJSON *one_json(const taut_swapped *s, int64_t most, const taut_vocab *v)
 {
-    cJSON *o = cJSON_CreateObject(), *safe = cJSON_AddArrayToObject(o, "covered"), *by;
+    cJSON *o = cJSON_CreateObject(), *safe = cJSON_AddArrayToObject(o, "covered");
     cJSON_AddItemToObject(o, "radius", up_json((taut_up){ s->radius.v }));
     for (int64_t k = 0; k < most; k++) cJSON_AddItemToArray(safe, cJSON_CreateNumber((double)s->safe[k]));
     if (s->nearest.place >= 0) cJSON_AddItemToObject(o, "nearest", swap_json(&s->nearest, v));
     cJSON_AddNumberToObject(o, "tried", (double)s->tried);
     cJSON_AddNumberToObject(o, "held", (double)s->held);
     cJSON_AddNumberToObject(o, "turned", (double)s->turned);
-    if (s->turned) by = cJSON_AddArrayToObject(o, "by");
+    cJSON *by = s->turned ? cJSON_AddArrayToObject(o, "by") : NULL;
     for (int64_t i = 0; i < s->turned; i++) cJSON_AddItemToArray(by, swap_json(&s->by[i], v));
     cJSON_AddNumberToObject(o, "beaten", (double)s->beaten);
     return o;
