@@ -365,6 +365,9 @@ int main(void)
         if (case_no % 3 == 0) a.tq = a.tk;
         random_case(a, case_no % 4 ? 1 : 4);
     }
+    for (int causal = 0; causal < 2; causal++) /* so many queries that keys and values are packed once for all */
+        random_case((taut_attn){ .n = 1, .heads = 1, .tq = 270, .tk = 520, .dh = 70, .scale = 0.1, .causal = causal },
+                    1);
     for (int i = 0; i < 4; i++)
         derivative((taut_attn){
             .n = 2, .heads = 2, .tq = 5, .tk = 7 - i, .dh = 3, .scale = 0.7, .causal = i % 2, .alibi = i / 2 });
@@ -375,5 +378,6 @@ int main(void)
         poison((taut_attn){ .n = 2, .heads = 2, .tq = 70, .tk = 70, .dh = 3, .scale = 1, .causal = true }, which, 40);
         poison((taut_attn){ .n = 1, .heads = 1, .tq = 5, .tk = 9, .dh = 2, .scale = 1 }, which, 4);
     }
+    poison((taut_attn){ .n = 1, .heads = 1, .tq = 270, .tk = 270, .dh = 3, .scale = 1, .causal = true }, V, 260);
     return test_end("attention", "worst error / promised = %.3f", worst);
 }
