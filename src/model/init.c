@@ -37,7 +37,7 @@ static double inner_together(const double *a, const double *b, int64_t len, doub
     return all;
 }
 
-/* `count` rows of x, each `len` long, made orthonormal; count <= len. */
+/* `count` rows of x, each `len` long, made orthonormal one after the other; count <= len. */
 static void orthonormal_few(double *x, int64_t count, int64_t len, double *sum)
 {
 #pragma omp parallel if (len > PIECE)
@@ -64,8 +64,8 @@ static void clear_of(double *x, int64_t count, const double *above, int64_t rows
     for (int64_t i = 0; i < count * len; i++) x[i] -= work[i];
 }
 
-/* The same of many rows.  Long ones a panel after the other, each first made orthogonal to all above by products, twice: row by
- * row the matrix would be read as often as it has rows.  work: PANEL (count + len) numbers for these, else none. */
+/* `count` rows of x made orthonormal.  Long ones a panel after the other, each first made orthogonal to all above by products,
+ * twice: row by row the matrix would be read as often as it has rows.  work: PANEL (count + len) numbers for these, else none. */
 static void orthonormal_rows(double *x, int64_t count, int64_t len, double *sum, double *work)
 {
     const int64_t most = len > PIECE ? PANEL : count;

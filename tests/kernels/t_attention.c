@@ -140,7 +140,8 @@ static double widest(const double *x, int64_t len)
 }
 
 /* gq, gk, gv of one head: the errors of P and dS, carried through the three sums.  A device keeps only so many digits of a weight
- * below the largest that its row has, most, and none below 2^-126 of a tile's own units, which are 2^14 at most: small. */
+ * below the largest that its row has, most; and of a weight that underflows, below 2^-126, it loses a product with an entry of
+ * at most 2^14: small, in all. */
 static void judge_vjp(const attn_case *c, int64_t e, int64_t h, const double *s, const double *p, double off,
                       const double *gq, const double *gk, const double *gv)
 {

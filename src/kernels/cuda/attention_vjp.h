@@ -11,8 +11,8 @@ template <int ROWS> static __device__ inline void fact_load(float *to, const flo
     if (threadIdx.x < ROWS) copy_async<4>(to + threadIdx.x, from + (some ? threadIdx.x : 0), some);
 }
 
-/* Products s = q.k become P, and ds = go.v becomes dS = P (go.v - D); entry n of the lane's cells m has its own lse and D.
- * `whole`: every query meets every key, and the logit is a product and no more. */
+/* Logits s become P, and products go.v in ds become dS = P (go.v - D); entry n of the lane's cells m has its own lse and D.
+ * `whole`: every query meets every key, and s has products q.k still, of which the logit is a multiple and no more. */
 template <int M, int N, class LSE, class D>
 static __device__ inline void slopes(cell (&s)[M][N], cell (&ds)[M][N], const attn &a, bool whole, const LSE &lse,
                                      const D &delta)

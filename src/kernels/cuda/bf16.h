@@ -1,5 +1,5 @@
-/* Tiles of bfloat16 and their products on the tensor cores: floats cut to 8 bits, with all their exponents, so that rows need no
- * powers of two beside them (half.h) and sums stay in the cores from tile to tile.
+/* Tiles of bfloat16 and their products on the tensor cores: floats rounded to 8 bits, with all their exponents, so that rows need
+ * no powers of two beside them (half.h) and sums stay in the cores from tile to tile.
  *
  * Rows of DEPTH numbers; the unit is the chunk, 16 bytes, and chunk c of row r lies at place c ^ (r % 8), as in half.h.
  * Error     2^-8 of every factor, and 2^-23 of the sum of sizes for every addition. */
