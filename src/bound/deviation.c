@@ -8,8 +8,8 @@
  *     B5      = |F| + B2,  F = s sum w_j C_j^T q,  B2 = sum w_j ph(D_j) s^2 q^T Cov_j q (dist_j + R_j)     (audit)
  *     B7      = min( max(B2, (1 - 1/Z)|F| + B2/Z), |F| + min(B5, B6), max(|vbar_j - y_1| + R_j) ),  Z = sum w_j E_j
  * Rounding: logits are wrong by EL = gamma |q| max|k| s, so weights by expm1(2 EL), relatively; every sum here is of
- * numbers >= 0 and is raised by 1e-9, far above its own roundings.  D_j > 600 makes ph +inf, and +inf wins over a
- * weight that underflowed to 0.  Whatever is not finite makes e = +inf. */
+ * numbers >= 0 and is raised by 1e-9, far above its own roundings.  D_j > 600 makes ph +inf, however small the
+ * weight.  Whatever is not finite makes e = +inf. */
 #include "bound/deviation.h"
 
 #include <math.h>
@@ -17,12 +17,15 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clones.h"
 #include "bound/arithmetic.h"
 #include "bound/blas.h"
 #include "bound/deviation_stats.h"
+#include "bound/exp.h"
 
 enum { TILE = 128 };
-#define FAR 600.0 /* e^600 is the most we multiply with */
+#define FAR 600.0  /* e^600 is the most we multiply with */
+#define LOW -708.0 /* and e^-708 of the largest the least that a weight is taken for, where the normal numbers end */
 
 typedef struct {
     const taut_deviation *c;
@@ -59,11 +62,18 @@ static inline double higher(double a, double b) { return b > a ? b : a; }
 #endif
 
 /* count_j e^(w_j - max), normalised */
-static void weigh(double *w, const double *count, int64_t m)
+TAUT_CLONES static void weigh(double *restrict w, const double *restrict count, int64_t m)
 {
     double max = -INFINITY, sum = 0;
-    for (int64_t j = 0; j < m; j++) max = higher(max, count[j] > 0 ? w[j] : -INFINITY);
-    for (int64_t j = 0; j < m; j++) sum += w[j] = count[j] > 0 ? count[j] * exp(w[j] - max) : 0;
+#ifndef __clang__ /* which cannot, and says so */
+#pragma omp simd reduction(max : max)
+#endif
+    for (int64_t j = 0; j < m; j++) {
+        w[j] = count[j] > 0 ? w[j] : -INFINITY;
+        max = higher(max, w[j]);
+    }
+#pragma omp simd reduction(+ : sum)
+    for (int64_t j = 0; j < m; j++) sum += w[j] = count[j] * taut_exp(higher(w[j] - max, LOW));
     const double share = 1 / sum;
     for (int64_t j = 0; j < m; j++) w[j] *= share;
 }
@@ -121,7 +131,7 @@ typedef struct {
 
 /* dist_j of one query: what the products say, and at most the other weights times how far means are apart, which has no root of a
  * rounding error in it.  A loop of its own, as the roots take long and nothing has to wait for them. */
-static void distances(const tile *t, int64_t r, double ny, double wrong_y)
+TAUT_CLONES static void distances(const tile *t, int64_t r, double ny, double wrong_y)
 {
     const taut_deviation_stats *s = t->s;
     const int64_t m = t->c->groups;
@@ -138,15 +148,14 @@ static void distances(const tile *t, int64_t r, double ny, double wrong_y)
 }
 
 /* second_j = ph(D_j) m_j and E_j of one query. */
-static void growths(const tile *t, double qs)
+TAUT_CLONES static void growths(const tile *t, double qs)
 {
     const taut_deviation_stats *s = t->s;
     const double *restrict radius = s->r, *restrict rho = s->rho;
     double *restrict second = t->second, *restrict grown = t->grown;
-    for (int64_t j = 0; j < t->c->groups; j++) grown[j] = exp(lower(qs * radius[j], FAR));
 #pragma omp simd
     for (int64_t j = 0; j < t->c->groups; j++) {
-        const double D = qs * radius[j], e = grown[j];
+        const double D = qs * radius[j], e = taut_exp(lower(D, FAR));
         const double near = 0.5 + D * (1.0 / 6 + D * (1.0 / 24 + D * (1.0 / 120 + D * (1.02 / 720))));
         const double more = (D >= 0.1 ? e - 1 - D : near * (D * D)) * rho[j];
         second[j] = more;
@@ -162,7 +171,7 @@ static inline double inside(double w, double E, double R, double first, double s
 
 /* The sums and maxima over the clusters of one query.  A cluster without keys has w = r = R = 0 and is left out of the hull.
  * Where some D > FAR, `between` and z are not to be used.  No number is NaN: judge() has looked. */
-static totals gather(const tile *t, int64_t r, double qs, bool far)
+TAUT_CLONES static totals gather(const tile *t, int64_t r, double qs, bool far)
 {
     const taut_deviation_stats *s = t->s;
     const int64_t m = t->c->groups;
@@ -247,7 +256,7 @@ typedef struct {
     double x, y, apart;
 } squares;
 
-static squares compare(const double *restrict x, const double *restrict y, int64_t d)
+TAUT_CLONES static squares compare(const double *restrict x, const double *restrict y, int64_t d)
 {
     double own = 0, other = 0, apart = 0;
 #pragma omp simd reduction(+ : own, other, apart)

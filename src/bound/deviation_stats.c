@@ -10,21 +10,25 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clones.h"
 #include "bound/norm.h"
 
-void taut_table_row(double *y, const taut_table *t, int64_t r, int64_t d)
+TAUT_CLONES static void widen(double *restrict y, const float *restrict x, int64_t d)
 {
-    if (t->elem == sizeof(double)) {
-        memcpy(y, (const double *)t->data + r * t->stride, (size_t)d * sizeof *y);
-        return;
-    }
-    const float *x = (const float *)t->data + r * t->stride;
 #pragma omp simd
     for (int64_t i = 0; i < d; i++) y[i] = (double)x[i];
 }
 
+void taut_table_row(double *y, const taut_table *t, int64_t r, int64_t d)
+{
+    if (t->elem == sizeof(double))
+        memcpy(y, (const double *)t->data + r * t->stride, (size_t)d * sizeof *y);
+    else
+        widen(y, (const float *)t->data + r * t->stride, d);
+}
+
 /* sum of squares of row r; the row is added to sum */
-static double row_add(double *restrict sum, const taut_table *t, int64_t r, int64_t d)
+TAUT_CLONES static double row_add(double *restrict sum, const taut_table *t, int64_t r, int64_t d)
 {
     double square = 0;
     if (t->elem == sizeof(double)) {
@@ -40,7 +44,7 @@ static double row_add(double *restrict sum, const taut_table *t, int64_t r, int6
 }
 
 /* |row r - centre|^2 */
-static double row_far(const taut_table *t, int64_t r, int64_t d, const double *restrict centre)
+TAUT_CLONES static double row_far(const taut_table *t, int64_t r, int64_t d, const double *restrict centre)
 {
     double square = 0;
     if (t->elem == sizeof(double)) {
@@ -54,6 +58,16 @@ static double row_far(const taut_table *t, int64_t r, int64_t d, const double *r
     }
     return square;
 }
+
+TAUT_CLONES static double square(const double *x, int64_t d)
+{
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < d; i++) sum += x[i] * x[i];
+    return sum;
+}
+
+double deviation_norm(const double *x, int64_t d) { return deviation_root(square(x, d), d); }
 
 static double *carve(double **from, int64_t len)
 {

@@ -45,13 +45,8 @@ static inline double deviation_root(double sum, int64_t d)
     return sqrt(sum) * (1 + (double)(d + 8) * 0x1p-52) + 1e-150 * (double)d;
 }
 
-static inline double deviation_norm(const double *x, int64_t d)
-{
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < d; i++) sum += x[i] * x[i];
-    return deviation_root(sum, d);
-}
+/* At least |x|. */
+double deviation_norm(const double *x, int64_t d);
 
 static inline double deviation_gamma(int64_t n) { return (double)n * 0x1p-53 / (1 - (double)n * 0x1p-53); }
 #endif
