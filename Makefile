@@ -59,8 +59,9 @@ CUDA_WIDE  := far
 CUDA_TWICE := $(filter-out $(CUDA_ONCE) $(CUDA_WIDE),$(patsubst src/kernels/cuda/%.cu,%,$(wildcard src/kernels/cuda/*.cu)))
 CUDA_OBJ   := $(CUDA_ONCE:%=build/cuda/once/%.o) $(CUDA_TWICE:%=build/cuda/f32/%.o) $(CUDA_TWICE:%=build/cuda/f64/%.o) \
               $(CUDA_WIDE:%=build/cuda/f64/%.o)
-# A sum over what says what a table is: program and library must have been built from the same.
-TABLE      := -DTAUT_TABLE=$(shell cat src/kernels/kernels.h src/kernels/slots.def src/kernels/library.h src/base/far.h | cksum | cut -d' ' -f1)ul
+# A sum over what says what a table is and over the library's own files: program and library must have been built from the same.
+TABLE_OF   := src/kernels/kernels.h src/kernels/slots.def src/kernels/library.h src/base/far.h src/base/status.h src/tensor/tensor.h $(wildcard src/kernels/cuda/*)
+TABLE      := -DTAUT_TABLE=$(shell cat $(TABLE_OF) | cksum | cut -d' ' -f1)ul
 
 # Messages between the ranks of a training: one library, opened when there are several.
 MPICC      ?= mpicc
@@ -101,6 +102,7 @@ $(BUILD)/%.o: %.c Makefile
 	@$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 # What single folders need; a variable of its own, since CFLAGS on make's command line would win over additions here.
 $(BUILD)/src/kernels/library.o: OWN_CFLAGS = $(TABLE)
+$(BUILD)/src/kernels/library.o build/cuda/once/device.o: $(TABLE_OF)
 $(BUILD)/src/base/sha256.o: OWN_CFLAGS = $(HOT)
 $(BUILD)/src/check/%.o $(BUILD)/src/bound/local.o $(BUILD)/src/bound/local_%.o $(BUILD)/tests/check/%.o: OWN_CFLAGS = -frounding-math
 $(BUILD)/papers/%.o $(BUILD)/bench/%.o: OWN_CFLAGS = -I.

@@ -1,6 +1,8 @@
 /* Opens libtaut_cuda.so, which lies beside the program or where the loader looks. */
 #include "kernels/library.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/library.h"
 
@@ -11,7 +13,8 @@ static bool function(void *out, const char *symbol, const char *name)
 {
     const char *why;
     if (taut_library_function(out, "libtaut_cuda.so", symbol, false, &why)) return true;
-    (void)taut_fail(TAUT_DEVICE, "kernels %s: %s (make CUDA=1 builds it)", name, why);
+    const bool itself = strncmp(why, "libtaut_cuda.so: cannot open", 28) == 0; /* not a library that it needs */
+    (void)taut_fail(TAUT_DEVICE, "kernels %s: %s%s", name, why, itself ? " (make CUDA=1 builds it)" : "");
     return false;
 }
 

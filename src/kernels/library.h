@@ -13,7 +13,7 @@ typedef struct {
 
 /* What the library exports as taut_cuda_open: the table called `name`; NULL, and the reason told to host->fail, where
  * there is no device that it can use, or where `build` is not the library's own TAUT_TABLE: a sum over the files that
- * say what a table is, so that a library from another build is refused. */
+ * say what a table is and those of the library, so that one from another build is refused. */
 typedef const taut_kernels *taut_library_open(const char *name, unsigned long build, const taut_host *host);
 
 /* What it exports as taut_cuda_far: what the device does for proofs, once a table is open. */

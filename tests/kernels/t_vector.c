@@ -75,7 +75,7 @@ int main(void)
 {
     pair_begin();
     for (case_no = 0; case_no < effort(60); case_no++) {
-        const int64_t len = case_no < 5 ? case_no : rng_int(0, case_no % 4 ? 300 : 40000);
+        const int64_t len = case_no < 5 ? case_no : rng_int(0, case_no % 4 ? 300 : 100000);
         axpby_case(len);
         dot_case(len);
         batch_case(rng_int(0, 5), case_no % 7 ? rng_int(0, 90) : len);

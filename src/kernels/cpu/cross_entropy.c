@@ -4,9 +4,9 @@
  * first, so nothing overflows; sums and the loss are double.
  * Poison    NaN or +inf in a counted row makes the loss NaN, that row of g NaN, and the row not correct.
  * Aliasing  g may be x.
- * Error     with u = 2^-24 and s = the spread max x - min x of a row: the loss of a row is off by 4 u plus
- *           2^-48 (|loss| + |max|), since exp is good to 2 u and its argument to u times itself, which
- *           p |ln p| <= 1/e keeps small; g: 8 u weight.  Shared: the same times the sum of a row's shares, and the
+ * Error     with u = 2^-24: the loss of a row is off by (4 + ln classes) u plus 2^-48 (|loss| + |max|), since exp is good to
+ *           2 u and its argument to u times itself: all arguments together, each times its p, are at most ln classes;
+ *           g: 8 u weight.  Shared: the same times the sum of a row's shares, and the
  *           shares' terms of the loss to 2^-50 of each; one thread, since it is for a handful of classes. */
 #include <math.h>
 

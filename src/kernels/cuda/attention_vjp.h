@@ -36,8 +36,8 @@ static __device__ inline void slopes(cell (&s)[M][N], cell (&ds)[M][N], const at
         });
 }
 
-/* D of the lane's rows, from the first row of the block on. */
-template <int M>
+/* D of the lane's rows, from the first row of the block on; four numbers at a time, since nothing else is under way yet. */
+template <int DEPTH, int M>
 static __device__ inline void deltas(float (&delta)[M][2], const float *go, const float *o, const attn &a, int first,
                                      int there)
 {
@@ -45,7 +45,12 @@ static __device__ inline void deltas(float (&delta)[M][2], const float *go, cons
     for (int r = 0; r < 2 * M; r++) {
         const int row = first + 8 * r + lane_g();
         float sum = 0;
-        for (int c = lane_t(); c < a.dh && row < there; c += 4) sum += go[row * a.stride + c] * o[row * a.stride + c];
+#pragma unroll
+        for (int c = 4 * lane_t(); c < DEPTH; c += 16) {
+            const int64_t at = row * a.stride + c;
+            const float4 x = four(go + at, row < there ? a.dh - c : 0), y = four(o + at, row < there ? a.dh - c : 0);
+            sum += x.x * y.x + x.y * y.y + x.z * y.z + x.w * y.w;
+        }
         delta[r / 2][r % 2] = row_sum(sum);
     }
 }

@@ -33,7 +33,7 @@ static __global__ void __launch_bounds__(CREW / 2, 2) query_side_low(const array
     cells_zero(gq);
     half_load<DEPTH>(q, rows, x.q + q_row * DEPTH, there), half_load<DEPTH>(go, rows, x.go + q_row * DEPTH, there);
     load(0, 0);
-    deltas(delta, x.of.go + q_at, x.of.o + q_at, a, first, there);
+    deltas<DEPTH>(delta, x.of.go + q_at, x.of.o + q_at, a, first, there);
 #pragma unroll
     for (int r = 0; r < 2 * M; r++) {
         const int i = first + 8 * r + lane_g();

@@ -112,7 +112,7 @@ static __global__ void __launch_bounds__(CREW / 2) query_side(const arrays x, co
     pair::load(q, rows, x.q, x.go, q_row, there);
     load(0, 0);
     own(q_up, x.q.by.up + q_row, a.factor, first, there), own(go_up, x.go.by.up + q_row, 1, first, there);
-    deltas(delta, x.of.go + q_at, x.of.o + q_at, a, first, there);
+    deltas<DEPTH>(delta, x.of.go + q_at, x.of.o + q_at, a, first, there);
 #pragma unroll
     for (int r = 0; r < 2 * M; r++) {
         const int i = first + 8 * r + lane_g();

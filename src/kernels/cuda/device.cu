@@ -124,7 +124,7 @@ static const char *refused(void)
     if (e == cudaErrorNoDevice || (e == cudaSuccess && count == 0)) return "there is no device";
     if (e == cudaSuccess) e = cudaFuncGetAttributes(&kernel, nothing);
     if (e == cudaErrorNoKernelImageForDevice)
-        return "libtaut_cuda.so was not built for this device (make CUDA_ARCH=...)";
+        return "libtaut_cuda.so was not built for this device (make CUDA=1 CUDA_ARCH=..., 90 and later)";
     return e == cudaSuccess ? NULL : cudaGetErrorString(e);
 }
 

@@ -24,10 +24,6 @@ struct angles {
     __device__ void write(int64_t i, turn v) const { table[i] = v; }
 };
 
-/* G neighbours, which one instruction reads. */
-template <int G> struct alignas(G * sizeof(real)) group {
-    real x[G];
-};
 template <int G> struct both {
     group<G> a, b;
 };
@@ -81,7 +77,6 @@ struct last {
 void CUDA(rope)(taut_real *y, const taut_real *x, int64_t rows, int64_t t, int64_t heads, int64_t dh, double base,
                 double sign)
 {
-    enum { WIDE = 16 / sizeof(real) };
     const int64_t half = dh / 2;
     const bool wide = dh % (2 * WIDE) == 0 && ((uintptr_t)y | (uintptr_t)x) % 16 == 0;
     turn *table = (turn *)cuda_work((size_t)(t * half) * sizeof *table);

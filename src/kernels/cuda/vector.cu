@@ -15,17 +15,27 @@ __device__ static inline real combine(double a, const real *x, double b, const r
     return b == 0 ? (real)a * *x : fma((real)a, *x, (real)b * *y);
 }
 
-struct axpby_of {
+template <int G> struct axpby_of {
     real *y;
     const real *x;
     double a, b;
-    __device__ real read(int64_t i) const { return combine(a, x + i, b, y + i); }
-    __device__ void write(int64_t i, real v) const { y[i] = v; }
+    __device__ group<G> read(int64_t i) const
+    {
+        group<G> u = {}, v = {};
+        if (a != 0) u = ((const group<G> *)x)[i];
+        if (b != 0) v = ((const group<G> *)y)[i];
+#pragma unroll
+        for (int g = 0; g < G; g++) u.x[g] = combine(a, u.x + g, b, v.x + g);
+        return u;
+    }
+    __device__ void write(int64_t i, const group<G> &v) const { ((group<G> *)y)[i] = v; }
 };
 
 void CUDA(axpby)(taut_real *y, double a, const taut_real *x, double b, int64_t len)
 {
-    each(axpby_of{ at(y), at(x), a, b }, len);
+    const int64_t wide = wide_part(len, y, a == 0 ? NULL : x);
+    each(axpby_of<WIDE>{ at(y), at(x), a, b }, wide / WIDE);
+    each(axpby_of<1>{ at(y) + wide, at(x) + wide, a, b }, len - wide);
 }
 
 struct factor {
