@@ -63,7 +63,7 @@ static taut_status generate(const taut_net *m, int32_t *ids, int64_t count, int6
     }
     taut_pass_free(pass);
     free(logits);
-    return s;
+    return s ? s : k->read(NULL, NULL, 0); /* what failed on the way has written nothing */
 }
 
 /* JSON is UTF-8, and cJSON ends a string at NUL: a byte that is no part of a character becomes U+FFFD. */

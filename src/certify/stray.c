@@ -55,7 +55,7 @@ static taut_status layer_read(layer *l, const taut_kernels *k)
     k->get(l->v, g->v.data, nk * d);
     k->get(l->o, g->o.data, nq * d);
     if (g->cluster) k->get(l->cluster, g->cluster, g->heads * nk);
-    return TAUT_OK;
+    return k->read(NULL, NULL, 0);
 }
 
 /* |Y_soft - o| of query i of the head whose columns start at `at`; |Y_soft|^2 is added to *soft. */

@@ -118,6 +118,7 @@ taut_status taut_maps_read(taut_maps *o, const taut_pass *pass)
     w.count = false;
     o->layers = 0;
     taut_tour_parts(pass->m->root, at, see, &w);
+    if (!w.status) w.status = w.k->read(NULL, NULL, 0);
     if (w.status) taut_maps_free(o);
     return w.status;
 }

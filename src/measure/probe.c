@@ -20,6 +20,8 @@ taut_status taut_probe_create(taut_probe *p, const taut_module *m, const taut_ke
     const int64_t nx = taut_len(in), ny = taut_len(plan.out),
                   all = nx + ny + plan.trace + plan.scratch + taut_sums_len(1);
     *p = (taut_probe){ .module = m, .in = in, .out = plan.out };
+    const taut_status before = k->read(NULL, NULL, 0); /* a device that failed made NaN of x */
+    if (before) return before;
     for (int64_t i = 0; i < nx; i++)
         if (!isfinite(x[i])) return taut_fail(TAUT_BAD_DATA, "the activations hold a NaN or an infinite number");
     p->run.k = k;

@@ -317,7 +317,9 @@ static taut_status finish(run *r, taut_train_summary *out)
                                  .tokens_per_s = (double)c->tokens / seconds,
                                  .seconds = seconds,
                                  .best_step = t->optimiser->best ? c->best_step : 0,
-                                 .stopped = stopped };
+                                 .stopped = stopped,
+                                 .kernels = t->model->k->name,
+                                 .matmul = t->recipe.train.matmul };
     if (t->source->task.reals) {
         const taut_series_spec spec = taut_recipe_series(&t->recipe.data);
         taut_series_note(out->data, taut_source_series_of(t->source), &spec);

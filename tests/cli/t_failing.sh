@@ -1,0 +1,40 @@
+#!/bin/sh
+# A device that fails on the way, at its first product, in the middle or at the very last: eval, sample, measure and attack
+# end with its line, whatever they found before; nothing reads as a small slope, as robust or as an answer.
+. tests/cli/lib.sh
+long
+compile() { ${CC:-cc} "$@"; } # CC may be words: ccache gcc
+if ! compile --version >/dev/null || nm "$BUILD/libtaut.a" 2>/dev/null | grep -q -e __asan_init -e __gcov_init; then
+    echo "skipped: no compiler, or a build that counts or watches"
+    exit 77
+fi
+mkdir "$tmp/device"
+# shellcheck disable=SC2046 # words
+check "compiles" compile -std=c11 -D_GNU_SOURCE -fPIC -shared -O1 -Isrc -Iinclude tests/cli/failing.c \
+    $(find "$BUILD/src" -name '*.o') -Wl,-Bsymbolic -o "$tmp/device/libtaut_cuda.so" $(sed -n 's/^Libs.private: //p' "$BUILD/taut.pc")
+LD_LIBRARY_PATH=$tmp/device${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export LD_LIBRARY_PATH
+
+fails() { # COMMAND...
+    check "$1 $2 without a fault" "$TAUT" "$@"
+    count=$("$TAUT" "$@" 2>&1 >/dev/null | sed -n 's/^products //p')
+    check "$1 $2 multiplies: $count" [ "${count:-0}" -gt 2 ]
+    for after in 0 $((count / 2)) $((count - 1)); do
+        refuse "$* after $after of $count products" "the device failed on purpose" env FAIL_AFTER="$after" "$TAUT" "$@"
+    done
+}
+check "a text" "$TAUT" train recipes/tiny-free.ini --set train.steps=3 --out "$tmp/text"
+check "images" "$TAUT" train recipes/vit-shapes-small.ini --set train.steps=3 --set data.length=600 --out "$tmp/images"
+check "a series" "$TAUT" train recipes/forecast-waves.ini --set train.steps=3 --set data.length=1500 --out "$tmp/series"
+check "PLASH" "$TAUT" train recipes/vit-shapes-plash-small.ini --set train.steps=3 --set data.length=600 --out "$tmp/plash"
+for k in cuda cuda64; do
+    fails eval "$tmp/text" --kernels $k
+    fails sample "$tmp/text" --length 12 --kernels $k
+    fails measure "$tmp/text" --layer 0 --tokens 8 --kernels $k
+done
+fails measure "$tmp/text" --layer 0 --tokens 8 --ball 30 --map residual --kernels cuda64
+fails measure "$tmp/text" --tokens 8 --maps --kernels cuda64
+fails measure "$tmp/plash" --deviation --kernels cuda64
+fails eval "$tmp/series" --json --kernels cuda
+fails attack "$tmp/images" --attack pgd --norm L2 --eps 0.1 --steps 3 --n-ex 4 --out "$tmp" --kernels cuda
+finish "failing      a device that fails while it evaluates, samples, measures, attacks"
