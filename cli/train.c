@@ -74,7 +74,8 @@ static void print(const cJSON *o, const char *run)
         printf("  proved constant  %s   (norm %s, %s; target %s)\n    %s\n", cli_up(bound, o, "bound"),
                cli_word(o, "norm"), strcmp(cli_word(o, "units"), "l2") == 0 ? "l2" : "RMS units",
                taut_number_print(target, cli_number(o, "target")), cli_word(o, "about"));
-    printf("  %.0f weights in %s/model.safetensors\n", cli_number(o, "weights"), run);
+    printf("  %.0f weights in %s/model.safetensors, by the kernels %s, products in %s\n", cli_number(o, "weights"), run,
+           cli_word(o, "kernels"), cli_word(o, "matmul"));
     if (stopped) printf("  go on with --resume\n");
 }
 

@@ -1,8 +1,10 @@
-/* The first network of a figure at the paper's own size: how long it takes, before it begins.  A step with one example and a step
- * with some are timed; each example of the recipe's steps costs what one of those more did. */
+/* The first network of a figure at the paper's own size: how long it takes.  Without a device that is said before it begins: a
+ * step with one example and a step with some are timed; each example of the recipe's steps costs what one of those more did.
+ * With one, or where somebody has said yes, it is said of its first steps, as they are. */
 #include <stdio.h>
 #include <time.h>
 
+#include "cli/cli.h"
 #include "papers/net.h"
 #include "train/trainer.h"
 
@@ -79,4 +81,20 @@ taut_status paper_ask_first(const paper_plan *p)
                      "at full size and without a device, its first network alone takes about %s (%lld steps of %lld "
                      "examples on the kernels %s): --yes begins, --kernels cuda is a GPU",
                      time, (long long)train.steps, (long long)examples, p->k->name);
+}
+
+/* After every step of a network; the second half of these is timed. */
+void paper_tell_first(const taut_progress *at, void *arg)
+{
+    enum { LOOK = 20 };
+    static double start;
+    static bool told;
+    char time[32];
+    (void)arg;
+    if (told || at->steps < 2 * LOOK) return;
+    if (at->step == LOOK / 2) start = now();
+    if (at->step != LOOK || start == 0) return;
+    told = true;
+    in_words(time, (now() - start) / (LOOK - LOOK / 2) * (double)at->steps);
+    cli_say("paper", "its first network takes about %s (%lld steps)", time, (long long)at->steps);
 }

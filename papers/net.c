@@ -11,7 +11,6 @@
 #include "bound/ledger.h"
 #include "certify/certify.h"
 #include "measure/slope.h"
-#include "train/train.h"
 
 static bool holds(const char *run, const char *name)
 {
@@ -46,6 +45,7 @@ taut_status paper_configure(taut_config **cfg, const paper_plan *p)
     const bool file = len > 4 && strcmp(p->recipe + len - 4, ".ini") == 0;
     taut_status s = file ? taut_recipe_open(cfg, p->recipe, p->overrides, p->count)
                          : taut_config_parse(cfg, p->recipe, p->run);
+    if (!s && !file && !p->o->small && strcmp(p->o->k, "cuda") == 0) s = taut_config_set(*cfg, "train.matmul=tf32");
     for (int i = 0; !s && !file && i < p->count; i++) s = taut_config_set(*cfg, p->overrides[i]);
     for (int i = 0; !s && p->o->tiny && i < 4; i++) s = taut_config_set(*cfg, tiny[i]);
     return s;
@@ -63,7 +63,9 @@ taut_status paper_net_train(const paper_options *o, const char *run, const char 
     if (!s && done) ++*o->kept;
     if (!s && !done) s = taut_kernels_open(&plan.k, o->k);
     if (!s && !done && o->ask) s = paper_ask_first(&plan);
-    const taut_training how = { .run = run, .resume = begun, .overwrite = !begun };
+    const taut_training how = {
+        .run = run, .resume = begun, .overwrite = !begun, .progress = o->small ? NULL : paper_tell_first
+    };
     if (!s && !done) s = taut_train(&summary, cfg, plan.k, &how);
     taut_config_free(cfg);
     return s;

@@ -6,6 +6,7 @@
 #include "attack/network.h"
 #include "cli/cli.h"
 #include "papers/paper.h"
+#include "train/train.h"
 
 typedef struct {
     taut_net *m;
@@ -32,6 +33,8 @@ typedef struct {
 taut_status paper_configure(taut_config **, const paper_plan *) TAUT_MUST_USE;
 /* Refuses to begin what takes long, and says how long. */
 taut_status paper_ask_first(const paper_plan *) TAUT_MUST_USE;
+/* Says once, on stderr, how long the first network of a figure takes. */
+void paper_tell_first(const taut_progress *, void *arg);
 /* The first n test images. */
 taut_status paper_net_open(paper_net *, const paper_options *, const char *run, int64_t n) TAUT_MUST_USE;
 void paper_net_close(paper_net *); /* fine after a failed open */

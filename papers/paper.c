@@ -13,41 +13,45 @@
 static const struct {
     const char *id, *small, *what;
     cJSON *(*make)(const paper_options *);
+    bool rows; /* each row is trained by itself: --only */
 } figures[] = {
     { "enforced-table1", "7 min", "NanoGPT's architectures: bound, loss and activations with and without constraints",
-      paper_enforced_table1 },
+      paper_enforced_table1, true },
     { "enforced-fig2", "4 min", "loss against the proved bound, nine weight constraints with AdamW and Muon",
-      paper_enforced_fig2 },
-    { "enforced-fig3", "3 min", "a constrained and a free CIFAR-10 MLP under l2 attacks", paper_enforced_fig3 },
+      paper_enforced_fig2, true },
+    { "enforced-fig3", "3 min", "a constrained and a free CIFAR-10 MLP under l2 attacks", paper_enforced_fig3, false },
     { "enforced-fig4", "4 min", "CIFAR-10 MLP: accuracy against the proved bound, the paper's constraints",
-      paper_enforced_fig4 },
-    { "jasmin-table1", "7 min", "ViTs with JaSMin and Specformer under attack, three seeds", paper_jasmin_table1 },
+      paper_enforced_fig4, true },
+    { "jasmin-table1", "7 min", "ViTs with JaSMin and Specformer under attack, three seeds", paper_jasmin_table1,
+      true },
     { "jasmin-table2", "2 min", "ViTs with the penalties and weights of the paper's CIFAR-10 table, beside its figures",
-      paper_jasmin_table2 },
-    { "jasmin-fig3", "1 s", "the bound g_1 over the softmax Jacobian's norm", paper_jasmin_fig3 },
+      paper_jasmin_table2, true },
+    { "jasmin-fig3", "1 s", "the bound g_1 over the softmax Jacobian's norm", paper_jasmin_fig3, false },
     { "jasmin-fig4", "2 min", "the slope of a whole ViT over test images, with and without penalties",
-      paper_jasmin_fig4 },
-    { "jasmin-fig6", "1 min", "bounds of every head of a ViT, without and with JaSMin", paper_jasmin_fig6 },
+      paper_jasmin_fig4, false },
+    { "jasmin-fig6", "1 min", "bounds of every head of a ViT, without and with JaSMin", paper_jasmin_fig6, false },
     { "plash-fig4", "1 min",
       "how often PLASH's deviation is certified: the paper's certificate as printed, mended, and ours",
-      paper_plash_fig4 },
+      paper_plash_fig4, false },
     { "plash-deviation", "1 s", "the bound on the deviation beside the truth, where clusters approximate attention",
-      paper_plash_deviation },
+      paper_plash_deviation, false },
     { "plash-table1", "30 min",
-      "forecasting with softmax, ProbSparse, PLASH attention and its rivals on ETT and weather", paper_plash_table1 },
-    { "plash-table2", "3 min", "latency of PLASH attention beside exact attention", paper_plash_table2 },
-    { "plash-fig3", "2 min", "peak memory of PLASH attention beside exact attention", paper_plash_fig3 },
-    { "attlip-fig1", "80 s", "what every proximal solver spends to reach a residual", paper_attlip_fig1 },
+      "forecasting with softmax, ProbSparse, PLASH attention and its rivals on ETT and weather", paper_plash_table1,
+      true },
+    { "plash-table2", "3 min", "latency of PLASH attention beside exact attention", paper_plash_table2, false },
+    { "plash-fig3", "2 min", "peak memory of PLASH attention beside exact attention", paper_plash_fig3, false },
+    { "attlip-fig1", "80 s", "what every proximal solver spends to reach a residual", paper_attlip_fig1, false },
     { "attlip-table1", "1 min", "constants of AttLip and l2 attention against the length, proved and measured",
-      paper_attlip_table1 },
+      paper_attlip_table1, false },
     { "attlip-table2", "2 min",
-      "masked-language models: perplexity, proved constant and their product for every attention",
-      paper_attlip_table2 },
-    { "castin-fig1", "2 min", "slopes of attention against the length, on text and on steep inputs",
-      paper_castin_fig1 },
-    { "castin-fig2", "12 s", "the factor that decides up to which length sqrt(n) is attained", paper_castin_fig2 },
-    { "castin-fig3", "1 s", "slopes that grow like the square of the radius", paper_castin_fig3 },
-    { "bounds-table", "7 s", "published bounds of one head, ours and the truth", paper_bounds_table },
+      "masked-language models: perplexity, proved constant and their product for every attention", paper_attlip_table2,
+      true },
+    { "castin-fig1", "2 min", "slopes of attention against the length, on text and on steep inputs", paper_castin_fig1,
+      false },
+    { "castin-fig2", "12 s", "the factor that decides up to which length sqrt(n) is attained", paper_castin_fig2,
+      false },
+    { "castin-fig3", "1 s", "slopes that grow like the square of the radius", paper_castin_fig3, false },
+    { "bounds-table", "7 s", "published bounds of one head, ours and the truth", paper_bounds_table, false },
 };
 enum { FIGURES = sizeof figures / sizeof *figures };
 
@@ -80,24 +84,33 @@ static double now(void)
 /* One figure: what came out, and the command, time and threads that it took. */
 static int make(const cli_args *a, int which, const char *scale)
 {
-    char folder[64], command[160];
+    char folder[64], command[240];
     int kept = 0;
     const bool tiny = strcmp(scale, "tiny") == 0;
     const char *data = cli_text(a, "--data", NULL), *kernels = cli_text(a, "--kernels", NULL);
+    const char *only = cli_text(a, "--only", NULL);
+    if (only && !figures[which].rows)
+        return cli_refuse(a, "%s is made as a whole: --only is not for it", figures[which].id);
     const double start = now();
     snprintf(folder, sizeof folder, "runs/%s-%s", figures[which].id, scale);
-    snprintf(command, sizeof command, "taut paper %s --scale %s%s%.64s%s%.16s", figures[which].id, scale,
-             data ? " --data " : "", data ? data : "", kernels ? " --kernels " : "", kernels ? kernels : "");
+    snprintf(command, sizeof command, "taut paper %s --scale %s%s%.64s%s%.16s%s%.64s", figures[which].id, scale,
+             data ? " --data " : "", data ? data : "", kernels ? " --kernels " : "", kernels ? kernels : "",
+             only ? " --only " : "", only ? only : "");
     const bool full = strcmp(scale, "full") == 0, device = kernels && strncmp(kernels, "cuda", 4) == 0;
     cJSON *o = figures[which].make(&(paper_options){ .small = !full,
                                                      .ask = full && !device && !cli_flag(a, "--yes"),
                                                      .tiny = tiny,
                                                      .out = cli_text(a, "--out", folder),
                                                      .data = data,
+                                                     .only = only,
                                                      .k = kernels ? kernels : "cpu",
                                                      .kept = &kept });
     cli_bar_end();
     if (!o) return cli_fail(a);
+    if (only && !cJSON_GetArraySize(cJSON_GetObjectItem(o, "rows"))) {
+        cJSON_Delete(o);
+        return cli_refuse(a, "no row of %s has a name with %s", figures[which].id, only);
+    }
     if (!cli_flag(a, "--json")) paper_print(o);
     cJSON_AddStringToObject(o, "command", command);
     cJSON_AddNumberToObject(o, "seconds", now() - start);
@@ -133,6 +146,7 @@ static const cli_option options[] = {
     { "--scale", "S", "small (minutes on two cores, the default), full, or tiny (seconds: does it run?)" },
     { "--yes", NULL, "begin a full size without a device; else it says how long its first network would take" },
     { "--out", "DIR", "folder for the runs; finished ones with the same settings are kept" },
+    { "--only", "WORDS", "only rows whose name holds all of these words, a comma between two: rows can be shared out" },
     { "--data", "TEXT", "another text" },
     { NULL, NULL, NULL },
 };

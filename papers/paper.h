@@ -11,9 +11,13 @@ typedef struct {
     bool tiny;        /* small, and cut to seconds on built-in data: whether it runs, not what comes out */
     const char *out;  /* folder for its runs; a finished one with the same recipe is not run again */
     const char *data; /* a text, or NULL for the figure's own */
+    const char *only; /* words, a comma between two: rows whose name holds all of them; NULL: every row */
     const char *k;    /* the kernels that train and attack; proofs and measurements have their own */
     int *kept;        /* counts the runs that were not run again */
 } paper_options;
+
+/* Whether a row of this name was asked for. */
+bool paper_wants(const paper_options *, const char *name);
 
 static inline int64_t paper_pick(const paper_options *o, int64_t tiny, int64_t small, int64_t full)
 {

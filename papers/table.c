@@ -36,6 +36,16 @@ void paper_row(cJSON *table, const char *name, const double *number, int count)
     cJSON_AddItemToArray(cJSON_GetObjectItem(table, "rows"), row);
 }
 
+bool paper_wants(const paper_options *o, const char *name)
+{
+    char word[64];
+    for (const char *p = o->only; p && *p; p += strcspn(p, ","), p += *p == ',') {
+        snprintf(word, sizeof word, "%.*s", (int)strcspn(p, ","), p);
+        if (!strstr(name, word)) return false;
+    }
+    return true;
+}
+
 const char *paper_source(const paper_options *o, const char *set, const char *built_in)
 {
     char *found = NULL;

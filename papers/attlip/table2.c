@@ -98,6 +98,7 @@ cJSON *paper_attlip_table2(const paper_options *o)
                    "which it learns little in this time.",
             .data = source });
     for (int i = 0; i < MODELS; i++) {
+        if (!paper_wants(o, models[i].name)) continue;
         cli_bar((double)i / MODELS, models[i].name);
         if (add_rows(table, i, o, source)) {
             cJSON_Delete(table);

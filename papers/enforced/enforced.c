@@ -27,6 +27,13 @@ typedef struct {
 
 static bool is_ours(const setting *s) { return strcmp(s->method, "filled") == 0; }
 
+/* What its run is called, and a row for --only. */
+static const char *name_of(char name[64], const setting *s)
+{
+    snprintf(name, 64, "%s-%s-%g", s->optimiser, s->method, s->cap);
+    return name;
+}
+
 static taut_status one_run(double *loss, double *bound, const setting *s, const paper_options *o, const char *source)
 {
     static const struct {
@@ -35,7 +42,7 @@ static taut_status one_run(double *loss, double *bound, const setting *s, const 
     } sizes[] = { { "model.width", 64, 256 }, { "model.depth", 2, 3 },      { "model.context", 64, 256 },
                   { "train.batch", 16, 64 },  { "train.steps", 150, 2000 }, { "train.checkpoint_every", 150, 500 } };
     enum { SIZES = sizeof sizes / sizeof *sizes, LINES = SIZES + 5 };
-    char run[4096], text[LINES][512];
+    char run[4096], name[64], text[LINES][512];
     const char *line[LINES];
     int count = 0;
     for (; count < SIZES; count++)
@@ -48,7 +55,7 @@ static taut_status one_run(double *loss, double *bound, const setting *s, const 
     if (s->cap > 0)
         snprintf(text[count++], sizeof text[0], "constrain.%s=%.17g", is_ours(s) ? "target_lipschitz" : "cap", s->cap);
     for (int i = 0; i < count; i++) line[i] = text[i];
-    snprintf(run, sizeof run, "%s/%s-%s-%g", o->out, s->optimiser, s->method, s->cap);
+    snprintf(run, sizeof run, "%s/%s", o->out, name_of(name, s));
     const taut_status status = paper_net_train(o, run, is_ours(s) ? ours : base, line, count);
     *loss = paper_summary(run, "val_loss");
     return status ? status : paper_net_bound(bound, run, TAUT_NORM_TOKENS);
@@ -98,6 +105,9 @@ cJSON *paper_enforced_fig2(const paper_options *o)
                 all[count++] = (setting){ optimisers[i], methods[m], m < 2 ? 0 : caps[c], i ? 0.05 : 0.003 };
     for (int i = 0; i < count; i++) {
         double loss, bound;
+        char name[64];
+        name_of(name, &all[i]);
+        if (!paper_wants(o, name)) continue;
         cli_bar((double)i / count, all[i].method);
         if (one_run(&loss, &bound, &all[i], o, source)) {
             cJSON_Delete(table);

@@ -66,6 +66,7 @@ cJSON *paper_enforced_fig4(const paper_options *o)
         char run[4096];
         paper_net p = { 0 };
         double v[4] = { 0, 0, published[i][0], published[i][1] };
+        if (!paper_wants(o, all[i].name)) continue;
         cli_bar((double)i / COUNT, all[i].name);
         taut_status s = train(run, &all[i], o, 400, 4900);
         if (!s) s = paper_net_open(&p, o, run, paper_pick(o, 20, 2000, 10000));

@@ -193,7 +193,7 @@ cJSON *paper_enforced_table1(const paper_options *o)
             .data = text_of(o) });
     for (int i = 0; i < ROWS; i++) {
         double v[5];
-        if (!o->small && !rows[i].full) continue;
+        if ((!o->small && !rows[i].full) || !paper_wants(o, rows[i].name)) continue;
         cli_bar((double)i / ROWS, rows[i].name);
         if (measure(v, i, o)) {
             cJSON_Delete(t);

@@ -85,7 +85,7 @@ static taut_status measure(double v[FIGURES], int method, int seed, const paper_
     double slope[SLOPES];
     const int64_t slopes = paper_pick(o, 2, SLOPES, SLOPES);
     taut_status s = train(run, method, seed, o);
-    if (!s) s = paper_net_open(&p, o, run, paper_pick(o, 10, 300, 2000));
+    if (!s) s = paper_net_open(&p, o, run, paper_pick(o, 10, 300, 1000));
     if (!s) s = paper_net_protocol(v, &p, o->small);
     if (!s) s = paper_net_slopes(slope, &p, slopes);
     if (!s) v[6] = bench_quantile(slope, (int)(p.n < slopes ? p.n : slopes), 0.5);
@@ -114,6 +114,7 @@ cJSON *paper_jasmin_table1(const paper_options *o)
             .data = paper_source(o, "cifar10", "shapes") });
     for (int m = 0; m < METHODS; m++) {
         double v[SEEDS][FIGURES], mean[FIGURES], half[FIGURES];
+        if (!paper_wants(o, methods[m].name)) continue;
         for (int i = 0; i < SEEDS; i++) {
             cli_bar((double)(m * SEEDS + i) / (METHODS * SEEDS), methods[m].name);
             if (measure(v[i], m, i, o)) {

@@ -59,7 +59,7 @@ static taut_status measure(double v[FIGURES], int method, const paper_options *o
     char run[4096];
     paper_net p = { 0 };
     taut_status s = train(run, method, o);
-    if (!s) s = paper_net_open(&p, o, run, paper_pick(o, 10, 300, 10000));
+    if (!s) s = paper_net_open(&p, o, run, paper_pick(o, 10, 300, 1000));
     if (!s) s = paper_net_protocol(v, &p, o->small);
     paper_net_close(&p);
     return s;
@@ -81,6 +81,7 @@ cJSON *paper_jasmin_table2(const paper_options *o)
             .data = paper_source(o, "cifar10", "shapes") });
     for (int m = 0; m < METHODS; m++) {
         double v[FIGURES];
+        if (!paper_wants(o, methods[m].name)) continue;
         cli_bar((double)m / METHODS, methods[m].name);
         if (measure(v, m, o)) {
             cJSON_Delete(t);

@@ -112,6 +112,12 @@ static void read_others(taut_model_spec *s, taut_config *cfg)
     s->attention_blocks = s->depth;
     if (taut_config_has(cfg, "model.attention_blocks"))
         s->attention_blocks = taut_config_int(cfg, "model.attention_blocks", s->depth, 0, s->depth);
+    if (taut_config_has(cfg, "model.last_attention")) {
+        const int last = taut_config_choice(cfg, "model.last_attention", taut_attention_names, 0);
+        taut_attention_choose(&s->last, taut_attention_kind_at(last));
+        taut_attention_read(&s->last, &site, cfg, true);
+        s->last_blocks = taut_config_int(cfg, "model.last_blocks", 1, 1, s->depth);
+    }
     if (taut_config_has(cfg, "model.first_residual"))
         s->bare_first = !taut_config_bool(cfg, "model.first_residual", true);
     if (pools(s->arch) && taut_config_has(cfg, "model.unit_head"))
@@ -196,6 +202,17 @@ static taut_status check_attention(taut_model_spec *s, const taut_site *site)
     return TAUT_OK;
 }
 
+/* A second kind stands before the other one, so it has to be a layer by itself. */
+static taut_status check_last(taut_model_spec *s, const taut_site *site)
+{
+    if (!s->last.kind) return TAUT_OK;
+    if (!(s->last.can & TAUT_IS_RESIDUAL) || s->last.kind == s->attention.kind || s->norm != TAUT_NORM_NONE)
+        return taut_fail(TAUT_BAD_CONFIG,
+                         "model.last_attention is for a kind that is the residual itself (attlip), another than "
+                         "model.attention, and for model.norm = none");
+    return taut_attention_check(&s->last, site);
+}
+
 /* What a model cannot do. */
 static taut_status check_others(const taut_model_spec *s)
 {
@@ -258,11 +275,12 @@ taut_status taut_model_spec_read(taut_model_spec *s, taut_config *cfg)
     const taut_status hidden = pools(s->arch) ? read_layers(s, cfg) : TAUT_OK;
     const taut_site site = taut_spec_site(s, s->arch == TAUT_ARCH_GPT, 0, 0);
     taut_attention_read(&s->attention, &site, cfg, false);
+    if (s->last.kind) taut_attention_read(&s->last, &site, cfg, false);
     if (image || hidden || end) return image ? image : hidden ? hidden : end;
     const taut_status sizes = check_sizes(s);
     if (sizes) return sizes;
     const taut_status attention = check_attention(s, &site);
     if (attention) return attention;
-    const taut_status idle = check_idle(s, scale);
+    const taut_status other = check_last(s, &site), idle = other ? other : check_idle(s, scale);
     return idle ? idle : check_others(s);
 }

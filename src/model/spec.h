@@ -55,12 +55,14 @@ typedef struct {
     double residual_alpha;     /* a; 0 asks for 1/(2 depth), with `channel` it starts from 1/depth */
     double droppath;
     taut_attention_choice attention;
-    int64_t attention_blocks;  /* the blocks from this one on have no attention */
-    bool bare_first, bare_mlp; /* no residual around the first attention, around any MLP */
-    bool bare_head;            /* of an encoder: no transform between its blocks and the head */
-    bool unit_head;            /* of images and classifiers: training keeps the head's rows at length 1 */
-    bool headless;             /* of an encoder: its features are what comes out, */
-    taut_pool_kind pool;       /* those of every token, or one row of them */
+    int64_t attention_blocks;   /* the blocks from this one on have no attention */
+    taut_attention_choice last; /* of another kind, before the attention of the last blocks; kind NULL: there is none */
+    int64_t last_blocks;        /* so many */
+    bool bare_first, bare_mlp;  /* no residual around the first attention, around any MLP */
+    bool bare_head;             /* of an encoder: no transform between its blocks and the head */
+    bool unit_head;             /* of images and classifiers: training keeps the head's rows at length 1 */
+    bool headless;              /* of an encoder: its features are what comes out, */
+    taut_pool_kind pool;        /* those of every token, or one row of them */
     double attention_scale, attention_out, logit_scale, dropout;
     taut_init init;
     double init_std; /* normal: standard deviation; orthogonal: every singular value; spectral: the largest */

@@ -130,11 +130,12 @@ void taut_tree_fold(taut_list *l, const taut_model_spec *s)
 }
 
 /* The same for attention, and an orthogonal map behind it when asked. */
-static void add_attention_layer(taut_list *block, const taut_model_spec *s, bool causal, uint64_t index)
+static void add_attention_layer(taut_list *block, const taut_model_spec *s, const taut_attention_choice *kind,
+                                const char *const name[2], bool causal, uint64_t index)
 {
     const taut_site site = taut_spec_site(s, causal, 0, index);
-    taut_list_add(block, "attn", s->attention.kind->build(&s->attention, &site));
-    if (s->attention.turn) taut_list_add(block, "turn", taut_linear_turn(s->width));
+    taut_list_add(block, name[0], kind->kind->build(kind, &site));
+    if (kind->turn) taut_list_add(block, name[1], taut_linear_turn(s->width));
     if (s->norm != TAUT_NORM_NONE) taut_list_add(block, "norm1", taut_tree_norm(s));
 }
 
@@ -142,9 +143,12 @@ static taut_module *block(const taut_model_spec *s, bool causal, uint64_t index)
 {
     taut_list l = { .count = 0 };
     static const char *const attn[] = { "attn", "norm1", "scale1" }, *const after[] = { "mlp", "norm2", "scale2" };
+    static const char *const own[] = { "attn", "turn" }, *const last[] = { "last", "last_turn" };
     const bool attends = (int64_t)index < s->attention_blocks;
+    if (s->last.kind && (int64_t)index >= s->depth - s->last_blocks)
+        add_attention_layer(&l, s, &s->last, last, causal, index);
     if (attends && s->attention.can & TAUT_IS_RESIDUAL)
-        add_attention_layer(&l, s, causal, index);
+        add_attention_layer(&l, s, &s->attention, own, causal, index);
     else if (attends)
         add_branch(&l, s, taut_tree_attention(s, causal, 0, index), attn, 2 * index + 1, s->bare_first && index == 0);
     if (s->mlp_block == TAUT_BLOCK_MLP)

@@ -28,6 +28,11 @@ taut_status taut_forecast_add(cJSON *o, taut_pass *p, taut_batch *b, taut_split 
     taut_batch_windows(b, split, &index, 1);
     taut_batch_forward(b, p);
     p->m->k->get(said, p->logits.data, len);
+    const taut_status s = p->m->k->read(NULL, NULL, 0);
+    if (s) {
+        free(said);
+        return s;
+    }
     cJSON_AddNumberToObject(o, "window", (double)index);
     cJSON *list = cJSON_AddArrayToObject(o, "columns");
     for (int64_t c = 0; c < m->classes && c < COLUMNS; c++) { /* the decoder's rows stand before the encoder's */

@@ -7,6 +7,7 @@
 
 cJSON *taut_summary_json(const taut_train_summary *s)
 {
+    static const char *const products[] = { "fp32", "tf32", "bf16" };
     cJSON *o = cJSON_CreateObject();
     cJSON_AddStringToObject(o, "taut", TAUT_VERSION);
     cJSON_AddStringToObject(o, "model", s->sha256);
@@ -36,6 +37,8 @@ cJSON *taut_summary_json(const taut_train_summary *s)
         cJSON_AddStringToObject(o, "about", s->about);
     }
     cJSON_AddBoolToObject(o, "stopped", s->stopped);
+    cJSON_AddStringToObject(o, "kernels", s->kernels);
+    cJSON_AddStringToObject(o, "matmul", products[s->matmul]);
     cJSON_AddNumberToObject(o, "threads", taut_threads());
     cJSON_AddStringToObject(o, "blas", taut_blas_version());
     cJSON_AddStringToObject(o, "compiler", taut_compiler_version());

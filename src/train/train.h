@@ -32,6 +32,8 @@ typedef struct {
     bool flat, l2;                       /* these */
     char about[TAUT_ABOUT_ROOM];         /* the inputs it holds for: as they are, not moved */
     char sha256[65];                     /* of model.safetensors */
+    const char *kernels;                 /* what trained it, */
+    taut_products matmul;                /* and how it multiplied */
     char data[TAUT_SERIES_NOTE];         /* what was done to a table when it was read; "": nothing */
 } taut_train_summary;
 

@@ -16,6 +16,13 @@ refuse "no figure" "which figure" "$TAUT" paper
 refuse "a full size without a device" "its first network alone takes about [0-9]* [a-z]* (6000 steps of 32 examples on the kernels cpu.*): --yes" \
     "$TAUT" paper attlip-table2 --scale full --out "$tmp/full"
 check "which begins nothing" [ ! -e "$tmp/full" ]
+"$TAUT" paper attlip-table2 --scale full --yes --out "$tmp/full" >/dev/null 2>"$tmp/said" &
+child=$!
+for i in $(seq 600); do grep -q "first network takes about" "$tmp/said" && break || sleep 0.1; done
+kill $child && wait $child 2>/dev/null
+child=
+check "which says how long its first network takes when it has begun" \
+    grep -q "^taut paper: its first network takes about [0-9]* [a-z]* (6000 steps)$" "$tmp/said"
 for id in $ids; do
     check "$id is written down" grep -q "taut paper $id" papers/*/README.md
     time=$(awk -v id="$id" '$1 == id { print $2, $3 }' "$tmp/list")
@@ -55,6 +62,15 @@ check "nine rows, eight published" [ "$(wc -l <"$tmp/after")" = 17 ]
 echo '[1, 2, 3, 4, 5]' >"$tmp/enforced-table1/ours/row.json"
 refuse "a row of another training is not taken, and its weights are gone" "model.safetensors" \
     "$TAUT" paper enforced-table1 --scale tiny --out "$tmp/enforced-table1"
+"$TAUT" paper enforced-table1 --scale tiny --only Modula --out "$tmp/only" >"$tmp/table"
+check "a row by its name" [ "$(rows | wc -l)" = 2 ]
+check "and no other is trained" [ "$(ls "$tmp/only")" = Modula ]
+check "its command says so" grep -q "^command    taut paper enforced-table1 --scale tiny --only Modula: " "$tmp/table"
+"$TAUT" paper enforced-fig2 --scale tiny --only muon,cap-1 --out "$tmp/only2" >"$tmp/table"
+check "rows that hold both words" [ "$(grep -c '^muon *[a-z]*cap ' "$tmp/table")" = 2 ]
+refuse "a row that is not there" "no row of enforced-table1 has a name with speedrun" \
+    "$TAUT" paper enforced-table1 --scale tiny --only speedrun --out "$tmp/only"
+refuse "a row of what has none" "made as a whole" "$TAUT" paper castin-fig3 --only text
 table jasmin-table2
 check "two lines a method" [ "$(grep -c "^published  *9[68]\." "$tmp/table")" = 7 ]
 table attlip-table2

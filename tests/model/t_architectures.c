@@ -38,6 +38,9 @@ static const char *const linear_time[] = {
     "attention = attlip\nnorm = none\nmlp_block = sll\nactivation = relu\nattlip_loose = 0\nattlip_tol = 1e-12\n"
     "attlip_learned = true\nattlip_reflected = true\nattlip_turn = true\nattlip_head_width = 1\nattlip_slope_tol = "
     "1e-15\n",
+    "attention = position\nlast_attention = attlip\nnorm = none\nmlp_block = sll\nactivation = relu\nattlip_loose = 0\n"
+    "attlip_tol = 1e-12\nattlip_reflected = true\nattlip_turn = true\nattlip_head_width = 1\nattlip_slope_tol = "
+    "1e-15\n",
     "attention = clustered\nclusters = 3\ncluster_first = true\ncluster_steps = 0\nnorm = none\n",
 };
 enum { LINEAR_TIME = sizeof linear_time / sizeof *linear_time };
@@ -159,6 +162,13 @@ static void attlip_refusals(void)
     encoder_refused("attention = l2_free\nattention_scale = inv_width\n", "model.attention_scale would change nothing");
     encoder_refused("attention = attlip\nfirst_residual = false\n", "first_residual");
     encoder_refused("attention = l2\npositions = rope\n", "positions");
+    refused("last_attention = attlip\nnorm = none\n", "causal");
+    encoder_refused("last_attention = attlip\n", "model.last_attention is for");
+    encoder_refused("last_attention = cosine\nnorm = none\n", "model.last_attention is for");
+    encoder_refused("attention = attlip\nlast_attention = attlip\nnorm = none\n", "another than");
+    encoder_refused("last_attention = attlip\nlast_blocks = 2\nnorm = none\n", "last_blocks");
+    encoder_refused("last_blocks = 1\n", "last_blocks");
+    encoder_refused("attlip_tol = 1e-4\n", "attlip_tol");
 }
 
 static void idle_keys(void)
