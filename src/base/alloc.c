@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static atomic_long countdown, failures;
 
@@ -39,9 +40,11 @@ void *taut_realloc(void *p, size_t size) { return taut_alloc_fails() ? NULL : co
 
 void *taut_malloc_aligned(size_t size)
 {
-    const size_t whole = (size + 63) / 64 * 64;
+    enum { LINE = 64, PAGE = 2 << 20 }; /* a line of the cache; a large page */
+    const size_t align = size >= 2 * (size_t)PAGE ? PAGE : LINE, whole = (size + align - 1) / align * align;
     if (taut_alloc_fails()) return NULL;
-    void *p = counted(whole < size ? NULL : aligned_alloc(64, whole ? whole : 64));
+    void *p = counted(whole < size ? NULL : aligned_alloc(align, whole ? whole : align));
+    if (p && align == PAGE) madvise(p, whole, MADV_HUGEPAGE); /* refused: small pages serve, more slowly */
     return p ? memset(p, 0, whole) : NULL;
 }
 
