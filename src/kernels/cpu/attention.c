@@ -13,75 +13,12 @@
  *           sum in float min(tk, 256).  A weight p = exp(S - max) / sum is off by 2 u and by u |S - max|, whose mean sum p
  *           |S - max| is ln tk at most (max - S <= -ln p, and the mean of that is an entropy), above and below the
  *           line.  A tile that moves the maximum costs 6 u more, the end 3 u: 14/256 a key. */
-#include "kernels/cpu/attention.h"
+#include "kernels/cpu/attention_packs.h"
 
 typedef struct {
     float *s, *out, *max;
     double *sum;
 } state;
-
-/* Keys and values of all heads, packed for products (multiply.h).  k NULL: they are not, each product packs its own. */
-typedef struct {
-    float *k, *v;
-    int64_t k_len, v_len; /* of a head's keys, and of one tile of its values */
-    int64_t tiles;        /* of a head's keys */
-} packs;
-
-static packs packs_new(const taut_attn *a)
-{
-    packs p = { .k_len = CPU(packed)(a->tq, a->tk, a->dh),
-                .v_len = CPU(packed)(a->tq, a->dh, ATT_COLS),
-                .tiles = (a->tk + ATT_COLS - 1) / ATT_COLS };
-    const int64_t heads = a->n * a->heads;
-    if (p.k_len > 0 && p.v_len > 0)
-        p.k = taut_malloc_aligned((size_t)(heads * (p.k_len + p.tiles * p.v_len)) * sizeof(float));
-    p.v = p.k ? p.k + heads * p.k_len : NULL;
-    return p;
-}
-
-/* A panel of a head's keys; behind those, a tile of its values. */
-static int64_t pack_tasks(const packs *p, const taut_attn *a) { return p->k ? cpu_panels(a->tk, a->dh) + p->tiles : 0; }
-
-static void pack_task(const packs *p, const float *k, const float *v, const att_head *g, int64_t head, int64_t task)
-{
-    const taut_attn *a = g->a;
-    const int64_t panels = cpu_panels(a->tk, a->dh), tile = task - panels, j = tile * ATT_COLS;
-    if (task < panels) {
-        CPU(pack)(p->k + head * p->k_len, (cpu_matrix){ k + g->k_at, g->width, true }, a->tk, a->dh, task);
-        return;
-    }
-    const cpu_matrix from = { v + g->k_at + j * g->width, g->width, false };
-    const int64_t keys = cpu_min(ATT_COLS, a->tk - j);
-    for (int64_t i = 0; i < cpu_panels(a->dh, keys); i++)
-        CPU(pack)(p->v + (head * p->tiles + tile) * p->v_len, from, a->dh, keys, i);
-}
-
-/* s = scale q k^T of a tile */
-static void scores(float *s, const float *q, const float *k, const att_head *g, const att_tile *t, const packs *p,
-                   int64_t head)
-{
-    const float scale = (float)g->a->scale;
-    if (!p->k) {
-        att_scores(s, q, g->width, k + g->k_at + t->j * g->width, g, t, scale, 0);
-        return;
-    }
-    const cpu_packed b = { p->k + head * p->k_len, g->a->tk, t->j };
-    CPU(multiply_packed)
-    (s, t->stride, (cpu_matrix){ q, g->width, false }, b, t->rows, t->cols, g->a->dh, scale, 0, NULL);
-}
-
-/* out += s v of a tile; values were packed for whole ones */
-static void gather(float *out, const float *s, const float *v, const att_head *g, const att_tile *t, const packs *p,
-                   int64_t head)
-{
-    const int64_t dh = g->a->dh;
-    if (!p->k || !t->whole || t->cols < cpu_min(ATT_COLS, g->a->tk - t->j)) {
-        att_times(out, dh, s, v + g->k_at + t->j * g->width, g, t, 1.0f);
-        return;
-    }
-    const cpu_packed b = { p->v + (head * p->tiles + t->j / ATT_COLS) * p->v_len, dh, 0 };
-    CPU(multiply_packed)(out, dh, (cpu_matrix){ s, t->stride, false }, b, t->rows, dh, t->cols, 1, 1, NULL);
-}
 
 /* One row meets one tile: s becomes exp(s - max), and what was gathered before is brought to the new max. */
 static void row_step(float *s, float *out, float *max, double *sum, int64_t seen, int64_t cols, int64_t dh)
@@ -109,8 +46,8 @@ static void finish(float *o, float *lse, const state *w, const att_head *g, int6
     }
 }
 
-static void forward_rows(float *o, float *lse, const float *q, const float *k, const float *v, const att_head *g,
-                         int64_t i, state *w, const packs *p, int64_t head)
+static void forward_rows(float *o, float *lse, const float *q, const att_packs *kv, const att_head *g, int64_t head,
+                         int64_t i, state *w)
 {
     const int64_t dh = g->a->dh, rows = cpu_min(ATT_ROWS, g->a->tq - i), end = att_visible(g, i + rows - 1);
     memset(w->out, 0, (size_t)(rows * dh) * sizeof(float));
@@ -119,12 +56,12 @@ static void forward_rows(float *o, float *lse, const float *q, const float *k, c
         w->sum[r] = 0;
     }
     for (int64_t j = 0; j < end; j += ATT_COLS) {
-        const att_tile t = att_tile_at(g, i, j);
-        scores(w->s, q + g->q_at + i * g->width, k, g, &t, p, head);
+        const att_tile t = att_tile_at(g, i, j, ATT_ROWS);
+        att_scores_of(w->s, q + g->q_at + i * g->width, g->width, &kv->of[0], head, g, &t, (float)g->a->scale, 0);
         att_alibi(w->s, g, &t);
         for (int64_t r = 0; r < rows; r++)
-            row_step(w->s + r * ATT_COLS, w->out + r * dh, &w->max[r], &w->sum[r], t.seen[r], t.cols, dh);
-        gather(w->out, w->s, v, g, &t, p, head);
+            row_step(w->s + r * t.stride, w->out + r * dh, &w->max[r], &w->sum[r], t.seen[r], t.cols, dh);
+        att_times_of(w->out, dh, w->s, &kv->of[1], head, g, &t, 1);
     }
     finish(o + g->q_at + i * g->width, lse + g->lse_at + i, w, g, i, rows);
 }
@@ -133,25 +70,23 @@ void CPU(attention)(taut_real *o, taut_real *lse, const taut_real *q, const taut
                     const taut_attn *a)
 {
     const int64_t tiles = (a->tq + ATT_ROWS - 1) / ATT_ROWS, tasks = a->n * a->heads * tiles;
-    const packs p = packs_new(a);
-    const int64_t packing = pack_tasks(&p, a);
+    att_packs kv = { .count = 0 };
+    att_packs_add(&kv, a, (const float *)k, true);
+    att_packs_add(&kv, a, (const float *)v, false);
+    att_packs_begin(&kv, a);
 #pragma omp parallel if (tasks > 1)
     {
-#pragma omp for schedule(static)
-        for (int64_t task = 0; task < a->n * a->heads * packing; task++) {
-            const att_head g = att_head_of(a, task / packing);
-            pack_task(&p, (const float *)k, (const float *)v, &g, task / packing, task % packing);
-        }
-        float *scratch = att_scratch(ATT_ROWS * (ATT_COLS + a->dh + 1));
+        att_packs_fill(&kv, a);
+        float *scratch = att_scratch(ATT_TILE + ATT_ROWS * (a->dh + 1));
         double sum[ATT_ROWS];
-        state w = { scratch, scratch + ATT_ROWS * ATT_COLS, scratch + ATT_ROWS * (ATT_COLS + a->dh), sum };
+        state w = { scratch, scratch + ATT_TILE, scratch + ATT_TILE + ATT_ROWS * a->dh, sum };
 #pragma omp for schedule(dynamic)
         for (int64_t task = 0; task < tasks; task++) {
             const att_head g = att_head_of(a, task / tiles);
-            forward_rows((float *)o, (float *)lse, (const float *)q, (const float *)k, (const float *)v, &g,
-                         task % tiles * ATT_ROWS, &w, &p, task / tiles);
+            forward_rows((float *)o, (float *)lse, (const float *)q, &kv, &g, task / tiles, task % tiles * ATT_ROWS,
+                         &w);
         }
         free(scratch);
     }
-    free(p.k);
+    free(kv.memory);
 }

@@ -13,7 +13,8 @@
 #include "kernels/cpu/multiply.h"
 #include "kernels/cpu/vmath.h"
 
-enum { ATT_ROWS = 128, ATT_COLS = 256 }; /* queries and keys of a tile, by measurement */
+enum { ATT_ROWS = 128, ATT_COLS = 256 };   /* queries and keys of a tile, by measurement */
+enum { ATT_TILE = ATT_ROWS * CPU_STRIDE }; /* a tile of scores in scratch */
 
 typedef struct {
     const taut_attn *a;
@@ -27,6 +28,7 @@ typedef struct {
     int64_t i, j, rows, cols; /* first query, first key, how many of each */
     int64_t stride;           /* from one row of scores to the next */
     bool whole;               /* nothing is masked */
+    int64_t first; /* where it is masked, row r sees the keys before first + r, and less than `cols` of them */
     int64_t seen[2 * ATT_ROWS];
 } att_tile;
 
@@ -48,24 +50,27 @@ static inline int64_t att_visible(const att_head *g, int64_t i)
     return end < 0 ? 0 : end;
 }
 
-static inline att_tile att_tile_at(const att_head *g, int64_t i, int64_t j)
+/* Of `rows` queries at most, ATT_ROWS or less. */
+static inline att_tile att_tile_at(const att_head *g, int64_t i, int64_t j, int64_t rows)
 {
-    att_tile t = { .i = i, .j = j, .rows = cpu_min(ATT_ROWS, g->a->tq - i), .stride = ATT_COLS };
+    att_tile t = { .i = i, .j = j, .rows = cpu_min(rows, g->a->tq - i), .stride = CPU_STRIDE };
     t.cols = cpu_min(ATT_COLS, att_visible(g, i + t.rows - 1) - j);
     for (int64_t r = 0; r < t.rows; r++) {
         const int64_t seen = cpu_min(t.cols, att_visible(g, i + r) - j);
         t.seen[r] = seen < 0 ? 0 : seen;
     }
     t.whole = t.seen[0] == t.cols;
+    t.first = i + g->a->tk - g->a->tq + 1 - j;
     return t;
 }
 
-/* Two tiles of the same queries and keys on top of each other, for products that share a factor. */
+/* Two tiles of the same queries and keys on top of each other, for products that share a factor; their scores are all made. */
 static inline att_tile att_tile_twice(const att_tile *t)
 {
     att_tile two = *t;
     memcpy(two.seen + t->rows, t->seen, (size_t)t->rows * sizeof *t->seen);
     two.rows *= 2;
+    two.whole = true;
     return two;
 }
 
@@ -74,8 +79,17 @@ static inline void att_scores(float *s, const float *x, int64_t x_stride, const 
                               const att_tile *t, float alpha, float beta)
 {
     CPU(multiply)
-    (s, t->stride, (cpu_matrix){ x, x_stride, false }, (cpu_matrix){ y, g->width, true }, t->rows, t->cols, g->a->dh,
-     alpha, beta, NULL);
+    (&(cpu_product){ .c = s,
+                     .c_step = t->stride,
+                     .a = { x, x_stride, false },
+                     .b = { y, g->width, true },
+                     .mask = t->whole ? CPU_WHOLE : CPU_MASKED_C,
+                     .seen = t->first,
+                     .m = t->rows,
+                     .n = t->cols,
+                     .k = g->a->dh,
+                     .alpha = alpha,
+                     .beta = beta });
 }
 
 static inline void att_alibi(float *s, const att_head *g, const att_tile *t)
@@ -110,8 +124,17 @@ static inline void att_times(float *out, int64_t stride, const float *p, const f
     for (int64_t r = 0; r < t->rows; r += step) {
         const int64_t cols = safe ? t->cols : t->seen[r];
         if (cols > 0) CPU(multiply)
-        (out + r * stride, stride, (cpu_matrix){ p + r * t->stride, t->stride, false },
-         (cpu_matrix){ x, g->width, false }, step, dh, cols, alpha, 1, NULL);
+        (&(cpu_product){ .c = out + r * stride,
+                         .c_step = stride,
+                         .a = { p + r * t->stride, t->stride, false },
+                         .b = { x, g->width, false },
+                         .mask = t->whole || !safe ? CPU_WHOLE : CPU_MASKED_A,
+                         .seen = t->first,
+                         .m = step,
+                         .n = dh,
+                         .k = cols,
+                         .alpha = alpha,
+                         .beta = 1 });
     }
 }
 
@@ -125,8 +148,17 @@ static inline void att_trans_times(float *out, const float *p, const float *x, c
     for (int64_t r = 0; r < t->rows; r += step) {
         const int64_t cols = safe ? t->cols : t->seen[r];
         if (cols > 0) CPU(multiply)
-        (out, g->width, (cpu_matrix){ p + r * t->stride, t->stride, true },
-         (cpu_matrix){ x + r * g->width, g->width, false }, cols, dh, step, alpha, 1, NULL);
+        (&(cpu_product){ .c = out,
+                         .c_step = g->width,
+                         .a = { p + r * t->stride, t->stride, true },
+                         .b = { x + r * g->width, g->width, false },
+                         .mask = t->whole || !safe ? CPU_WHOLE : CPU_MASKED_A,
+                         .seen = t->first,
+                         .m = cols,
+                         .n = dh,
+                         .k = step,
+                         .alpha = alpha,
+                         .beta = 1 });
     }
 }
 

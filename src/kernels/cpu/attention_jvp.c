@@ -9,15 +9,18 @@
  * Error     with u = 2^-24, E as in attention.c, F = (2 dh + 6) u scale (|tq|.|k| + |q|.|tk|) the worst error
  *           of T, V = max |v|, W = max |tv|, D = max |T| over what the query sees:
  *           |to - exact| <= (2 E + (700 + tk/64) u) (W + 4 D V) + 2 F V. */
-#include "kernels/cpu/attention.h"
+#include "kernels/cpu/attention_packs.h"
 
 /* t lies right below s, tq below q in qs, so that one product serves both. */
 typedef struct {
     float *s, *t, *qs;
+    int64_t rows;   /* of a block */
     int64_t stride; /* from one row of s or t to the next */
 } state;
+enum { K, TK, V, TV, FEW = 56 };
 typedef struct {
-    const float *tq, *tk, *tv, *q, *k, *v;
+    const float *tq, *q;
+    att_packs keys; /* K, TK, V, TV */
 } inputs;
 
 /* s becomes exp(s - base), t becomes t - centre, over a tile's part of a row; answers sum and tilt, the sum of their products. */
@@ -66,49 +69,56 @@ static void begin(float *to, const state *w, const inputs *x, const att_head *g,
     }
 }
 
-static void jvp_rows(float *to, const inputs *x, const att_head *g, int64_t i, const state *w)
+static void jvp_rows(float *to, const inputs *x, const att_head *g, int64_t head, int64_t i, const state *w)
 {
-    const int64_t dh = g->a->dh, rows = cpu_min(ATT_ROWS, g->a->tq - i), end = att_visible(g, i + rows - 1);
+    const int64_t dh = g->a->dh, rows = cpu_min(w->rows, g->a->tq - i), end = att_visible(g, i + rows - 1);
     const int64_t qi = g->q_at + i * g->width;
     const float scale = (float)g->a->scale;
     float *s = w->s, *t = s + rows * w->stride;
     begin(to, w, x, g, qi, rows);
     for (int64_t j = 0; j < end; j += ATT_COLS) {
-        const int64_t kj = g->k_at + j * g->width;
-        att_tile one = att_tile_at(g, i, j);
+        att_tile one = att_tile_at(g, i, j, w->rows);
         one.stride = w->stride;
         const att_tile two = att_tile_twice(&one);
-        att_scores(s + j, w->qs, dh, x->k + kj, g, &two, scale, 0);
-        att_scores(t + j, w->qs, dh, x->tk + kj, g, &one, scale, 1);
+        att_scores_of(s + j, w->qs, dh, &x->keys.of[K], head, g, &two, scale, 0);
+        att_scores_of(t + j, w->qs, dh, &x->keys.of[TK], head, g, &one, scale, 1);
         att_alibi(s + j, g, &one);
     }
     for (int64_t r = 0; r < rows; r++)
         row_slope(s + r * w->stride, t + r * w->stride, cpu_min(end, att_visible(g, i + r)), end);
     for (int64_t j = 0; j < end; j += ATT_COLS) {
-        const int64_t kj = g->k_at + j * g->width;
-        att_tile one = att_tile_at(g, i, j);
+        att_tile one = att_tile_at(g, i, j, w->rows);
         one.stride = w->stride;
-        att_times(to + qi, g->width, s + j, x->tv + kj, g, &one, 1.0f);
-        att_times(to + qi, g->width, t + j, x->v + kj, g, &one, 1.0f);
+        att_times_of(to + qi, g->width, s + j, &x->keys.of[TV], head, g, &one, 1);
+        att_times_of(to + qi, g->width, t + j, &x->keys.of[V], head, g, &one, 1);
     }
 }
 
 void CPU(attention_jvp)(taut_real *to, const taut_real *tq, const taut_real *tk, const taut_real *tv,
                         const taut_real *q, const taut_real *k, const taut_real *v, const taut_attn *a)
 {
-    const int64_t tiles = (a->tq + ATT_ROWS - 1) / ATT_ROWS, tasks = a->n * a->heads * tiles;
-    const int64_t rows = cpu_min(ATT_ROWS, a->tq), stride = (a->tk + 15) / 16 * 16;
-    const inputs x = { (const float *)tq, (const float *)tk, (const float *)tv,
-                       (const float *)q,  (const float *)k,  (const float *)v };
+    inputs x = { (const float *)tq, (const float *)q, { .count = 0 } };
+    att_packs_add(&x.keys, a, (const float *)k, true);
+    att_packs_add(&x.keys, a, (const float *)tk, true);
+    att_packs_add(&x.keys, a, (const float *)v, false);
+    att_packs_add(&x.keys, a, (const float *)tv, false);
+    att_packs_begin(&x.keys, a);
+    /* of rows that meet packed keys the second cache should hold all; their stride is no power of two, for its sake */
+    const int64_t rows = x.keys.memory ? FEW : ATT_ROWS, stride = (a->tk + 15) / 16 * 16 + 16;
+    const int64_t tiles = (a->tq + rows - 1) / rows, tasks = a->n * a->heads * tiles;
 #pragma omp parallel if (tasks > 1)
     {
-        float *scratch = att_scratch(2 * rows * (stride + a->dh) + 1);
-        const state w = { .s = scratch, .qs = scratch + 2 * rows * stride, .stride = stride };
+        att_packs_fill(&x.keys, a);
+        float *scratch = att_scratch(2 * cpu_min(rows, a->tq) * (stride + a->dh) + 1);
+        const state w = {
+            .s = scratch, .qs = scratch + 2 * cpu_min(rows, a->tq) * stride, .rows = rows, .stride = stride
+        };
 #pragma omp for schedule(dynamic)
         for (int64_t task = 0; task < tasks; task++) {
             const att_head g = att_head_of(a, task / tiles);
-            jvp_rows((float *)to, &x, &g, task % tiles * ATT_ROWS, &w);
+            jvp_rows((float *)to, &x, &g, task / tiles, task % tiles * rows, &w);
         }
         free(scratch);
     }
+    free(x.keys.memory);
 }

@@ -29,7 +29,7 @@ static void again(float *max, float *sum, const float *square, const float *v, c
         const prox_pair t = { i, j, rows, cpu_min(PROX_BLOCK, s->tokens - j) };
         prox_scores(x, v, s, &t);
         for (int64_t r = 0; r < rows; r++) {
-            float *row = x + r * PROX_BLOCK;
+            float *row = x + r * CPU_STRIDE;
             for (int64_t c = 0; c < t.cols; c++) row[c] += square[j + c];
             const float here = vm_max(row, t.cols), now = here > top[r] ? here : top[r];
             const float add = att_exp(row, t.cols, t.cols, now);
@@ -59,7 +59,7 @@ static void value_pair(const void *k_, const prox_head *s, const prox_pair *t, f
     }
     for (int64_t r = 0; r < t->rows; r++) {
         const float own = square[t->i + r], much = weight[t->i + r];
-        float *row = x + r * PROX_BLOCK, lane[PROX_LANES] = { 0 };
+        float *row = x + r * CPU_STRIDE, lane[PROX_LANES] = { 0 };
         for (int64_t c = t->cols; c < padded; c++) row[c] = 0;
         for (int64_t from = 0; from < padded; from += PROX_LANES)
             for (int l = 0; l < PROX_LANES; l++) {
@@ -112,7 +112,7 @@ void CPU(attlip)(taut_sum *f_, taut_real *max_, taut_real *sum_, const taut_real
     const values k = { v, square, weight, sum };
 #pragma omp parallel if (heads * blocks > 1)
     {
-        float *x = att_scratch(PROX_BLOCK * PROX_BLOCK);
+        float *x = att_scratch(PROX_TILE);
         prox_dots(square, v, v, a, (float)a->scale);
 #pragma omp for schedule(static)
         for (int64_t index = 0; index < heads; index++) {
@@ -148,7 +148,7 @@ static void grad_pair(const void *k_, const prox_head *s, const prox_pair *t, fl
     prox_scores(x, k->v + s->at, s, t);
     for (int64_t r = 0; r < t->rows; r++) {
         const float own = square[t->i + r], top = max[t->i + r], inverse = 1.0f / sum[t->i + r];
-        float *row = x + r * PROX_BLOCK, lane[PROX_LANES] = { 0 };
+        float *row = x + r * CPU_STRIDE, lane[PROX_LANES] = { 0 };
         for (int64_t c = t->cols; c < padded; c++) row[c] = 0;
         for (int64_t from = 0; from < padded; from += PROX_LANES)
             for (int l = 0; l < PROX_LANES; l++) {
@@ -187,7 +187,7 @@ void CPU(attlip_grad)(taut_real *g, taut_real *col, const taut_real *v, const ta
     memset(k.col, 0, (size_t)rows * sizeof(float));
 #pragma omp parallel if (heads * prox_blocks(a) > 1)
     {
-        float *x = att_scratch(PROX_BLOCK * PROX_BLOCK);
+        float *x = att_scratch(PROX_TILE);
         prox_dots(square, k.v, k.v, a, (float)a->scale);
         prox_meet(a, grad_pair, &k, x);
         finish(&k, a);

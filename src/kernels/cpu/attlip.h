@@ -8,7 +8,7 @@
 #define TAUT_KERNELS_CPU_ATTLIP_H
 #include "kernels/cpu/attention.h"
 
-enum { PROX_BLOCK = 128, PROX_LANES = 16 };
+enum { PROX_BLOCK = 128, PROX_LANES = 16, PROX_TILE = PROX_BLOCK * CPU_STRIDE };
 
 typedef struct {
     const taut_attn *a;
@@ -72,8 +72,16 @@ static inline void prox_meet(const taut_attn *a, prox_pair_fn *pair, const void 
 static inline void prox_products(float *out, const float *x, const float *y, const prox_head *s, const prox_pair *t,
                                  float alpha, float beta)
 {
-    const cpu_matrix rows = { x + t->i * s->width, s->width, false }, cols = { y + t->j * s->width, s->width, true };
-    CPU(multiply)(out, PROX_BLOCK, rows, cols, t->rows, t->cols, s->a->dh, alpha, beta, NULL);
+    CPU(multiply)
+    (&(cpu_product){ .c = out,
+                     .c_step = CPU_STRIDE,
+                     .a = { x + t->i * s->width, s->width, false },
+                     .b = { y + t->j * s->width, s->width, true },
+                     .m = t->rows,
+                     .n = t->cols,
+                     .k = s->a->dh,
+                     .alpha = alpha,
+                     .beta = beta });
 }
 
 /* x = 2 scale v_i.v_j - near |i - j| */
@@ -82,19 +90,31 @@ static inline void prox_scores(float *x, const float *v, const prox_head *s, con
     prox_products(x, v, v, s, t, 2 * s->scale, 0);
     for (int64_t r = 0; s->near > 0 && r < t->rows; r++)
         for (int64_t c = 0; c < t->cols; c++)
-            x[r * PROX_BLOCK + c] -= s->near * fabsf((float)(t->i + r) - (float)(t->j + c));
+            x[r * CPU_STRIDE + c] -= s->near * fabsf((float)(t->i + r) - (float)(t->j + c));
+}
+
+/* out += p x, `turned`: p^T x; m rows of out, k of x */
+static inline void prox_times(float *out, const float *p, bool turned, const float *x, const prox_head *s, int64_t m,
+                              int64_t k)
+{
+    CPU(multiply)
+    (&(cpu_product){ .c = out,
+                     .c_step = s->width,
+                     .a = { p, CPU_STRIDE, turned },
+                     .b = { x, s->width, false },
+                     .m = m,
+                     .n = s->a->dh,
+                     .k = k,
+                     .alpha = 1,
+                     .beta = 1 });
 }
 
 /* out_i += sum_j p_ij x_j, and where the blocks differ out_j += sum_i p_ij x_i */
 static inline void prox_gather(float *out, const float *p, const float *x, const prox_head *s, const prox_pair *t)
 {
-    const int64_t i = t->i * s->width, j = t->j * s->width, dh = s->a->dh;
-    const cpu_matrix along = { p, PROX_BLOCK, false }, across = { p, PROX_BLOCK, true };
-    CPU(multiply)
-    (out + i, s->width, along, (cpu_matrix){ x + j, s->width, false }, t->rows, dh, t->cols, 1, 1, NULL);
-    if (t->i == t->j) return;
-    CPU(multiply)
-    (out + j, s->width, across, (cpu_matrix){ x + i, s->width, false }, t->cols, dh, t->rows, 1, 1, NULL);
+    const int64_t i = t->i * s->width, j = t->j * s->width;
+    prox_times(out + i, p, false, x + j, s, t->rows, t->cols);
+    if (t->i != t->j) prox_times(out + j, p, true, x + i, s, t->cols, t->rows);
 }
 
 /* rows = by x_i.y_i for every token of every head */

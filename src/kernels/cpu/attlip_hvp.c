@@ -16,10 +16,10 @@ static void pair_products(float *x, float *y, const curves *k, const prox_head *
     prox_products(y, v, e, s, t, twice, 0);
     prox_products(y, e, v, s, t, twice, 1);
     for (int64_t r = 0; r < t->rows; r++) {
-        float *row = y + r * PROX_BLOCK;
+        float *row = y + r * CPU_STRIDE;
         const float a = own[t->i + r];
         for (int64_t c = 0; c < t->cols; c++) row[c] += a + own[t->j + c];
-        for (int64_t c = t->cols; c < prox_padded(t->cols); c++) row[c] = x[r * PROX_BLOCK + c] = 0;
+        for (int64_t c = t->cols; c < prox_padded(t->cols); c++) row[c] = x[r * CPU_STRIDE + c] = 0;
     }
 }
 
@@ -29,13 +29,13 @@ static void mean_pair(const void *k_, const prox_head *s, const prox_pair *t, fl
 {
     const curves *k = k_;
     const float *square = k->square + s->row_at, *max = k->max + s->row_at;
-    float *mean = k->mean + s->row_at, *weight = k->weight + s->row_at, *y = x + PROX_BLOCK * PROX_BLOCK;
+    float *mean = k->mean + s->row_at, *weight = k->weight + s->row_at, *y = x + PROX_TILE;
     float parts[PROX_BLOCK] = { 0 }, wholes[PROX_BLOCK] = { 0 };
     prox_columns to;
     prox_columns_of(&to, square, max, k->sum + s->row_at, t);
     pair_products(x, y, k, s, t);
     for (int64_t r = 0; r < t->rows; r++) {
-        const float own = square[t->i + r], top = max[t->i + r], *xr = x + r * PROX_BLOCK, *yr = y + r * PROX_BLOCK;
+        const float own = square[t->i + r], top = max[t->i + r], *xr = x + r * CPU_STRIDE, *yr = y + r * CPU_STRIDE;
         float part[PROX_LANES] = { 0 }, whole[PROX_LANES] = { 0 };
         for (int64_t from = 0; from < prox_padded(t->cols); from += PROX_LANES)
             for (int l = 0; l < PROX_LANES; l++) {
@@ -59,14 +59,14 @@ static void hvp_pair(const void *k_, const prox_head *s, const prox_pair *t, flo
     const curves *k = k_;
     const float *square = k->square + s->row_at, *max = k->max + s->row_at, *sum = k->sum + s->row_at;
     float columns[PROX_BLOCK] = { 0 }, means[PROX_BLOCK] = { 0 }, *mean = k->mean + s->row_at;
-    float *moved = k->moved + s->row_at, *y = x + PROX_BLOCK * PROX_BLOCK;
+    float *moved = k->moved + s->row_at, *y = x + PROX_TILE;
     prox_columns to;
     prox_columns_of(&to, square, max, sum, t);
     pair_products(x, y, k, s, t);
     memcpy(means, mean + t->j, (size_t)t->cols * sizeof *means);
     for (int64_t r = 0; r < t->rows; r++) {
         const float own = square[t->i + r], top = max[t->i + r], inverse = 1.0f / sum[t->i + r], mid = mean[t->i + r];
-        float lane[PROX_LANES] = { 0 }, *xr = x + r * PROX_BLOCK, *yr = y + r * PROX_BLOCK;
+        float lane[PROX_LANES] = { 0 }, *xr = x + r * CPU_STRIDE, *yr = y + r * CPU_STRIDE;
         for (int64_t from = 0; from < prox_padded(t->cols); from += PROX_LANES)
             for (int l = 0; l < PROX_LANES; l++) {
                 const int64_t c = from + l;
@@ -112,7 +112,7 @@ void CPU(attlip_hvp)(taut_real *h, taut_real *mean, const taut_real *e, const ta
     memset(k.h, 0, (size_t)(rows * a->dh) * sizeof(float));
 #pragma omp parallel if (a->n * a->heads * prox_blocks(a) > 1)
     {
-        float *x = att_scratch(2 * PROX_BLOCK * PROX_BLOCK);
+        float *x = att_scratch(2 * PROX_TILE);
         prox_dots(square, k.v, k.v, a, (float)a->scale);
         prox_dots(own, k.v, k.e, a, 2 * (float)a->scale);
         prox_meet(a, mean_pair, &k, x);

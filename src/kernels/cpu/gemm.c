@@ -2,11 +2,12 @@
  *
  * A piece is a block of C and a slice of k; the cut depends on m, n and k alone, so the same bits come out
  * for any thread count.  Blocks should be large, since a piece packs its strips of A and B anew: 256 x 256
- * where there is enough of C.  With tiles of our own B is packed once for all pieces, and rows are cut first, so that
- * A is packed once too.  Where C is small and k long (weight gradients), k is cut too: slice 0 goes
+ * where there is enough of C.  With tiles of our own, a B that several rows of pieces meet is packed once for all, and rows
+ * are cut first, so that A is packed once too.  Where C is small and k long (weight gradients), k is cut too: slice 0 goes
  * to C, the others to scratch, and they are added to C in order.
  * Poison    NaN and infinity propagate; with alpha = 0 nothing in A and B does, with beta = 0 nothing in C.
  * Error     |C - exact| <= (k+8) 2^-24 (|alpha| |op A| |op B| + |beta C| + |bias|), entry by entry (no Strassen). */
+#include <omp.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -61,18 +62,35 @@ static cpu_matrix b_from(const product *p, int64_t l, int64_t j)
 
 static float *packed_slice(const product *p, int64_t l) { return p->packed + p->packs / p->k * l; }
 
-static void piece(const product *p, int64_t task)
+static cpu_product piece(const product *p, int64_t task)
 {
-    const int64_t across = pieces(p->n, p->cols), down = pieces(p->m, p->rows);
+    const int64_t across = pieces(p->n, p->cols), down = pieces(p->m, p->rows), lda = p->ta ? p->m : p->k;
     const int64_t j = task % across * p->cols, i = task / across % down * p->rows, slice = task / across / down;
-    const int64_t l = slice * p->depth, rows = cpu_min(p->rows, p->m - i), cols = cpu_min(p->cols, p->n - j);
-    const int64_t depth = cpu_min(p->depth, p->k - l), lda = p->ta ? p->m : p->k;
-    const cpu_matrix a = { p->a + (p->ta ? l * lda + i : i * lda + l), lda, p->ta };
-    float *c = (slice ? p->scratch + (slice - 1) * p->m * p->n : p->c) + i * p->n + j;
-    const float beta = slice ? 0 : p->beta, *bias = p->bias && !slice ? p->bias + j : NULL;
-    if (p->packs) CPU(multiply_packed)
-    (c, p->n, a, (cpu_packed){ packed_slice(p, l), p->n, j }, rows, cols, depth, p->alpha, beta, bias);
-    else CPU(multiply)(c, p->n, a, b_from(p, l, j), rows, cols, depth, p->alpha, beta, bias);
+    const int64_t l = slice * p->depth;
+    return (cpu_product){ .c = (slice ? p->scratch + (slice - 1) * p->m * p->n : p->c) + i * p->n + j,
+                          .c_step = p->n,
+                          .a = { p->a + (p->ta ? l * lda + i : i * lda + l), lda, p->ta },
+                          .b = b_from(p, l, j),
+                          .packed = { p->packs ? packed_slice(p, l) : NULL, p->n, j },
+                          .m = cpu_min(p->rows, p->m - i),
+                          .n = cpu_min(p->cols, p->n - j),
+                          .k = cpu_min(p->depth, p->k - l),
+                          .alpha = p->alpha,
+                          .beta = slice ? 0 : p->beta,
+                          .bias = p->bias && !slice ? p->bias + j : NULL };
+}
+
+/* A thread that is done with this piece will take the one that many places behind it, if all are equally fast. */
+static void multiply_piece(const product *p, int64_t task, int64_t count)
+{
+    cpu_product now = piece(p, task);
+    const int64_t threads = omp_get_num_threads();
+    if (task + threads < count) {
+        const cpu_product then = piece(p, task + threads);
+        now.a_then = then.a.at;
+        now.b_then = then.b.at;
+    }
+    CPU(multiply)(&now);
 }
 
 static void pack_all(const product *p, int64_t slices)
@@ -99,17 +117,18 @@ static void add_slices(const product *p, int64_t slices)
 
 static void multiply(product p)
 {
-    enum { LINE = 16 }; /* floats that the cache holds together */
     p.packs = CPU(packed)(p.m, p.n, p.k);
     cut(&p);
+    if (p.m <= p.rows)
+        p.packs = 0; /* each panel of B serves one piece, which may as well pack it when it comes to it */
     const int64_t count = tasks(&p), slices = pieces(p.k, p.depth);
     if (count == 1) {
         p.packs = 0;
-        piece(&p, 0);
+        multiply_piece(&p, 0, 1);
         return;
     }
-    float *room = p.packs ? taut_malloc((size_t)(p.packs + LINE) * sizeof(float)) : NULL;
-    if (room) p.packed = room + (LINE - (uintptr_t)room / sizeof(float) % LINE) % LINE;
+    float *room = p.packs ? taut_malloc((size_t)(p.packs + CPU_LINE) * sizeof(float)) : NULL;
+    if (room) p.packed = cpu_line(room);
     if (!room) p.packs = 0; /* without memory every piece packs its own: the same bits */
     if (slices > 1) {
         p.scratch = taut_malloc((size_t)((slices - 1) * p.m * p.n) * sizeof(float));
@@ -119,7 +138,7 @@ static void multiply(product p)
     {
         if (p.packs) pack_all(&p, slices);
 #pragma omp for schedule(dynamic)
-        for (int64_t task = 0; task < count; task++) piece(&p, task);
+        for (int64_t task = 0; task < count; task++) multiply_piece(&p, task, count);
         if (slices > 1) add_slices(&p, slices);
     }
     free(p.scratch);

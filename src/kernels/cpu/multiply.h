@@ -10,29 +10,50 @@ typedef struct {
     bool turned;
 } cpu_matrix;
 
-/* C (m,n) = alpha A B + beta C, or alpha A B + bias in every row; alpha is not 0, m, n and k are at least 1, beta is 0 with a
- * bias.  bias NULL: none.  Where beta is 0, C is not read. */
-void CPU(multiply)(float *c, int64_t c_step, cpu_matrix a, cpu_matrix b, int64_t m, int64_t n, int64_t k, float alpha,
-                   float beta, const float *bias);
-
-/* B (k,n) as the tiles read it, so that pieces of one product need not each do that: panels of columns, CPU_DEPTH of k at a time.
- * The length of such a copy; 0: it would not pay for m rows, or there are no tiles on this processor. */
-enum { CPU_DEPTH = 256, CPU_PANEL = 64 };
-int64_t CPU(packed)(int64_t m, int64_t n, int64_t k);
-/* Panel number `task` of cpu_panels, written at its place. */
-static inline int64_t cpu_panels(int64_t n, int64_t k)
-{
-    return (n + CPU_PANEL - 1) / CPU_PANEL * ((k + CPU_DEPTH - 1) / CPU_DEPTH);
-}
-void CPU(pack)(float *packed, cpu_matrix b, int64_t n, int64_t k, int64_t task);
-
-/* The same product with the columns from `from` on, a multiple of CPU_PANEL, of a B (k,whole) that is packed. */
+/* The columns from `from` on, a multiple of CPU_PANEL, of a matrix with `whole` columns as the tiles read it: panels of columns,
+ * CPU_DEPTH of k at a time. */
 typedef struct {
     const float *at;
     int64_t whole, from;
 } cpu_packed;
-void CPU(multiply_packed)(float *c, int64_t c_step, cpu_matrix a, cpu_packed b, int64_t m, int64_t n, int64_t k,
-                          float alpha, float beta, const float *bias);
+enum { CPU_DEPTH = 256, CPU_PANEL = 64 };
+
+/* Rows of A that begin so far apart can be multiplied where they lie: no power of two, for the sake of the first cache. */
+enum { CPU_STRIDE = 272 };
+
+/* A mask as causal attention has it: row i of the matrix that it covers, as it lies in memory, counts up to number seen + i.  Behind
+ * that A is 0, which need not be multiplied, and C is nobody's, so that it may be written or not. */
+typedef enum { CPU_WHOLE, CPU_MASKED_A, CPU_MASKED_C } cpu_mask;
+
+/* C (m,n) = alpha A B + beta C, or alpha A B + bias in every row; alpha is not 0, m, n and k are at least 1, beta is 0 with a
+ * bias and 1 with a masked A.  Where beta is 0, C is not read. */
+typedef struct {
+    float *c;
+    int64_t c_step;
+    cpu_matrix a, b;
+    cpu_packed packed; /* B once more; at NULL: it is not packed */
+    cpu_mask mask;
+    int64_t seen;
+    int64_t m, n, k;
+    float alpha, beta;
+    const float *bias;            /* or NULL */
+    const float *a_then, *b_then; /* where A and B of the next product begin, to be fetched meanwhile; or NULL */
+} cpu_product;
+void CPU(multiply)(const cpu_product *);
+
+/* The length of a packed B, so that pieces of one product need not each pack it; 0: it would not pay for m rows, or there are no
+ * tiles on this processor. */
+int64_t CPU(packed)(int64_t m, int64_t n, int64_t k);
+/* Panel number `task` of cpu_panels, written at its place. */
+void CPU(pack)(float *packed, cpu_matrix b, int64_t n, int64_t k, int64_t task);
+static inline int64_t cpu_panels(int64_t n, int64_t k)
+{
+    return (n + CPU_PANEL - 1) / CPU_PANEL * ((k + CPU_DEPTH - 1) / CPU_DEPTH);
+}
+
+/* A packed B begins with a line of the cache, of CPU_LINE floats: the first at or after x. */
+enum { CPU_LINE = 16 };
+static inline float *cpu_line(float *x) { return x + (CPU_LINE - (uintptr_t)x / sizeof(float) % CPU_LINE) % CPU_LINE; }
 
 /* What becomes of a tile: C = alpha sum + beta plus; plus NULL: nothing is added. */
 typedef struct {
@@ -40,4 +61,15 @@ typedef struct {
     const float *plus;
     int64_t step;
 } cpu_ending;
+
+/* Of a strip's numbers of k, those from `from` on and before `to`; and how many of its columns. */
+typedef struct {
+    int64_t from, to, cols;
+} cpu_span;
+
+/* Rows that are read next, and are fetched into the second cache while tiles are multiplied. */
+typedef struct {
+    const float *at;
+    int64_t step, rows;
+} cpu_ahead;
 #endif

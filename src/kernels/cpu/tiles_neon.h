@@ -15,7 +15,10 @@ enum {
     HIGH = 12,  /* rows of a tile; at the end of A also 8 or 4 */
     ROWS = 264, /* of A at a time: a multiple of HIGH, and with CPU_DEPTH of k no more than the second cache holds */
     ROOM = ROWS * CPU_DEPTH,
-    FEWEST = 16 /* rows that are worth a panel */
+    COLUMNS = CPU_PANEL, /* of B that a strip of A meets at a time */
+    OWN = CPU_PANEL,     /* the same where B is not packed before */
+    WHOLE = EIGHT,       /* columns that a mask is rounded up to */
+    FEWEST = 16          /* rows that are worth a panel */
 };
 
 /* Four lines of four numbers change places with their transpose; lines of y begin `apart` apart. */
@@ -121,21 +124,28 @@ static void ragged(float *c, int64_t c_step, const float *a, const float *b, int
             c[i * c_step + j] = tile[i * EIGHT + j] + (e.plus ? e.beta * e.plus[i * e.step + j] : 0.0f);
 }
 
-/* A panel's columns of C, all rows that are gathered. */
-static void tiles(float *c, int64_t c_step, const float *room, bool turned, const float *panel, int64_t rows,
-                  int64_t cols, int64_t depth, cpu_ending e)
+/* The strip that begins with row r of those gathered. */
+static const float *strip(float *room, cpu_matrix a, int64_t i, int64_t l, int64_t r, int64_t high, int64_t depth)
 {
-    (void)turned; /* both kinds of A lie the same way by now */
-    for (int64_t r = 0; r < rows; r += HIGH)
-        for (int64_t j = 0; j < cols; j += EIGHT) {
-            const int64_t high = cpu_min(HIGH, rows - r), wide = cpu_min(EIGHT, cols - j);
-            const cpu_ending here = { e.alpha, e.beta, e.plus ? e.plus + r * e.step + j : NULL, e.step };
-            const float *a = room + r * depth, *b = panel + j * depth;
-            float *to = c + r * c_step + j;
-            if (wide < EIGHT || high % FOUR)
-                ragged(to, c_step, a, b, high, wide, depth, here);
-            else
-                (high == HIGH ? run12 : high == EIGHT ? run8 : run4)(to, c_step, a, b, depth, here);
-        }
+    (void)a, (void)i, (void)l, (void)high;
+    return room + r * depth;
+}
+
+/* A strip's rows of C: the columns and numbers of k of a span.  Both kinds of A lie the same way by now, and what comes next is
+ * left to the processor to fetch. */
+static void tiles(float *c, int64_t c_step, const float *a, cpu_matrix of, const float *panels, int64_t high,
+                  int64_t depth, cpu_span s, cpu_ending e, cpu_ahead next[2])
+{
+    (void)of, (void)next;
+    a += s.from * ((high + FOUR - 1) / FOUR * FOUR);
+    for (int64_t j = 0; j < s.cols; j += EIGHT) {
+        const int64_t wide = cpu_min(EIGHT, s.cols - j), deep = s.to - s.from;
+        const cpu_ending here = { e.alpha, e.beta, e.plus ? e.plus + j : NULL, e.step };
+        const float *b = panels + j * depth + s.from * EIGHT;
+        if (wide < EIGHT || high % FOUR)
+            ragged(c + j, c_step, a, b, high, wide, deep, here);
+        else
+            (high == HIGH ? run12 : high == EIGHT ? run8 : run4)(c + j, c_step, a, b, deep, here);
+    }
 }
 #endif
