@@ -10,6 +10,12 @@ double bench_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+void bench_rest(void)
+{
+    enum { TENTH = 100000000 }; /* of a second: OpenBLAS's spin for 2^26 cycles */
+    nanosleep(&(struct timespec){ 0, TENTH }, NULL);
+}
+
 static int by_value(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;

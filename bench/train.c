@@ -87,11 +87,12 @@ static cJSON *measure(taut_trainer *t)
     double ours[ROUNDS], theirs[ROUNDS], rate[ROUNDS];
     bench_peer p;
     const bool torch = peer_start(&p, t->model->embed.rows);
-    our_steps(t, 1); /* warm up */
-    if (torch) peer_steps(&p, 2);
+    if (torch) peer_steps(&p, 2); /* warm up */
     for (int i = 0; i < ROUNDS; i++) {
         rate[i] = sgemm_gflops();
+        our_steps(t, 1); /* what ran before has threads that still spin; the same for the peer */
         ours[i] = our_steps(t, STEPS) / STEPS;
+        if (torch) peer_steps(&p, 1);
         theirs[i] = torch ? peer_steps(&p, STEPS) / STEPS : NAN;
     }
     bench_peer_stop(&p);
