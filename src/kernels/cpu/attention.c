@@ -57,11 +57,11 @@ static void forward_rows(float *o, float *lse, const float *q, const att_packs *
     }
     for (int64_t j = 0; j < end; j += ATT_COLS) {
         const att_tile t = att_tile_at(g, i, j, ATT_ROWS);
-        att_scores_of(w->s, q + g->q_at + i * g->width, g->width, &kv->of[0], head, g, &t, (float)g->a->scale, 0);
+        att_scores(w->s, q + g->q_at + i * g->width, g->width, &kv->of[0], head, g, &t, (float)g->a->scale, 0);
         att_alibi(w->s, g, &t);
         for (int64_t r = 0; r < rows; r++)
             row_step(w->s + r * t.stride, w->out + r * dh, &w->max[r], &w->sum[r], t.seen[r], t.cols, dh);
-        att_times_of(w->out, dh, w->s, &kv->of[1], head, g, &t, 1);
+        att_times_packed(w->out, dh, w->s, &kv->of[1], head, g, &t, 1);
     }
     finish(o + g->q_at + i * g->width, lse + g->lse_at + i, w, g, i, rows);
 }

@@ -4,7 +4,6 @@
  * `seen` entries count and the rest are zeros. */
 #ifndef TAUT_KERNELS_CPU_ATTENTION_H
 #define TAUT_KERNELS_CPU_ATTENTION_H
-#include <cblas.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +27,7 @@ typedef struct {
     int64_t i, j, rows, cols; /* first query, first key, how many of each */
     int64_t stride;           /* from one row of scores to the next */
     bool whole;               /* nothing is masked */
-    int64_t first; /* where it is masked, row r sees the keys before first + r, and less than `cols` of them */
+    int64_t first;            /* where it is masked, row r sees the keys before first + r, of those of the tile */
     int64_t seen[2 * ATT_ROWS];
 } att_tile;
 
@@ -72,24 +71,6 @@ static inline att_tile att_tile_twice(const att_tile *t)
     two.rows *= 2;
     two.whole = true;
     return two;
-}
-
-/* s = alpha x y^T + beta s, for the rows x of a tile against the rows y. */
-static inline void att_scores(float *s, const float *x, int64_t x_stride, const float *y, const att_head *g,
-                              const att_tile *t, float alpha, float beta)
-{
-    CPU(multiply)
-    (&(cpu_product){ .c = s,
-                     .c_step = t->stride,
-                     .a = { x, x_stride, false },
-                     .b = { y, g->width, true },
-                     .mask = t->whole ? CPU_WHOLE : CPU_MASKED_C,
-                     .seen = t->first,
-                     .m = t->rows,
-                     .n = t->cols,
-                     .k = g->a->dh,
-                     .alpha = alpha,
-                     .beta = beta });
 }
 
 static inline void att_alibi(float *s, const att_head *g, const att_tile *t)

@@ -13,11 +13,12 @@
 
 /* t lies right below s, tq below q in qs, so that one product serves both. */
 typedef struct {
-    float *s, *t, *qs;
+    float *s, *qs;
     int64_t rows;   /* of a block */
     int64_t stride; /* from one row of s or t to the next */
 } state;
-enum { K, TK, V, TV, FEW = 56 };
+enum { FEW = 56 }; /* rows, where keys are packed */
+enum { K, TK, V, TV };
 typedef struct {
     const float *tq, *q;
     att_packs keys; /* K, TK, V, TV */
@@ -80,8 +81,8 @@ static void jvp_rows(float *to, const inputs *x, const att_head *g, int64_t head
         att_tile one = att_tile_at(g, i, j, w->rows);
         one.stride = w->stride;
         const att_tile two = att_tile_twice(&one);
-        att_scores_of(s + j, w->qs, dh, &x->keys.of[K], head, g, &two, scale, 0);
-        att_scores_of(t + j, w->qs, dh, &x->keys.of[TK], head, g, &one, scale, 1);
+        att_scores(s + j, w->qs, dh, &x->keys.of[K], head, g, &two, scale, 0);
+        att_scores(t + j, w->qs, dh, &x->keys.of[TK], head, g, &one, scale, 1);
         att_alibi(s + j, g, &one);
     }
     for (int64_t r = 0; r < rows; r++)
@@ -89,8 +90,8 @@ static void jvp_rows(float *to, const inputs *x, const att_head *g, int64_t head
     for (int64_t j = 0; j < end; j += ATT_COLS) {
         att_tile one = att_tile_at(g, i, j, w->rows);
         one.stride = w->stride;
-        att_times_of(to + qi, g->width, s + j, &x->keys.of[TV], head, g, &one, 1);
-        att_times_of(to + qi, g->width, t + j, &x->keys.of[V], head, g, &one, 1);
+        att_times_packed(to + qi, g->width, s + j, &x->keys.of[TV], head, g, &one, 1);
+        att_times_packed(to + qi, g->width, t + j, &x->keys.of[V], head, g, &one, 1);
     }
 }
 
@@ -103,8 +104,9 @@ void CPU(attention_jvp)(taut_real *to, const taut_real *tq, const taut_real *tk,
     att_packs_add(&x.keys, a, (const float *)v, false);
     att_packs_add(&x.keys, a, (const float *)tv, false);
     att_packs_begin(&x.keys, a);
-    /* of rows that meet packed keys the second cache should hold all; their stride is no power of two, for its sake */
-    const int64_t rows = x.keys.memory ? FEW : ATT_ROWS, stride = (a->tk + 15) / 16 * 16 + 16;
+    /* where keys are packed, so few rows at a time that the second cache may hold them; their stride is no power of two, for its sake */
+    const int64_t rows = x.keys.of[K].len > 0 && x.keys.of[V].len > 0 ? FEW : ATT_ROWS,
+                  stride = (a->tk + 15) / 16 * 16 + 16;
     const int64_t tiles = (a->tq + rows - 1) / rows, tasks = a->n * a->heads * tiles;
 #pragma omp parallel if (tasks > 1)
     {

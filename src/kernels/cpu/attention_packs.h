@@ -8,7 +8,7 @@ typedef struct {
     const float *x;
     bool turned;
     float *at;     /* of all heads; NULL: not packed, each product packs its own */
-    int64_t len;   /* of a head */
+    int64_t len;   /* of a head; 0: packing would not pay */
     int64_t tasks; /* that pack a head: panels of a transpose, tiles of the other kind */
 } att_pack;
 
@@ -71,19 +71,17 @@ static inline void att_packs_fill(const att_packs *p, const taut_attn *a)
     }
 }
 
-/* s = alpha x y^T + beta s, y packed for its transpose: as att_scores */
-static inline void att_scores_of(float *s, const float *x, int64_t x_stride, const att_pack *y, int64_t head,
-                                 const att_head *g, const att_tile *t, float alpha, float beta)
+/* s = alpha x y^T + beta s, for the rows x of a tile against its keys y. */
+static inline void att_scores(float *s, const float *x, int64_t x_stride, const att_pack *y, int64_t head,
+                              const att_head *g, const att_tile *t, float alpha, float beta)
 {
-    if (!y->at) {
-        att_scores(s, x, x_stride, y->x + g->k_at + t->j * g->width, g, t, alpha, beta);
-        return;
-    }
     CPU(multiply)
     (&(cpu_product){ .c = s,
                      .c_step = t->stride,
                      .a = { x, x_stride, false },
-                     .packed = { y->at + head * y->len, g->a->tk, t->j },
+                     .b = { y->x + g->k_at + t->j * g->width, g->width, true },
+                     .packed = { y->at ? y->at + head * y->len : NULL, g->a->tk, t->j },
+                     .tiled = y->len > 0,
                      .mask = t->whole ? CPU_WHOLE : CPU_MASKED_C,
                      .seen = t->first,
                      .m = t->rows,
@@ -93,19 +91,23 @@ static inline void att_scores_of(float *s, const float *x, int64_t x_stride, con
                      .beta = beta });
 }
 
-/* out += alpha p x, x packed as it is, for tiles of which nothing is masked: as att_times */
-static inline void att_times_of(float *out, int64_t stride, const float *p, const att_pack *x, int64_t head,
-                                const att_head *g, const att_tile *t, float alpha)
+/* out += alpha p x: as att_times, but by what is packed for tiles of which nothing is masked. */
+static inline void att_times_packed(float *out, int64_t stride, const float *p, const att_pack *x, int64_t head,
+                                    const att_head *g, const att_tile *t, float alpha)
 {
-    if (!x->at || !t->whole || t->cols < cpu_min(ATT_COLS, g->a->tk - t->j)) {
-        att_times(out, stride, p, x->x + g->k_at + t->j * g->width, g, t, alpha);
+    const float *from = x->x + g->k_at + t->j * g->width;
+    if (x->len == 0 || !t->whole || t->cols < cpu_min(ATT_COLS, g->a->tk - t->j)) {
+        att_times(out, stride, p, from, g, t, alpha);
         return;
     }
+    const int64_t tile = t->j / ATT_COLS * att_tile_len(g->a);
     CPU(multiply)
     (&(cpu_product){ .c = out,
                      .c_step = stride,
                      .a = { p, t->stride, false },
-                     .packed = { x->at + head * x->len + t->j / ATT_COLS * att_tile_len(g->a), g->a->dh, 0 },
+                     .b = { from, g->width, false },
+                     .packed = { x->at ? x->at + head * x->len + tile : NULL, g->a->dh, 0 },
+                     .tiled = true,
                      .m = t->rows,
                      .n = g->a->dh,
                      .k = t->cols,

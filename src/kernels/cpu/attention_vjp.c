@@ -37,15 +37,15 @@ static void tile_step(const arrays *x, const att_head *g, int64_t head, int64_t 
     const int64_t qi = g->q_at + i * g->width, kj = g->k_at + j * g->width;
     const float scale = (float)g->a->scale;
     float *p = scratch, *ds = scratch + ATT_TILE;
-    att_scores_of(p, x->q + qi, g->width, &x->keys.of[K_TURNED], head, g, &t, scale, 0);
-    att_scores_of(ds, x->go + qi, g->width, &x->keys.of[V_TURNED], head, g, &t, 1, 0);
+    att_scores(p, x->q + qi, g->width, &x->keys.of[K_TURNED], head, g, &t, scale, 0);
+    att_scores(ds, x->go + qi, g->width, &x->keys.of[V_TURNED], head, g, &t, 1, 0);
     att_alibi(p, g, &t);
     for (int64_t r = 0; r < t.rows; r++) {
         const int64_t row = qi + r * g->width;
         const float delta = att_dot(x->go + row, x->o + row, g->a->dh);
         row_step(p + r * t.stride, ds + r * t.stride, t.seen[r], t.cols, x->lse[g->lse_at + i + r], delta);
     }
-    if (queries) att_times_of(x->gq + qi, g->width, ds, &x->keys.of[K], head, g, &t, scale);
+    if (queries) att_times_packed(x->gq + qi, g->width, ds, &x->keys.of[K], head, g, &t, scale);
     if (keys) {
         att_trans_times(x->gv + kj, p, x->go + qi, g, &t, 1);
         att_trans_times(x->gk + kj, ds, x->q + qi, g, &t, scale);

@@ -3,7 +3,7 @@
  * A piece is a block of C and a slice of k; the cut depends on m, n and k alone, so the same bits come out
  * for any thread count.  Blocks should be large, since a piece packs its strips of A and B anew: 256 x 256
  * where there is enough of C.  With tiles of our own, a B that several rows of pieces meet is packed once for all, and rows
- * are cut first, so that A is packed once too.  Where C is small and k long (weight gradients), k is cut too: slice 0 goes
+ * are cut first, so that A is packed few times.  Where C is small and k long (weight gradients), k is cut too: slice 0 goes
  * to C, the others to scratch, and they are added to C in order.
  * Poison    NaN and infinity propagate; with alpha = 0 nothing in A and B does, with beta = 0 nothing in C.
  * Error     |C - exact| <= (k+8) 2^-24 (|alpha| |op A| |op B| + |beta C| + |bias|), entry by entry (no Strassen). */
@@ -71,7 +71,8 @@ static cpu_product piece(const product *p, int64_t task)
                           .c_step = p->n,
                           .a = { p->a + (p->ta ? l * lda + i : i * lda + l), lda, p->ta },
                           .b = b_from(p, l, j),
-                          .packed = { p->packs ? packed_slice(p, l) : NULL, p->n, j },
+                          .packed = { p->packed ? packed_slice(p, l) : NULL, p->n, j },
+                          .tiled = p->packs > 0,
                           .m = cpu_min(p->rows, p->m - i),
                           .n = cpu_min(p->cols, p->n - j),
                           .k = cpu_min(p->depth, p->k - l),
@@ -119,8 +120,7 @@ static void multiply(product p)
 {
     p.packs = CPU(packed)(p.m, p.n, p.k);
     cut(&p);
-    if (p.m <= p.rows)
-        p.packs = 0; /* each panel of B serves one piece, which may as well pack it when it comes to it */
+    if (p.m <= p.rows) p.packs = 0; /* no panel of B serves two pieces: each packs its own when it comes to it */
     const int64_t count = tasks(&p), slices = pieces(p.k, p.depth);
     if (count == 1) {
         p.packs = 0;
@@ -128,15 +128,14 @@ static void multiply(product p)
         return;
     }
     float *room = p.packs ? taut_malloc((size_t)(p.packs + CPU_LINE) * sizeof(float)) : NULL;
-    if (room) p.packed = cpu_line(room);
-    if (!room) p.packs = 0; /* without memory every piece packs its own: the same bits */
+    if (room) p.packed = cpu_line(room); /* without memory every piece packs its own: the same bits */
     if (slices > 1) {
         p.scratch = taut_malloc((size_t)((slices - 1) * p.m * p.n) * sizeof(float));
         TAUT_CHECK(p.scratch, "gemm: no memory for the slices");
     }
 #pragma omp parallel
     {
-        if (p.packs) pack_all(&p, slices);
+        if (p.packed) pack_all(&p, slices);
 #pragma omp for schedule(dynamic)
         for (int64_t task = 0; task < count; task++) multiply_piece(&p, task, count);
         if (slices > 1) add_slices(&p, slices);

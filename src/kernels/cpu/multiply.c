@@ -139,7 +139,7 @@ void CPU(pack)(float *packed, cpu_matrix b, int64_t n, int64_t k, int64_t task)
 
 void CPU(multiply)(const cpu_product *p)
 {
-    if (p->packed.at || (p->m >= FEWEST && p->n > 1))
+    if (p->tiled || (p->m >= FEWEST && p->n > 1))
         by_tiles(p);
     else
         by_blas(*p);

@@ -21,8 +21,8 @@ enum { CPU_DEPTH = 256, CPU_PANEL = 64 };
 /* Rows of A that begin so far apart can be multiplied where they lie: no power of two, for the sake of the first cache. */
 enum { CPU_STRIDE = 272 };
 
-/* A mask as causal attention has it: row i of the matrix that it covers, as it lies in memory, counts up to number seen + i.  Behind
- * that A is 0, which need not be multiplied, and C is nobody's, so that it may be written or not. */
+/* A mask as causal attention has it: of row i of the matrix that it covers, as it lies in memory, the first seen + i numbers count.  Behind
+ * them A is 0, which need not be multiplied, and C is nobody's, so that it may be written or not. */
 typedef enum { CPU_WHOLE, CPU_MASKED_A, CPU_MASKED_C } cpu_mask;
 
 /* C (m,n) = alpha A B + beta C, or alpha A B + bias in every row; alpha is not 0, m, n and k are at least 1, beta is 0 with a
@@ -32,6 +32,7 @@ typedef struct {
     int64_t c_step;
     cpu_matrix a, b;
     cpu_packed packed; /* B once more; at NULL: it is not packed */
+    bool tiled;        /* tiles, as the rest of a packed product has them, even for few rows or one column */
     cpu_mask mask;
     int64_t seen;
     int64_t m, n, k;

@@ -35,7 +35,7 @@ static inline void fetch(const cpu_ahead next[2], int64_t line)
     ALL(x, 2) ALL(row, 2) __builtin_prefetch(next[x].at + row * next[x].step + line * WIDE, 0, 2);
 }
 
-/* `down` from one row of A to the next, `move` from one number of a row to the next. */
+/* `down` from one row of A to the next, `move` from one number of a row to the next: 1, or what `right` says. */
 #define RUN(name, rows, lanes, down, move)                                                                            \
     static void name(float *c, int64_t c_step, const float *a, int64_t right, const float *panel, int64_t depth,      \
                      cpu_ending e, const cpu_ahead next[2])                                                           \
