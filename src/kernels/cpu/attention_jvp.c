@@ -104,7 +104,7 @@ void CPU(attention_jvp)(taut_real *to, const taut_real *tq, const taut_real *tk,
     att_packs_add(&x.keys, a, (const float *)v, false);
     att_packs_add(&x.keys, a, (const float *)tv, false);
     att_packs_begin(&x.keys, a);
-    /* where keys are packed, so few rows at a time that the second cache may hold them; their stride is no power of two, for its sake */
+    /* where keys are packed, so few rows at a time that the second cache may hold them; no power of two apart, for its sake */
     const int64_t rows = x.keys.of[K].len > 0 && x.keys.of[V].len > 0 ? FEW : ATT_ROWS,
                   stride = (a->tk + 15) / 16 * 16 + 16;
     const int64_t tiles = (a->tq + rows - 1) / rows, tasks = a->n * a->heads * tiles;

@@ -77,7 +77,7 @@ static cpu_ending ending(const cpu_product *p, const float *c, int64_t l, int64_
     return (cpu_ending){ p->alpha, p->beta, p->beta == 0 ? NULL : c, p->c_step };
 }
 
-/* What the mask leaves of the strip of `high` rows from i on: of `depth` numbers of k from l on, and of `cols` columns from j on. */
+/* What the mask leaves of the strip of `high` rows from i on: of `depth` numbers of k from l on, of `cols` columns from j on. */
 static cpu_span span(const cpu_product *p, int64_t i, int64_t high, int64_t l, int64_t depth, int64_t j, int64_t cols)
 {
     const int64_t end = p->seen + i + high - 1; /* of the last row */

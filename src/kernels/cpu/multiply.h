@@ -21,8 +21,8 @@ enum { CPU_DEPTH = 256, CPU_PANEL = 64 };
 /* Rows of A that begin so far apart can be multiplied where they lie: no power of two, for the sake of the first cache. */
 enum { CPU_STRIDE = 272 };
 
-/* A mask as causal attention has it: of row i of the matrix that it covers, as it lies in memory, the first seen + i numbers count.  Behind
- * them A is 0, which need not be multiplied, and C is nobody's, so that it may be written or not. */
+/* A mask as causal attention has it: of row i of the matrix that it covers, as it lies in memory, the first seen + i numbers
+ * count.  Behind them A is 0, which need not be multiplied, and C is nobody's, so that it may be written or not. */
 typedef enum { CPU_WHOLE, CPU_MASKED_A, CPU_MASKED_C } cpu_mask;
 
 /* C (m,n) = alpha A B + beta C, or alpha A B + bias in every row; alpha is not 0, m, n and k are at least 1, beta is 0 with a

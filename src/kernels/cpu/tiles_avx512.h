@@ -1,5 +1,5 @@
-/* Tiles of a product with AVX-512, for multiply.c: fourteen rows by 32 columns of C stay in registers while k runs.  The columns of
- * B that they need lie side by side, two halves to a panel, and the rows of A side by side too.  A panel comes from the second
+/* Tiles of a product with AVX-512, for multiply.c: fourteen rows by 32 columns of C stay in registers while k runs.  The columns
+ * of B that they need lie side by side, two halves to a panel, and the rows of A side by side too.  A panel comes from the second
  * cache, so it is fetched ahead; with 64 columns a tile would need more of it than that gives. */
 #ifndef TAUT_KERNELS_CPU_TILES_AVX512_H
 #define TAUT_KERNELS_CPU_TILES_AVX512_H
