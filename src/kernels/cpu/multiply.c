@@ -2,7 +2,7 @@
  *
  * With AVX-512 or NEON our own (tiles_avx512.h, tiles_neon.h): a tile of C stays in registers while k runs.  The columns of
  * B that it needs lie side by side in a panel, and the rows of A in a strip, CPU_DEPTH of k at a time.  A strip meets all panels
- * that the second cache holds; what A and B have next is fetched meanwhile, since a core waits long for memory.
+ * that the second cache holds; with AVX-512 what A and B have next is fetched meanwhile, since a core waits long for memory.
  * Elsewhere, and where so few rows would not be worth a panel, OpenBLAS: neither alpha nor beta reaches it as 0, since its small
  * products on SkylakeX read A and B for alpha = 0, and C for beta = 0 (seen in 0.3.21).
  * Poison    NaN and infinity propagate from what is read.

@@ -146,7 +146,8 @@ static void fill(float *panel, cpu_matrix b, int64_t l, int64_t j, int64_t depth
     for (int64_t x = 0; x < cols; x += HALF) fill_half(panel + x * depth, b, l, j + x, depth, cpu_min(HALF, cols - x));
 }
 
-/* The rows of a turned A from i on: strips of HIGH rows, in which the rows' numbers alternate. */
+/* The rows of a turned A from i on: strips of HIGH rows, in which the rows' numbers alternate.  Where A's rows begin STRIDE apart
+ * neither this nor strip() copies it. */
 static void gather(float *room, cpu_matrix a, int64_t i, int64_t l, int64_t rows, int64_t depth)
 {
     for (int64_t s = 0; a.turned && a.step != STRIDE && s < depth; s++) {
@@ -159,8 +160,8 @@ static void gather(float *room, cpu_matrix a, int64_t i, int64_t l, int64_t rows
     }
 }
 
-/* The strip of `high` rows of A from i on, which are in the room from row r on if A is turned, and otherwise come there now, row
- * behind row. */
+/* The strip of `high` rows of A from i on.  A turned A has been gathered, and has it at row r of the room; another comes into the
+ * room now, row behind row. */
 static const float *strip(float *room, cpu_matrix a, int64_t i, int64_t l, int64_t r, int64_t high, int64_t depth)
 {
     if (a.step == STRIDE) return a.at + (a.turned ? l * STRIDE + i : i * STRIDE + l);
