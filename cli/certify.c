@@ -178,7 +178,10 @@ static int run(const cli_args *a)
                                      .runs_on = cli_text(a, "--for", NULL),
                                      .kernels = cli_table(a) };
     if (norm && strcmp(norm, "tokens") != 0 && strcmp(norm, "flat") != 0)
-        return cli_refuse(a, "--norm is tokens (the largest token) or flat (l2 over everything), not %s", norm);
+        return cli_refuse(a,
+                          "--norm is tokens (the largest token) or flat (l2 over everything), not %s; "
+                          "docs/howto/choose_a_norm.md says what both mean in Linf",
+                          norm);
     if (o.local && !wanted) return cli_refuse(a, "--local is about examples: say how many with --n-ex");
     if (o.swaps && !wanted) return cli_refuse(a, "--swaps is about examples: say how many with --n-ex");
     if (o.tolerance > 0 && !wanted) return cli_refuse(a, "--tolerance is about examples: say how many with --n-ex");
