@@ -5,8 +5,8 @@ int main(void)
 {
     pair_begin();
     for (case_no = 0; case_no < effort(60); case_no++) {
-        const int64_t rows = rng_int(0, case_no % 6 ? 30 : 900), d = rng_int(0, case_no % 6 ? 50 : 150);
-        const int64_t names = rng_int(1, 20);
+        const int64_t rows = case_no % 10 == 9 ? rng_int(1000, 4000) : rng_int(0, case_no % 6 ? 30 : 900);
+        const int64_t d = rng_int(0, case_no % 6 ? 50 : 150), names = rng_int(1, case_no % 20 == 19 ? 3000 : 20);
         int32_t *ids = calloc((size_t)rows + 1, sizeof *ids);
         const taut_index *in_ref = (const taut_index *)ids;
         pair table = pair_new(names * d, 1), t0 = pair_copy(&table), y = pair_new(rows * d, 1),

@@ -1,7 +1,7 @@
 /* Rows of a (rows, cols) matrix against one row that repeats, and means over tokens (formulas: ref/rows.c).
  *
  * Sums run in double: a block takes 32 columns of at most SLAB rows, 8 threads a column, whose sums are added in order;
- * slabs are added in order.
+ * slabs are added in the same way, by the block that ends last: which one that is does not matter.
  * Aliasing  y may be x in add_rows and mul_rows.  Poison: NaN and infinity propagate.
  * Error     with u = 2^-24 (cuda64: 2^-53): add_rows, mul_rows, spread_tokens: 2 u |y|; copy_rows: none.
  *           sum_rows, dot_rows, mean_tokens: 2 u |result| + (rows+4) 2^-53 sum |terms|. */
@@ -72,84 +72,100 @@ void CUDA(spread_tokens)(taut_real *x, const taut_real *y, int64_t n, int64_t t,
     each(spread{ at(x), at(y), (real)(1.0 / (double)t), d, divisor(len, t * d), divisor(len, d) }, len);
 }
 
-static const int COLS = 32, DOWN = THREADS / COLS, SLAB = 128;
+static const int COLS = 32, DOWN = THREADS / COLS, SLAB = 128, TICKETS = 1 << 14;
 
-/* For g < groups: sum over i < count of x[g start + i step][c], times y there if there is a y. */
-template <class T> struct columns {
-    const T *x, *y;
+/* For g < groups: sum over i < count of x[g start + i step][c], times y there if there is a y, into sum[g][c].  The slabs
+ * that a column is cut into leave their sums in `part`. */
+struct columns {
+    const real *x, *y;
     int64_t cols, groups, count, start, step;
-};
-
-/* Where a sum goes: to a slab's place, or to the result. */
-struct to_slab {
+    real *sum;
+    double share; /* 0: the sum is added to what is there, else it is multiplied by this */
     double *part;
-    __device__ void put(int64_t i, double sum) const { part[i] = sum; }
-};
-struct to_result {
-    real *y;
-    double share; /* 0: the sum is added to y, else it is multiplied by this */
-    __device__ void put(int64_t i, double sum) const { y[i] = (real)(share == 0 ? (double)y[i] + sum : sum * share); }
+    int64_t across, slabs;
+    __device__ void put(int64_t i, double s) const { sum[i] = (real)(share == 0 ? (double)sum[i] + s : s * share); }
 };
 
-/* Block: 32 columns (fastest), a group, a slab. */
-template <class T, class OUT>
-static __global__ void __launch_bounds__(THREADS) slab_sums(OUT out, columns<T> c, int64_t across)
+/* How many slabs of each 32 columns are done; whoever is last leaves 0. */
+static __device__ unsigned tickets[TICKETS];
+
+/* Every thread gets the sum over the DOWN threads of its column, in order. */
+__device__ static inline double add_down(double x)
 {
     __shared__ double sums[DOWN][COLS];
-    const int64_t block = blockIdx.x / across, group = block % c.groups, slab = block / c.groups;
-    const int64_t col = blockIdx.x % across * COLS + threadIdx.x % COLS, from = slab * SLAB;
-    const int64_t to = min(c.count, from + SLAB);
     double sum = 0;
-    if (col < c.cols) {
-#pragma unroll 8
-        for (int64_t i = from + threadIdx.x / COLS; i < to; i += DOWN) {
-            const int64_t at = (group * c.start + i * c.step) * c.cols + col;
-            sum += c.y ? (double)c.x[at] * (double)c.y[at] : (double)c.x[at];
-        }
-    }
-    sums[threadIdx.x / COLS][threadIdx.x % COLS] = sum;
+    __syncthreads(); /* whoever read `sums` before is done */
+    sums[threadIdx.x / COLS][threadIdx.x % COLS] = x;
     __syncthreads();
-    if (threadIdx.x >= COLS || col >= c.cols) return;
-    for (int i = 1; i < DOWN; i++) sum += sums[i][threadIdx.x];
-    out.put((slab * c.groups + group) * c.cols + col, sum);
+    for (int i = 0; i < DOWN; i++) sum += sums[i][threadIdx.x % COLS];
+    return sum;
 }
 
-/* Slabs are rows of `groups * cols` sums: they are summed in the same way, until there is one. */
-template <class T> static void column_sums(const to_result &y, const columns<T> &c, double *part)
+/* Whether this block is the last of its columns; then it sees what the others wrote. */
+__device__ static inline bool all_done(unsigned *ticket, unsigned slabs)
 {
-    const int64_t across = blocks_for(c.cols, COLS), slabs = c.count > 0 ? blocks_for(c.count, SLAB) : 1;
-    const int64_t len = c.groups * c.cols;
-    if (slabs == 1)
-        CUDA_LAUNCH(slab_sums, across * c.groups, THREADS, 0, y, c, across);
-    else {
-        CUDA_LAUNCH(slab_sums, across * c.groups * slabs, THREADS, 0, to_slab{ part }, c, across);
-        column_sums(y, columns<double>{ part, NULL, len, 1, slabs, 0, 1 }, part + slabs * len);
+    __shared__ bool last;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) last = atomicInc(ticket, slabs - 1) == slabs - 1;
+    __syncthreads();
+    __threadfence();
+    return last;
+}
+
+/* Block: 32 columns of a group (fastest, `chunks` of them from `first` on), a slab.  The last slab adds up all. */
+static __global__ void __launch_bounds__(THREADS) slab_sums(columns c, int64_t first, int64_t chunks)
+{
+    const int64_t chunk = first + blockIdx.x % chunks, group = chunk / c.across, slab = blockIdx.x / chunks;
+    const int64_t col = chunk % c.across * COLS + threadIdx.x % COLS, from = slab * SLAB;
+    const int64_t to = col < c.cols ? min(c.count, from + SLAB) : 0, len = c.groups * c.cols,
+                  out = group * c.cols + col;
+    double sum = 0;
+#pragma unroll 8
+    for (int64_t i = from + threadIdx.x / COLS; i < to; i += DOWN) {
+        const int64_t at = (group * c.start + i * c.step) * c.cols + col;
+        sum += c.y ? (double)c.x[at] * (double)c.y[at] : (double)c.x[at];
     }
+    sum = add_down(sum);
+    const bool mine = threadIdx.x < COLS && col < c.cols;
+    if (c.slabs > 1) {
+        if (mine) c.part[slab * len + out] = sum;
+        if (!all_done(&tickets[blockIdx.x % chunks], (unsigned)c.slabs)) return;
+        sum = 0;
+        if (col < c.cols)
+#pragma unroll 4
+            for (int64_t i = threadIdx.x / COLS; i < c.slabs; i += DOWN) sum += __ldcg(c.part + i * len + out);
+        sum = add_down(sum);
+    }
+    if (mine) c.put(out, sum);
 }
 
-static void all_sums(real *y, const columns<real> &c, double share)
+static void all_sums(columns c)
 {
-    const int64_t len = c.groups * c.cols, slabs = blocks_for(c.count, SLAB);
-    if (len <= 0) return;
-    double *part = (double *)cuda_work((size_t)(slabs > 1 ? 2 * slabs * len : 1) * sizeof *part);
-    if (part) column_sums(to_result{ y, share }, c, part);
+    c.across = blocks_for(c.cols, COLS), c.slabs = c.count > 0 ? blocks_for(c.count, SLAB) : 1;
+    const int64_t all = c.across * c.groups, len = c.groups * c.cols, most = c.slabs > 1 ? TICKETS : all;
+    if (all <= 0) return;
+    c.part = (double *)cuda_work((size_t)(c.slabs > 1 ? c.slabs * len : 1) * sizeof *c.part);
+    for (int64_t first = 0; c.part && first < all; first += most) {
+        const int64_t chunks = all - first < most ? all - first : most;
+        CUDA_LAUNCH(slab_sums, chunks * c.slabs, THREADS, 0, c, first, chunks);
+    }
 }
 
 /* Row r = i period + group, as far as there are rows: groups that have one more are summed apart. */
 void CUDA(sum_rows)(taut_real *p, const taut_real *y, int64_t rows, int64_t cols, int64_t period)
 {
     const int64_t whole = rows / period, more = rows % period;
-    if (more > 0) all_sums(at(p), { at(y), NULL, cols, more, whole + 1, 1, period }, 0);
-    if (whole > 0)
-        all_sums(at(p) + more * cols, { at(y) + more * cols, NULL, cols, period - more, whole, 1, period }, 0);
+    if (more > 0) all_sums({ at(y), NULL, cols, more, whole + 1, 1, period, at(p) });
+    if (whole > 0) all_sums({ at(y) + more * cols, NULL, cols, period - more, whole, 1, period, at(p) + more * cols });
 }
 
 void CUDA(dot_rows)(taut_real *g, const taut_real *x, const taut_real *y, int64_t rows, int64_t cols)
 {
-    all_sums(at(g), { at(x), at(y), cols, 1, rows, 0, 1 }, 0);
+    all_sums({ at(x), at(y), cols, 1, rows, 0, 1, at(g) });
 }
 
 void CUDA(mean_tokens)(taut_real *y, const taut_real *x, int64_t n, int64_t t, int64_t d)
 {
-    all_sums(at(y), { at(x), NULL, d, n, t, t, 1 }, 1 / (double)t);
+    all_sums({ at(x), NULL, d, n, t, t, 1, at(y), 1 / (double)t });
 }
