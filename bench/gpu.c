@@ -122,7 +122,7 @@ static void norm_slope(const work *w)
 {
     w->k->normalise_slope(w->x[0], w->x[0], NULL, w->x[1], w->x[2], w->m, w->d, true);
 }
-static void square(const work *w) { w->k->dot((taut_sum *)w->x[0], w->x[1], w->x[1], 1, w->n, 0); }
+static void square(const work *w) { w->k->dot((taut_sum *)w->x[0], w->x[1], 0, w->x[1], 0, 1, w->n); }
 static void rotate(const work *w) { w->k->rope(w->x[0], w->x[1], w->m, 256, 4, w->d / 4, 10000, 1); }
 static void coins(const work *w) { w->k->dropout(w->x[0], w->x[1], 1, 0.1, w->n); }
 static void adam(const work *w)

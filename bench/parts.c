@@ -84,8 +84,10 @@ static void add(int part, bench_part since)
       (taut_real * g, taut_sum * sums, const taut_real *x, const taut_index *target, int64_t rows, int64_t classes,    \
        double weight),                                                                                                 \
       (g, sums, x, target, rows, classes, weight))                                                                     \
-    X(OPTIMISER, dot, (taut_sum * s, const taut_real *x, const taut_real *y, int64_t n, int64_t len, int64_t stride),  \
-      (s, x, y, n, len, stride))                                                                                       \
+    X(OPTIMISER, dot,                                                                                                  \
+      (taut_sum * s, const taut_real *x, int64_t x_stride, const taut_real *y, int64_t y_stride, int64_t n,            \
+       int64_t len),                                                                                                   \
+      (s, x, x_stride, y, y_stride, n, len))                                                                           \
     X(OPTIMISER, axpby_by,                                                                                             \
       (taut_real * y, int64_t y_stride, taut_factor a, const taut_real *x, int64_t x_stride, taut_factor b, int64_t n, \
        int64_t len),                                                                                                   \

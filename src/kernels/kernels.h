@@ -82,6 +82,14 @@ typedef struct {
     double value;
     const taut_sum *by;
 } taut_factor;
+
+/* by x, one of at most TAUT_TERMS vectors that are added up. */
+typedef struct {
+    double by;
+    const taut_real *x;
+} taut_term;
+enum { TAUT_TERMS = 16 };
+
 typedef enum {                /* y from a, b and c; where a or b is NULL, it counts as 1 */
                TAUT_SUM_ADD,  /* a + c b */
                TAUT_SUM_MUL,  /* c a b */
@@ -166,7 +174,7 @@ static inline double taut_dot(const taut_kernels *k, taut_sum *room, const taut_
                               int64_t len)
 {
     double sum;
-    k->dot(room, x, y, 1, len, len);
+    k->dot(room, x, len, y, len, 1, len);
     return k->read(&sum, room, 1) ? (double)NAN : sum;
 }
 
@@ -175,7 +183,7 @@ static inline double taut_dot(const taut_kernels *k, taut_sum *room, const taut_
 static inline void taut_make_units(const taut_kernels *k, taut_sum *room, taut_real *x, int64_t count, int64_t len)
 {
     taut_sum *factor = taut_sum_at(room, count);
-    k->dot(room, x, x, count, len, len);
+    k->dot(room, x, len, x, len, count, len);
     k->sum_op(factor, TAUT_SUM_UNIT, 1, room, NULL, count);
     k->axpby_by(x, len, (taut_factor){ 0, NULL }, NULL, 0, (taut_factor){ 1, factor }, count, len);
 }

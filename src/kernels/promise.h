@@ -50,6 +50,9 @@ static inline double promise_distance_mix(const taut_promise *p, int64_t t)
 /* axpby: of |a x| + |b y|; a copy, a = 1 and b = 0, is exact */
 static inline double promise_axpby(const taut_promise *p) { return promise_roundings(p->unit, 3); }
 
+/* blend: of the sum of |a x| over its terms */
+static inline double promise_blend(const taut_promise *p, int terms) { return promise_roundings(p->unit, terms + 1); }
+
 /* add_rows, mul_rows: of the result;  pixels: of |scale x| + |shift| */
 static inline double promise_rows(const taut_promise *p) { return promise_roundings(p->unit, 2); }
 

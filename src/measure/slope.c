@@ -78,7 +78,7 @@ static double clean(const lanczos *l, taut_real *whole, taut_real **against, int
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < k; i++) {
             const taut_real *q = part(l, against[i], e, len);
-            l->k->dot(l->p->sum, w, q, 1, len, len);
+            l->k->dot(l->p->sum, w, len, q, len, 1, len);
             l->k->axpby_by(w, 0, (taut_factor){ -1, l->p->sum }, q, 0, (taut_factor){ 1, NULL }, 1, len);
         }
     const double size = length(l, w, len);

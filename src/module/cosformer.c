@@ -190,7 +190,7 @@ static void divide_vjp(taut_run *run, taut_real *y, const parts *p, const sizes 
     const int64_t rows = z->many * z->tq, wide = z->dh + 1;
     taut_real *c = taut_take(&run->scratch, rows), *d = taut_take(&run->scratch, rows);
     taut_sum *sum = taut_take_sums(&run->scratch, rows);
-    k->dot(sum, y, p->nd, rows, z->dh, wide);
+    k->dot(sum, y, wide, p->nd, wide, rows, z->dh);
     k->axpby(c, 0, c, 0, rows);
     k->add_sum(c, -1, sum, rows);
     run->scratch = mark;

@@ -87,7 +87,7 @@ static void add_scale_grad(const potential *s, taut_run *run, const taut_real *g
     k->sum_of(by, s->scale.value, 1);
     k->sum_op(by, TAUT_SUM_MUL, 1, by, by, 1);
     k->sum_op(by, TAUT_SUM_DIV, 2, NULL, by, 1);
-    k->dot(dot, g, a, 1, len, len);
+    k->dot(dot, g, len, a, len, 1, len);
     k->sum_op(by, TAUT_SUM_MUL, 1, by, dot, 1);
     k->add_sum(s->scale.grad, 1, by, 1);
 }

@@ -52,7 +52,7 @@ static void dots(const prox *p, taut_sum *out, const taut_real *x, const taut_re
 {
     const int64_t inner = prox_inner(p), lane = prox_lane(p);
     const taut_real *left = prox_at(p, x, first), *right = prox_at(p, y, first);
-    p->k->dot(out, left, p->plain ? right : taut_at(p->k, right, inner), count, p->plain ? lane : inner, lane);
+    p->k->dot(out, left, lane, p->plain ? right : taut_at(p->k, right, inner), lane, count, p->plain ? lane : inner);
 }
 
 double prox_dot(const prox *p, const taut_real *x, const taut_real *y, int64_t lane)
@@ -119,9 +119,10 @@ static void inner_point(prox *p, const taut_real *point, int64_t first, int64_t 
     if (p->plain) {
         k->gemm(v, prox_at(p, point, first), p->weight, count * p->shape.t, inner, p->shape.d, false, true, 1, 0);
     } else {
-        k->axpby(v, 1, inner_at(p, p->centre, first), 0, count * len);
-        for (int64_t e = first; e < first + count; e++)
-            k->axpby(inner_at(p, p->v, e), 1, taut_at(k, prox_at(p, point, e), len), 1, len);
+        for (int64_t e = first; e < first + count; e++) {
+            const taut_term both[] = { { 1, inner_at(p, p->centre, e) }, { 1, taut_at(k, prox_at(p, point, e), len) } };
+            k->blend(inner_at(p, p->v, e), both, 2, len);
+        }
     }
     prox_turn(p, v, count, 1);
 }
@@ -129,14 +130,15 @@ static void inner_point(prox *p, const taut_real *point, int64_t first, int64_t 
 void prox_value(prox *p, double *phi, const taut_real *point, int64_t first, int64_t count)
 {
     const taut_attn a = prox_attn(p, count);
+    const taut_real *v = inner_at(p, p->v, first);
     taut_sum *f = p->sums, *own = taut_sum_at(f, count), *pull = taut_sum_at(own, count);
     inner_point(p, point, first, count);
-    p->k->attlip(f, row_at(p, p->max, first), row_at(p, p->sum, first), inner_at(p, p->v, first), &a);
+    p->k->attlip(f, row_at(p, p->max, first), row_at(p, p->sum, first), v, &a);
     dots(p, own, point, point, first, count);
     if (p->plain)
         dots(p, pull, point, p->centre, first, count);
     else
-        p->k->dot(pull, inner_at(p, p->v, first), inner_at(p, p->v, first), count, prox_inner(p), prox_inner(p));
+        p->k->dot(pull, v, prox_inner(p), v, prox_inner(p), count, prox_inner(p));
     p->k->sum_op(own, TAUT_SUM_MUL, p->plain ? 0.5 / p->eta : 0.5, own, NULL, count);
     p->k->sum_op(pull, TAUT_SUM_MUL, p->plain ? -1 : -0.5 * p->shift, pull, NULL, count);
     p->k->sum_op(own, TAUT_SUM_ADD, 1, own, pull, count);
@@ -154,18 +156,19 @@ static void outer(const prox *p, taut_real *out, const taut_real *h, const taut_
     const int64_t inner = p->heads * p->dh, d = p->shape.d, rows = count * p->shape.t, len = prox_inner(p);
     if (p->plain) {
         taut_real *to = prox_at(p, out, first);
-        k->axpby(to, 1 / p->eta, prox_at(p, dir, first), 0, rows * d);
-        if (base) k->axpby(to, -1, prox_at(p, base, first), 1, rows * d);
+        const taut_term both[] = { { 1 / p->eta, prox_at(p, dir, first) },
+                                   { -1, base ? prox_at(p, base, first) : NULL } };
+        k->blend(to, both, base ? 2 : 1, rows * d);
         k->gemm(to, h, p->weight, rows, d, inner, false, false, 1, 1);
         return;
     }
     for (int64_t i = 0; i < count; i++) {
-        taut_real *to = prox_at(p, out, first + i);
         const taut_real *from = prox_at(p, dir, first + i);
-        k->axpby(to, 1, from, 0, len);
-        k->axpby(to, 1, taut_at(k, h, i * len), 1, len);
-        k->axpby(to, -p->shift, taut_at(k, from, len), 1, len);
-        if (base) k->axpby(to, -p->shift, inner_at(p, base, first + i), 1, len);
+        const taut_term all[] = { { 1, from },
+                                  { 1, taut_at(k, h, i * len) },
+                                  { -p->shift, taut_at(k, from, len) },
+                                  { -p->shift, base ? inner_at(p, base, first + i) : NULL } };
+        k->blend(prox_at(p, out, first + i), all, base ? 4 : 3, len);
     }
     prox_image(p, out, first, count);
 }

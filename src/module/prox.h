@@ -11,7 +11,8 @@
  * other: it adds like any vector, a product of two is A of one with A K of the other, and an evaluation costs one product with K.
  * In PLAIN coordinates none of that:   phi(y) = f(V) + |y|^2/(2 eta) - y.x/eta,   V = y W^T.
  *
- * Lanes: an example is a lane.  Lanes are evaluated together and decide apart; nothing of one reaches another. */
+ * Lanes: an example is a lane.  Lanes are evaluated together and decide apart; nothing of one reaches another, but for the last
+ * bits where a table's products are rounded by how many rows there are (cpu). */
 #ifndef TAUT_MODULE_PROX_H
 #define TAUT_MODULE_PROX_H
 #include "module/modules.h"

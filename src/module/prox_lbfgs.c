@@ -19,19 +19,29 @@
 
 enum { PAIRS = 5, STEPS = 25, TRIALS = 12, WINDOW = 10, NEWTON_STEPS = 100, NEWTON_TRIALS = 30, PRODUCTS = 500 };
 
+/* The vectors of a lane are rows of one matrix, two in every slot: s and y of a pair, and in the one slot that is free the
+ * direction d and the gradient g, which become a pair where they lie.  Row 2 i is s of slot i.  A new gradient meets all of
+ * them in one pass, and a direction is made in one pass, since vectors that long come from memory every time.  Products of a lane
+ * are kept in that order; behind them is the gradient's with itself. */
+enum { SLOTS = PAIRS + 1, ROWS = 2 * SLOTS, SELF = ROWS, MEASURED };
+_Static_assert((int)ROWS <= (int)TAUT_TERMS, "a direction is one blend");
+
 typedef enum { SEEKING, STUCK, ENDED } lane_state;
 
 typedef struct {
     lane_state state;
     double phi, size, slope, t; /* at z: phi, |g|, g.d; the length of the step that is being tried */
-    int step, trial, pairs, newest;
-    double past[STEPS + 1]; /* |g| before every step */
-    double bend[PAIRS];     /* s.y */
+    int step, trial, pairs, free;
+    double past[STEPS + 1];                    /* |g| before every step */
+    double along[ROWS];                        /* s_i.g and y_i.g of the pairs */
+    double sy[SLOTS][SLOTS], yy[SLOTS][SLOTS]; /* s_i.y_j where j is not older than i, and y_i.y_j */
 } lane;
 
 typedef struct {
     prox *p;
-    taut_real *z, *g, *dir, *z_new, *g_new, *s, *y; /* s and y: PAIRS arrays each */
+    taut_real *z, *z_old, *g_new, *rows;
+    taut_sum *sums;   /* the last gradient's products, MEASURED a lane; */
+    double *measured; /* on the host */
     lane *lane;
     prox_lane_end *end;
     taut_span rest;
@@ -39,43 +49,65 @@ typedef struct {
 
 int64_t prox_solve_used(const prox *p)
 {
-    const int64_t len = p->shape.n * prox_lane(p), lane = p->shape.t * p->shape.d;
-    const int64_t history = p->plain ? 0 : 2 * PAIRS * len + lane + prox_cg_used(p, 1);
-    return 4 * len + history;
+    const int64_t n = p->shape.n, len = n * prox_lane(p), lane = p->shape.t * p->shape.d;
+    if (p->plain) return 4 * len;
+    return (2 + ROWS) * len + taut_sums_len(n * MEASURED) + lane + prox_cg_used(p, 1);
 }
 
 int64_t prox_lbfgs_host(const prox *p)
 {
-    return taut_host_len(p->shape.n, sizeof(lane)) + p->shape.n + prox_cg_host(1);
+    return taut_host_len(p->shape.n, sizeof(lane)) + p->shape.n * (1 + MEASURED) + prox_cg_host(1);
 }
 
-static taut_real *pair_at(const search *q, taut_real *all, int slot)
+static taut_real *row_at(const search *q, int64_t e, int64_t row)
 {
-    return taut_at(q->p->k, all, slot * q->p->shape.n * prox_lane(q->p));
+    return taut_at(q->p->k, q->rows, (e * ROWS + row) * prox_lane(q->p));
 }
 
-/* dir = -(L-BFGS matrix) g, from the newest pair down and up again */
+static taut_real *s_at(const search *q, int64_t e, int slot) { return row_at(q, e, 2 * slot); }
+static taut_real *y_at(const search *q, int64_t e, int slot) { return row_at(q, e, 2 * slot + 1); }
+
+/* The slot of the pair that is `age` pairs older than the newest. */
+static int slot_of(const lane *l, int age) { return (l->free - 1 - age + 2 * SLOTS) % SLOTS; }
+
+/* -(L-BFGS matrix) g = -scale (g + sum_i down_i y_i) + sum_i up_i s_i: the usual two loops, from the newest pair down and up
+ * again, on products that are known. */
+static double two_loops(const lane *l, double down[SLOTS], double up[SLOTS])
+{
+    for (int i = 0; i < l->pairs; i++) {
+        const int slot = slot_of(l, i);
+        double sum = -l->along[2 * slot];
+        for (int j = 0; j < i; j++) sum -= down[slot_of(l, j)] * l->sy[slot][slot_of(l, j)];
+        down[slot] = sum / l->sy[slot][slot];
+    }
+    if (l->pairs == 0) return 1;
+    const int newest = slot_of(l, 0);
+    const double scale = l->sy[newest][newest] / l->yy[newest][newest];
+    for (int i = l->pairs - 1; i >= 0; i--) {
+        const int slot = slot_of(l, i);
+        double sum = -scale * l->along[2 * slot + 1];
+        for (int j = 0; j < l->pairs; j++) sum -= scale * down[slot_of(l, j)] * l->yy[slot][slot_of(l, j)];
+        for (int j = i + 1; j < l->pairs; j++) sum += up[slot_of(l, j)] * l->sy[slot_of(l, j)][slot];
+        up[slot] = down[slot] - sum / l->sy[slot][slot];
+    }
+    return scale;
+}
+
 static void direction(search *q, int64_t e)
 {
-    const prox *p = q->p;
     lane *l = &q->lane[e];
-    double weight[PAIRS] = { 0 };
-    prox_add(p, q->dir, -1, q->g, 0, e);
+    double down[SLOTS], up[SLOTS];
+    const double scale = two_loops(l, down, up);
+    taut_term terms[ROWS] = { { -scale, y_at(q, e, l->free) } };
+    int count = 1;
+    l->slope = -scale * l->size * l->size;
     for (int i = 0; i < l->pairs; i++) {
-        const int slot = (l->newest - i + PAIRS) % PAIRS;
-        weight[slot] = prox_dot(p, pair_at(q, q->s, slot), q->dir, e) / l->bend[slot];
-        prox_add(p, q->dir, -weight[slot], pair_at(q, q->y, slot), 1, e);
+        const int slot = slot_of(l, i);
+        terms[count++] = (taut_term){ -scale * down[slot], y_at(q, e, slot) };
+        terms[count++] = (taut_term){ up[slot], s_at(q, e, slot) };
+        l->slope += up[slot] * l->along[2 * slot] - scale * down[slot] * l->along[2 * slot + 1];
     }
-    if (l->pairs > 0) {
-        taut_real *y = pair_at(q, q->y, l->newest);
-        prox_add(p, q->dir, l->bend[l->newest] / prox_dot(p, y, y, e), q->dir, 0, e);
-    }
-    for (int i = l->pairs - 1; i >= 0; i--) {
-        const int slot = (l->newest - i + PAIRS) % PAIRS;
-        const double back = prox_dot(p, pair_at(q, q->y, slot), q->dir, e) / l->bend[slot];
-        prox_add(p, q->dir, weight[slot] - back, pair_at(q, q->s, slot), 1, e);
-    }
-    l->slope = prox_dot(p, q->g, q->dir, e);
+    q->p->k->blend(s_at(q, e, l->free), terms, count, prox_lane(q->p));
 }
 
 static void end_lane(search *q, int64_t e, double at)
@@ -85,23 +117,20 @@ static void end_lane(search *q, int64_t e, double at)
     q->end[e].at = at;
 }
 
-/* Looks at the gradient at z, which was evaluated last: is it small enough?  |g| in y is at least |g|/sqrt(eta)
- * here. */
-static bool small_enough(search *q, int64_t e)
+/* Is the gradient at z, which was evaluated last, small enough?  |g| in y is at least |g|/sqrt(eta) here. */
+static bool small_enough(search *q, int64_t e, double size)
 {
-    const lane *l = &q->lane[e];
-    if (!(l->size <= q->end[e].tol * sqrt(q->p->eta))) return false;
-    const double size = prox_norm(q->p, q->g, e, q->rest);
-    if (!(size <= q->end[e].tol)) return false;
-    end_lane(q, e, size);
+    if (!(size <= q->end[e].tol * sqrt(q->p->eta))) return false;
+    const double there = prox_norm(q->p, q->g_new, e, q->rest);
+    if (!(there <= q->end[e].tol)) return false;
+    end_lane(q, e, there);
     return true;
 }
 
-/* A new point was accepted: the next direction, or out of here. */
+/* From a new point: the next direction, or out of here. */
 static void next_direction(search *q, int64_t e)
 {
     lane *l = &q->lane[e];
-    if (small_enough(q, e)) return;
     const bool slow = l->step >= WINDOW + 2 && l->size > 0.1 * l->past[l->step - WINDOW];
     l->state = STUCK;
     if (!isfinite(l->size) || !isfinite(l->phi) || slow || l->step >= STEPS) return;
@@ -113,31 +142,51 @@ static void next_direction(search *q, int64_t e)
     l->trial = 0;
 }
 
-/* The pair of a trial, taken or not: either way it tells how phi bends. */
-static void remember(search *q, int64_t e)
+/* What the pair of a trial tells of how phi bends, `now` being the products with the trial's gradient; false: nothing.  The
+ * products with the change of g are differences of sums in double: enough, since a change much shorter than g is rare, and
+ * nothing but speed depends on it. */
+static bool learn(lane *l, const double *now, bool taken)
 {
-    const prox *p = q->p;
-    lane *l = &q->lane[e];
-    const int slot = l->pairs ? (l->newest + 1) % PAIRS : 0;
-    taut_real *s = pair_at(q, q->s, slot), *y = pair_at(q, q->y, slot);
-    prox_add(p, s, l->t, q->dir, 0, e);
-    prox_add(p, y, 1, q->g_new, 0, e);
-    prox_add(p, y, -1, q->g, 1, e);
-    const double bend = prox_dot(p, s, y, e);
-    if (bend > 1e-12 * sqrt(prox_dot(p, s, s, e) * prox_dot(p, y, y, e))) {
-        l->newest = slot;
-        l->bend[slot] = bend;
-        if (l->pairs < PAIRS) l->pairs++;
+    const int slot = l->free;
+    const double before = l->size * l->size, both = now[2 * slot + 1];
+    const double bend = l->t * (now[2 * slot] - l->slope), square = before - 2 * both + now[SELF];
+    for (int i = 0; i < l->pairs; i++) {
+        const int other = slot_of(l, i);
+        l->sy[other][slot] = now[2 * other] - l->along[2 * other];
+        l->yy[other][slot] = l->yy[slot][other] = now[2 * other + 1] - l->along[2 * other + 1];
     }
+    if (taken) memcpy(l->along, now, sizeof l->along);
+    if (!(square > 0 && bend > 1e-12 * square)) return false;
+    l->sy[slot][slot] = bend;
+    l->yy[slot][slot] = square;
+    l->along[2 * slot] = l->t * (taken ? now[2 * slot] : l->slope);
+    l->along[2 * slot + 1] = taken ? now[SELF] - both : both - before;
+    l->free = (slot + 1) % SLOTS;
+    if (l->pairs < PAIRS) l->pairs++;
+    return true;
 }
 
-static void accept(search *q, int64_t e, double phi, double size)
+/* d and g become the pair of a trial, taken or not: either way it tells how phi bends.  And the free slot gets the g of where
+ * z is then. */
+static bool remember(search *q, int64_t e, const double *now, bool taken)
 {
-    const prox *p = q->p;
+    const taut_kernels *k = q->p->k;
+    const int64_t len = prox_lane(q->p);
     lane *l = &q->lane[e];
-    remember(q, e);
-    prox_add(p, q->z, 1, q->z_new, 0, e);
-    prox_add(p, q->g, 1, q->g_new, 0, e);
+    taut_real *s = s_at(q, e, l->free), *g = y_at(q, e, l->free), *g_new = prox_at(q->p, q->g_new, e);
+    const bool learnt = learn(l, now, taken);
+    if (taken || learnt) k->axpby(y_at(q, e, l->free), 1, taken ? g_new : g, 0, len);
+    if (!learnt) return false;
+    k->axpby(g, 1, g_new, -1, len);
+    if (l->t != 1) k->axpby(s, 0, NULL, l->t, len);
+    return true;
+}
+
+static void accept(search *q, int64_t e, double phi, double size, const double *now)
+{
+    lane *l = &q->lane[e];
+    if (small_enough(q, e, size)) return;
+    remember(q, e, now, true);
     l->phi = phi;
     l->size = size;
     next_direction(q, e);
@@ -146,22 +195,45 @@ static void accept(search *q, int64_t e, double phi, double size)
 static void judge(search *q, int64_t e, double phi)
 {
     lane *l = &q->lane[e];
-    const double size = sqrt(prox_dot(q->p, q->g_new, q->g_new, e)), b = prox_dot(q->p, q->g_new, q->dir, e);
+    const double *now = q->measured + e * MEASURED;
+    const double size = sqrt(now[SELF]), b = now[2 * l->free];
+    const bool known = isfinite(phi) && isfinite(size);
     if (++l->trial >= TRIALS) l->state = STUCK;
-    if (!isfinite(phi) || !isfinite(size)) {
-        l->t *= 0.1;
+    if (known && (b <= 0 || phi <= l->phi + 1e-4 * l->t * l->slope || (b <= -0.9 * l->slope && size < l->size))) {
+        accept(q, e, phi, size, now);
         return;
     }
-    if (b <= 0 || phi <= l->phi + 1e-4 * l->t * l->slope || (b <= -0.9 * l->slope && size < l->size)) {
-        accept(q, e, phi, size);
+    prox_add(q->p, q->z, 1, q->z_old, 0, e);
+    if (known && l->trial == 1 && remember(q, e, now, false)) {
+        direction(q, e); /* from the same point, knowing more */
+        l->t = 1;
+        if (!(l->slope < 0)) l->state = STUCK;
         return;
     }
-    l->t *= fmin(0.5, fmax(0.1, l->slope / (l->slope - b)));
-    if (l->trial > 1 || l->state != SEEKING) return;
-    remember(q, e);
-    direction(q, e); /* from the same point, knowing more */
-    l->t = 1;
-    if (!(l->slope < 0)) l->state = STUCK;
+    l->t *= known ? fmin(0.5, fmax(0.1, l->slope / (l->slope - b))) : 0.1;
+}
+
+/* The trial of every lane that seeks, the others stay where they are; and all products with its gradient, in one reading. */
+static void attempt(search *q, double *phi)
+{
+    const prox *p = q->p;
+    const taut_kernels *k = p->k;
+    const int64_t n = p->shape.n, inner = prox_inner(p), len = prox_lane(p);
+    for (int64_t e = 0; e < n; e++) {
+        const lane *l = &q->lane[e];
+        if (l->state != SEEKING) continue;
+        prox_add(p, q->z_old, 1, q->z, 0, e);
+        k->axpby(prox_at(p, q->z, e), l->t, s_at(q, e, l->free), 1, len);
+    }
+    prox_gradient(q->p, q->g_new, phi, q->z, 0, n);
+    for (int64_t e = 0; e < n; e++) {
+        if (q->lane[e].state != SEEKING) continue;
+        taut_sum *sums = taut_sum_at(q->sums, e * MEASURED);
+        const taut_real *g = prox_at(p, q->g_new, e), *image = taut_at(k, g, inner);
+        k->dot(sums, row_at(q, e, 0), len, image, 0, 2 * (q->lane[e].pairs + 1), inner);
+        k->dot(taut_sum_at(sums, SELF), g, 0, image, 0, 1, inner);
+    }
+    (void)k->read(q->measured, q->sums, n * MEASURED); /* of a device that failed: NaN, with which no trial is taken */
 }
 
 static bool seeking(const search *q)
@@ -173,14 +245,15 @@ static bool seeking(const search *q)
 
 static search search_new(prox *p, taut_real *z, prox_lane_end *end, taut_span scratch)
 {
-    const int64_t len = p->shape.n * prox_lane(p);
+    const int64_t n = p->shape.n, len = n * prox_lane(p);
     search q = { .p = p, .z = z, .end = end };
-    taut_real **part[] = { &q.g, &q.dir, &q.z_new, &q.g_new };
-    for (int i = 0; i < 4; i++) *part[i] = taut_take(&scratch, len);
-    q.s = taut_take(&scratch, PAIRS * len);
-    q.y = taut_take(&scratch, PAIRS * len);
+    q.z_old = taut_take(&scratch, len);
+    q.g_new = taut_take(&scratch, len);
+    q.rows = taut_take(&scratch, ROWS * len);
+    q.sums = taut_take_sums(&scratch, n * MEASURED);
     q.rest = scratch;
-    q.lane = taut_take_host(&p->host, p->shape.n, sizeof *q.lane);
+    q.lane = taut_take_host(&p->host, n, sizeof *q.lane);
+    q.measured = taut_take_host(&p->host, n * MEASURED, sizeof *q.measured);
     return q;
 }
 
@@ -190,19 +263,16 @@ void prox_lbfgs(prox *p, taut_real *z, prox_lane_end *end, taut_span scratch)
     const taut_span mark = p->host;
     search q = search_new(p, z, end, scratch);
     double *phi = taut_take_host(&p->host, n, sizeof *phi);
-    prox_gradient(p, q.g, phi, z, 0, n);
+    prox_gradient(p, q.g_new, phi, z, 0, n);
     for (int64_t e = 0; e < n; e++) {
         q.lane[e].phi = phi[e];
-        q.lane[e].size = sqrt(prox_dot(p, q.g, q.g, e));
+        q.lane[e].size = sqrt(prox_dot(p, q.g_new, q.g_new, e));
+        if (small_enough(&q, e, q.lane[e].size)) continue;
+        p->k->axpby(y_at(&q, e, 0), 1, prox_at(p, q.g_new, e), 0, prox_lane(p));
         next_direction(&q, e);
     }
     while (seeking(&q)) {
-        for (int64_t e = 0; e < n; e++) {
-            const bool tries = q.lane[e].state == SEEKING; /* the others stay where they are */
-            prox_add(p, q.z_new, 1, q.z, 0, e);
-            if (tries) prox_add(p, q.z_new, q.lane[e].t, q.dir, 1, e);
-        }
-        prox_gradient(p, q.g_new, phi, q.z_new, 0, n);
+        attempt(&q, phi);
         for (int64_t e = 0; e < n; e++)
             if (q.lane[e].state == SEEKING) judge(&q, e, phi[e]);
     }
@@ -212,7 +282,7 @@ void prox_lbfgs(prox *p, taut_real *z, prox_lane_end *end, taut_span scratch)
         stale = true;
         prox_newton(p, z, end, e, scratch);
     }
-    if (stale) prox_gradient(p, q.g, phi, z, 0, n); /* v and the rows are those of z again */
+    if (stale) prox_gradient(p, q.g_new, phi, z, 0, n); /* v and the rows are those of z again */
     p->host = mark;
 }
 

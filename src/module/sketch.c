@@ -118,7 +118,7 @@ static void sketch_vjp(const taut_module *m, taut_run *run, taut_tensor gx, taut
         const taut_sketch_shape shape = shape_of(s, i, rows);
         k->gemm(gz, gy.data, s->weight[i].value, rows, size, out, false, false, 1, 0);
         const taut_factor by = { 1, taut_sum_at(beta, i) };
-        if (run->param_grads) k->dot(taut_sum_at(beta, TERMS + i), gz, z, 1, rows * size, 0);
+        if (run->param_grads) k->dot(taut_sum_at(beta, TERMS + i), gz, 0, z, 0, 1, rows * size);
         if (run->param_grads) k->gemm_by(s->weight[i].grad, gy.data, z, out, size, rows, true, false, by, 1);
         k->axpby_by(gz, 0, (taut_factor){ 0, NULL }, NULL, 0, by, 1, rows * size);
         k->sketch_vjp(gg, gz, g, &shape);

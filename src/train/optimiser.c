@@ -138,7 +138,7 @@ static void to_sphere(taut_optimiser *o, const taut_param *p)
     const taut_kernels *k = o->m->k;
     taut_span rest = { o->work, taut_sums_len(p->rows), k->elem };
     taut_sum *along = taut_take_sums(&rest, p->rows);
-    k->dot(along, p->grad, p->value, p->rows, p->cols, p->cols);
+    k->dot(along, p->grad, p->cols, p->value, p->cols, p->rows, p->cols);
     k->axpby_by(p->grad, p->cols, (taut_factor){ -1, along }, p->value, p->cols, (taut_factor){ 1, NULL }, p->rows,
                 p->cols);
 }

@@ -187,8 +187,8 @@ void taut_tree_squares(const taut_tree *t, taut_sum *sums)
     const taut_real *g = taut_at(m->k, m->grads, first * t->stretch), *rest = taut_at(m->k, g, count * t->stretch);
     const int64_t left = m->slab % t->stretch;
     if (t->squares == 0) return;
-    if (count > 0) m->k->dot(sums, g, g, count, t->stretch, t->stretch);
-    if (count < t->squares) m->k->dot(taut_sum_at(sums, count), rest, rest, 1, left, left);
+    if (count > 0) m->k->dot(sums, g, t->stretch, g, t->stretch, count, t->stretch);
+    if (count < t->squares) m->k->dot(taut_sum_at(sums, count), rest, left, rest, left, 1, left);
 }
 
 double taut_tree_square(const taut_tree *t, const double *mine)

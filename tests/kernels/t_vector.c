@@ -1,4 +1,4 @@
-/* axpby and dot: cpu against ref. */
+/* axpby, blend and dot: cpu against ref. */
 #include "kernels/pair.h"
 
 static void axpby_case(int64_t len)
@@ -18,6 +18,34 @@ static void axpby_case(int64_t len)
     pair_free(&x);
     pair_free(&y);
     pair_free(&y0);
+    free(tol);
+}
+
+/* The last x is y itself; one in four has the factor 0, and NaN, which is not read. */
+static void blend_case(int64_t len)
+{
+    const int count = rng_int(0, TAUT_TERMS);
+    pair x[TAUT_TERMS], y = pair_new(len, 1);
+    taut_term in_ref[TAUT_TERMS], in_cpu[TAUT_TERMS];
+    double *tol = doubles(len);
+    for (int j = 0; j < count; j++) {
+        const bool last = j == count - 1, read = last || rng_int(0, 3) > 0;
+        const double by = read ? 3 * rng_pm() : 0;
+        x[j] = last ? pair_copy(&y) : pair_new(len, 1);
+        for (int64_t i = 0; i < len; i++) tol[i] += promise_blend(promised, count) * fabs(by * x[j].d[i]);
+        for (int64_t i = 0; !read && i < len; i++) x[j].d[i] = NAN;
+        pair_sync(&x[j]);
+        in_ref[j] = (taut_term){ by, last ? R(&y) : R(&x[j]) };
+        in_cpu[j] = (taut_term){ by, last ? y.f : x[j].f };
+    }
+    pair y0 = pair_copy(&y);
+    ref->blend(R(&y), in_ref, count, len);
+    cpu->blend(y.f, in_cpu, count, len);
+    pair_near(&y, tol, 0, 0, "blend");
+    SAME_BITS(y, (memcpy(y.d, y0.d, (size_t)len * sizeof(double)), pair_sync(&y), ref->blend(R(&y), in_ref, count, len),
+                  cpu->blend(y.f, in_cpu, count, len)));
+    for (int j = 0; j < count; j++) pair_free(&x[j]);
+    pair_free(&y), pair_free(&y0);
     free(tol);
 }
 
@@ -60,9 +88,10 @@ static void batch_case(int64_t n, int64_t len)
         cpu->axpby(taut_at(cpu, one.f, e * ys), a * by[e], taut_at(cpu, x.f, e * xs), b, len),
             ref->axpby(taut_at(ref, R(&one), e * ys), a * by[e], taut_at(ref, R(&x), e * xs), b, len);
     pair_same(&y, &one, "each as if it were alone");
-    cpu->dot(in_cpu, x.f, z.f, n, len, xs), ref->dot(in_ref, R(&x), R(&z), n, len, xs);
+    const int64_t zs = rng_int(0, 1) ? xs : 0;
+    cpu->dot(in_cpu, x.f, xs, z.f, zs, n, len), ref->dot(in_ref, R(&x), xs, R(&z), zs, n, len);
     for (int64_t e = 0; e < n; e++) {
-        CHECK(table_sum(cpu, in_cpu, e) == table_dot(cpu, taut_at(cpu, x.f, e * xs), taut_at(cpu, z.f, e * xs), len),
+        CHECK(table_sum(cpu, in_cpu, e) == table_dot(cpu, taut_at(cpu, x.f, e * xs), taut_at(cpu, z.f, e * zs), len),
               "a dot does not depend on its neighbours");
         near(table_sum(cpu, in_cpu, e), table_sum(ref, in_ref, e), 1e-11 * (double)(len + 1), "dots");
     }
@@ -77,8 +106,9 @@ int main(void)
     for (case_no = 0; case_no < effort(60); case_no++) {
         const int64_t len = case_no < 5 ? case_no : rng_int(0, case_no % 4 ? 300 : 100000);
         axpby_case(len);
+        blend_case(len);
         dot_case(len);
-        batch_case(rng_int(0, 5), case_no % 7 ? rng_int(0, 90) : len);
+        batch_case(rng_int(0, 20), case_no % 7 ? rng_int(0, 90) : len);
     }
     pair x = pair_new(3, 1), y = pair_new(3, 1);
     y.d[0] = y.d[1] = NAN;

@@ -1,13 +1,16 @@
 /* y = a x + b y, where a = 0 means that x is not read and b = 0 that y is not; the same of n vectors with
- * factors of their own; and n dot products sum_i x_i y_i in double.
+ * factors of their own; a sum of several vectors; and n dot products sum_i x_i y_i in double.
  *
- * Aliasing  y may be x.  Poison: NaN and infinity propagate from what is read.
+ * Aliasing  y may be an x.  Poison: NaN and infinity propagate from what is read.
  * Error     axpby: |y - exact| <= 3 * 2^-24 (|a x| + |b y|): a and b rounded to float, products, sum.
+ *           blend: |y - exact| <= (count + 1) 2^-24 sum_j |a_j x_j|: the same.
  *           dot: |dot - exact| <= (len/4096 + 1100) 2^-53 sum |x_i y_i|: a product of floats is exact in
  *           double, a chunk adds at most 1024 terms in sequence, and the 256 chunks are added in order. */
 #include <string.h>
 
 #include "kernels/cpu/cpu.h"
+
+enum { BLOCK = 1024 }; /* elements of a sum of several vectors that are made at once, in the first cache */
 
 /* y = a x, and x may be y. */
 static void scale(float *y, float a, const float *x, int64_t len)
@@ -49,26 +52,52 @@ void CPU(axpby_by)(taut_real *y, int64_t y_stride, taut_factor a, const taut_rea
      cpu_factor(b, e), len);
 }
 
+/* y may be an x: a block is written when all its terms have been read. */
+static void blend(float *y, const taut_term *terms, int count, int64_t from, int64_t len)
+{
+    float sum[BLOCK] = { 0 };
+    for (int j = 0; j < count; j++) {
+        const float by = (float)terms[j].by, *x = (const float *)terms[j].x + from;
+        if (terms[j].by == 0) continue;
+#pragma omp simd
+        for (int64_t i = 0; i < len; i++) sum[i] += by * x[i];
+    }
+    memcpy(y + from, sum, (size_t)len * sizeof(float));
+}
+
+void CPU(blend)(taut_real *y, const taut_term *terms, int count, int64_t len)
+{
+#pragma omp parallel for schedule(static) if (len > CPU_CHUNK)
+    for (int64_t from = 0; from < len; from += BLOCK) blend((float *)y, terms, count, from, cpu_min(BLOCK, len - from));
+}
+
 static double dot(const float *x, const float *y, int64_t len)
 {
-    enum { CHUNKS = 256 };
-    const int64_t even = (len + CHUNKS - 1) / CHUNKS, size = even > CPU_CHUNK ? even : CPU_CHUNK;
-    double part[CHUNKS] = { 0 };
-#pragma omp parallel for schedule(static) if (len > size)
-    for (int64_t chunk = 0; chunk < CHUNKS; chunk++) {
-        const int64_t to = cpu_min(len, (chunk + 1) * size);
-        double sum = 0;
-#pragma omp simd reduction(+ : sum)
-        for (int64_t i = chunk * size; i < to; i++) sum += (double)x[i] * (double)y[i];
-        part[chunk] = sum;
-    }
     double sum = 0;
-    for (int chunk = 0; chunk < CHUNKS; chunk++) sum += part[chunk];
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < len; i++) sum += (double)x[i] * (double)y[i];
     return sum;
 }
 
-void CPU(dot)(taut_sum *s, const taut_real *x, const taut_real *y, int64_t n, int64_t len, int64_t stride)
+/* Several at a time, so that a vector that all meet is read once, chunk by chunk. */
+void CPU(dot)(taut_sum *s, const taut_real *x_, int64_t x_stride, const taut_real *y_, int64_t y_stride, int64_t n,
+              int64_t len)
 {
-    for (int64_t e = 0; e < n; e++)
-        ((double *)s)[e] = dot((const float *)x + e * stride, (const float *)y + e * stride, len);
+    enum { CHUNKS = 256, TOGETHER = 16 };
+    const int64_t even = (len + CHUNKS - 1) / CHUNKS, size = even > CPU_CHUNK ? even : CPU_CHUNK;
+    const int64_t chunks = (len + size - 1) / size;
+    for (int64_t first = 0; first < n; first += TOGETHER) {
+        const int64_t some = cpu_min(TOGETHER, n - first);
+        const float *x = (const float *)x_ + first * x_stride, *y = (const float *)y_ + first * y_stride;
+        double part[TOGETHER][CHUNKS];
+#pragma omp parallel for schedule(static) if (chunks > 1)
+        for (int64_t chunk = 0; chunk < chunks; chunk++)
+            for (int64_t e = 0, from = chunk * size; e < some; e++)
+                part[e][chunk] = dot(x + e * x_stride + from, y + e * y_stride + from, cpu_min(size, len - from));
+        for (int64_t e = 0; e < some; e++) {
+            double sum = 0;
+            for (int64_t chunk = 0; chunk < chunks; chunk++) sum += part[e][chunk];
+            ((double *)s)[first + e] = sum;
+        }
+    }
 }

@@ -1,8 +1,9 @@
 /* y = a x + b y, where a = 0 means that x is not read and b = 0 that y is not, by numbers of the host or of the device;
- * and dot products in double.
+ * a sum of several vectors; and dot products in double.
  *
- * Aliasing  y may be x.  Poison: NaN and infinity propagate from what is read.
- * Error     with u = 2^-24 (cuda64: 2^-53): axpby, axpby_by: 3 u (|a x| + |b y|): a and b rounded, products, sum.
+ * Aliasing  y may be an x.  Poison: NaN and infinity propagate from what is read.
+ * Error     with u = 2^-24 (cuda64: 2^-53): axpby, axpby_by: 3 u (|a x| + |b y|): a and b rounded, products, sum;
+ *           blend: (count + 1) u sum_j |a_j x_j|.
  *           dot: (len/4096 + 1100) 2^-53 sum |x_i y_i| (cuda64: and 2^-53 of each product): a thread adds at most 32
  *           terms in sequence, a tree adds the threads, and pieces are added by 256 threads and a tree. */
 #include "kernels/cuda/each.h"
@@ -67,16 +68,58 @@ void CUDA(axpby_by)(taut_real *y, int64_t y_stride, taut_factor a, const taut_re
     each(axpby_each{ at(y), y_stride, f, at(x), x_stride, g, divisor(n * len, len) }, n * len);
 }
 
+template <int G> struct blend_of {
+    real *y;
+    const real *x[TAUT_TERMS];
+    real by[TAUT_TERMS];
+    int count;
+    __device__ group<G> read(int64_t i) const
+    {
+        group<G> sum = {};
+        for (int j = 0; j < count; j++) {
+            const group<G> v = ((const group<G> *)x[j])[i];
+#pragma unroll
+            for (int g = 0; g < G; g++) sum.x[g] = fma(by[j], v.x[g], sum.x[g]);
+        }
+        return sum;
+    }
+    __device__ void write(int64_t i, const group<G> &v) const { ((group<G> *)y)[i] = v; }
+};
+
+/* From element `from` on. */
+template <int G> static blend_of<G> blend_from(taut_real *y, const taut_term *terms, int count, int64_t from)
+{
+    blend_of<G> f = {};
+    f.y = at(y) + from;
+    for (int j = 0; j < count; j++) {
+        if (terms[j].by == 0) continue;
+        f.x[f.count] = at(terms[j].x) + from;
+        f.by[f.count++] = (real)terms[j].by;
+    }
+    return f;
+}
+
+void CUDA(blend)(taut_real *y, const taut_term *terms, int count, int64_t len)
+{
+    int64_t wide = wide_part(len, y, NULL);
+    for (int j = 0; j < count; j++)
+        if (terms[j].by != 0) wide = min(wide, wide_part(len, y, terms[j].x));
+    each(blend_from<WIDE>(y, terms, count, 0), wide / WIDE);
+    each(blend_from<1>(y, terms, count, wide), len - wide);
+}
+
 static const int64_t PIECE = 32 * THREADS;
 
 /* Block e pieces + i makes piece i of dot e. */
-static __global__ void __launch_bounds__(THREADS)
-    dot_pieces(double *part, const real *x, const real *y, int64_t len, int64_t stride, int64_t pieces)
+static __global__ void __launch_bounds__(THREADS) dot_pieces(double *part, const real *x, const real *y, int64_t len,
+                                                             int64_t x_stride, int64_t y_stride, int64_t pieces)
 {
-    const int64_t from = blockIdx.x % pieces * PIECE, to = min(len, from + PIECE), row = blockIdx.x / pieces * stride;
+    const int64_t from = blockIdx.x % pieces * PIECE, to = min(len, from + PIECE), e = blockIdx.x / pieces;
+    x += e * x_stride;
+    y += e * y_stride;
     double sum = 0;
 #pragma unroll 8
-    for (int64_t i = from + threadIdx.x; i < to; i += THREADS) sum += (double)x[row + i] * (double)y[row + i];
+    for (int64_t i = from + threadIdx.x; i < to; i += THREADS) sum += (double)x[i] * (double)y[i];
     sum = block_sum(sum);
     if (threadIdx.x == 0) part[blockIdx.x] = sum;
 }
@@ -89,11 +132,12 @@ static __global__ void __launch_bounds__(THREADS) dot_sum(double *s, const doubl
     if (threadIdx.x == 0) s[blockIdx.x] = sum;
 }
 
-void CUDA(dot)(taut_sum *s, const taut_real *x, const taut_real *y, int64_t n, int64_t len, int64_t stride)
+void CUDA(dot)(taut_sum *s, const taut_real *x, int64_t x_stride, const taut_real *y, int64_t y_stride, int64_t n,
+               int64_t len)
 {
     const int64_t pieces = len > 0 ? blocks_for(len, PIECE) : 1;
     double *part = pieces > 1 ? (double *)cuda_work((size_t)(n * pieces) * sizeof *part) : at(s);
     if (!part) return;
-    CUDA_LAUNCH(dot_pieces, n * pieces, THREADS, 0, part, at(x), at(y), len, stride, pieces);
+    CUDA_LAUNCH(dot_pieces, n * pieces, THREADS, 0, part, at(x), at(y), len, x_stride, y_stride, pieces);
     if (pieces > 1) CUDA_LAUNCH(dot_sum, n, THREADS, 0, at(s), part, pieces);
 }

@@ -21,7 +21,7 @@ static void fit(const taut_kernels *k, taut_real *x, taut_real *gram, taut_real 
     taut_make_unit(k, room, x, len);
     gram_of(k, gram, x, rows, cols);
     k->gemm(square, gram, gram, side, side, side, false, false, 1, 0);
-    k->dot(room, square, square, 1, side * side, 0);
+    k->dot(room, square, 0, square, 0, 1, side * side);
     k->sum_op(room, TAUT_SUM_ROOT, 1, room, NULL, 1);
     k->sum_op(room, TAUT_SUM_ROOT, 1, room, NULL, 1); /* at least ||X||^2 */
     k->sum_op(room, TAUT_SUM_UNIT, 1.3, room, NULL, 1);

@@ -59,7 +59,7 @@ static void est_from_squares(double *top, const group *g, const taut_real *start
         x = y, y = before;
     }
     k->gemm_each(y, y, g->gram, x, g->count, n, 1, n, false, false, 1, 0);
-    k->dot(g->room, x, y, g->count, n, n);
+    k->dot(g->room, x, n, y, n, g->count, n);
     const bool failed = k->read(top, g->room, g->count) != TAUT_OK;
     for (int64_t j = 0; j < g->count; j++) top[j] = failed ? NAN : sqrt(top[j]);
 }

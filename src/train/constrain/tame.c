@@ -8,7 +8,7 @@ void taut_tame(const taut_kernels *k, taut_real *w, int64_t count, int64_t len, 
 {
     taut_sum *most = taut_sum_at(room, count);
     k->put_sum(most, reach, count);
-    k->dot(room, w, w, count, len, len);
+    k->dot(room, w, len, w, len, count, len);
     k->sum_op(room, TAUT_SUM_ROOT, 1, room, NULL, count);
     k->sum_op(room, TAUT_SUM_DIV, 1, most, room, count);
     k->sum_op(room, TAUT_SUM_MIN, 1, room, NULL, count);
