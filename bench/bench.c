@@ -23,6 +23,7 @@ static const struct {
     { "growth", growth },
     { "gpu", bench_gpu },
     { "gpu-layers", bench_gpu_layers },
+    { "gpu-train", bench_gpu_train },
     { "gpu-ranks", bench_gpu_ranks },
     { "gpu-attack", bench_gpu_attack },
     { "gpu-certify", bench_gpu_certify },
@@ -46,7 +47,7 @@ static int run(const cli_args *a)
     const char *near = taut_nearest(name, names, FIGURES);
     return cli_refuse(a,
                       "no figure is called %s (train, attention, certify, plash, measure, attack, attlip, growth, gpu, "
-                      "gpu-layers, gpu-ranks, gpu-attack, gpu-certify)%s%s%s",
+                      "gpu-layers, gpu-train, gpu-ranks, gpu-attack, gpu-certify)%s%s%s",
                       name, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
@@ -58,7 +59,8 @@ static const cli_option options[] = {
 
 const cli_command cli_bench = {
     "bench",
-    "train|attention|certify|plash|measure|attack|attlip|growth|gpu|gpu-layers|gpu-ranks|gpu-attack|gpu-certify",
+    "train|attention|certify|plash|measure|attack|attlip|growth|gpu|gpu-layers|gpu-train|gpu-ranks|gpu-attack|gpu-"
+    "certify",
     "measures speed, peers beside us in the same run",
     "taut bench train --json",
     1,

@@ -17,7 +17,8 @@ cJSON *bench_plash(void);
 cJSON *bench_measure(void);
 cJSON *bench_attack(void);
 cJSON *bench_gpu(void);
-cJSON *bench_gpu_layers(void); /* a part of it */
+cJSON *bench_gpu_layers(void); /* parts of it */
+cJSON *bench_gpu_train(void);
 cJSON *bench_gpu_ranks(void);
 cJSON *bench_gpu_attack(void);
 cJSON *bench_gpu_certify(void);

@@ -290,6 +290,36 @@ static const taut_kernels *open_scene(scene *s) /* the table of doubles; NULL: n
     return wide;
 }
 
+/* PyTorch is asked once a shape. */
+static cJSON *trainings(scene *s)
+{
+    static const struct {
+        int width, depth, heads, context, batch;
+        const char *how;
+    } all[] = { { 256, 3, 4, 256, 64, "tf32" }, { 768, 12, 12, 1024, 16, "tf32" }, { 768, 12, 12, 1024, 16, "bf16" } };
+    enum { SHAPES = sizeof all / sizeof *all };
+    const bool torch = s->torch;
+    cJSON *list = cJSON_CreateArray();
+    for (int i = 0; i < 2 * SHAPES; i++) {
+        const int at = i % SHAPES;
+        s->torch = torch && i < SHAPES;
+        cJSON_AddItemToArray(list, train(s, i < SHAPES ? "" : ENFORCED, all[at].width, all[at].depth, all[at].heads,
+                                         all[at].context, all[at].batch, all[at].how));
+    }
+    s->torch = torch;
+    return list;
+}
+
+cJSON *bench_gpu_train(void)
+{
+    scene s;
+    if (!open_scene(&s)) return NULL;
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddItemToObject(o, "train", trainings(&s));
+    bench_peer_stop(&s.peer);
+    return o;
+}
+
 cJSON *bench_gpu_layers(void)
 {
     scene s;
@@ -306,21 +336,14 @@ cJSON *bench_gpu(void)
     scene s;
     const taut_kernels *wide = open_scene(&s);
     if (!wide) return NULL;
-    cJSON *o = cJSON_CreateObject(), *training = cJSON_CreateArray(), *steps = cJSON_CreateArray();
+    cJSON *o = cJSON_CreateObject(), *steps = cJSON_CreateArray();
     cJSON_AddItemToObject(o, "memory", memory(&s));
     cJSON_AddItemToObject(o, "products", products(&s, wide));
     cJSON_AddItemToArray(steps, newton_schulz(&s, "tf32", TAUT_PRODUCTS_TF32));
     cJSON_AddItemToArray(steps, newton_schulz(&s, "bf16", TAUT_PRODUCTS_BF16));
     cJSON_AddItemToObject(o, "newton_schulz", steps);
     cJSON_AddItemToObject(o, "layers", layers(&s, wide));
-    cJSON_AddItemToArray(training, train(&s, "", 256, 3, 4, 256, 64, "tf32"));
-    cJSON_AddItemToArray(training, train(&s, "", 768, 12, 12, 1024, 16, "tf32"));
-    cJSON_AddItemToArray(training, train(&s, "", 768, 12, 12, 1024, 16, "bf16"));
-    s.torch = false; /* asked once a shape */
-    cJSON_AddItemToArray(training, train(&s, ENFORCED, 256, 3, 4, 256, 64, "tf32"));
-    cJSON_AddItemToArray(training, train(&s, ENFORCED, 768, 12, 12, 1024, 16, "tf32"));
-    cJSON_AddItemToArray(training, train(&s, ENFORCED, 768, 12, 12, 1024, 16, "bf16"));
-    cJSON_AddItemToObject(o, "train", training);
+    cJSON_AddItemToObject(o, "train", trainings(&s));
     bench_peer_stop(&s.peer);
     return o;
 }
