@@ -6,6 +6,7 @@
 # make CUDA=1     and build/libtaut_cuda.so, the kernels for a GPU, by nvcc
 # make MPI=1      and build/libtaut_mpi.so, so that mpirun can train on several processes, by mpicc
 # make check KERNELS=cuda    the tests that take any table, on a device (cuda64: in double); without one they are skipped
+# make check-emulated  the same on the host, where no device is: the device's own sources, as C++, a twentieth of the random cases
 # make STRICT=1  stops at a warning, as lint does; the default build never does
 # make lint       layers, lengths, formatting, cppcheck, clang, functions nobody calls
 # make abi        what programs that were linked rely on, against include/taut.abi; abi-write stores it
@@ -74,7 +75,7 @@ PROGRAM  := $(patsubst %.c,$(BUILD)/%.o,$(wildcard cli/*.c papers/*.c papers/*/*
 TESTS    := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/*/t_*.c))
 SCRIPTS  := $(wildcard tests/*/t_*.sh)
 
-.PHONY: all check check-other coverage demo demo-text demo-forecast fuzz lint abi abi-write bench install clean deps format
+.PHONY: all check check-other check-emulated coverage demo demo-text demo-forecast fuzz lint abi abi-write bench install clean deps format
 all: $(BUILD)/taut $(BUILD)/libtaut.so $(BUILD)/libtaut.a $(BUILD)/taut.pc $(if $(CUDA),$(BUILD)/libtaut_cuda.so) $(if $(MPI),$(BUILD)/libtaut_mpi.so)
 
 # The inside, for the program and the tests.  Both libraries are made of the same objects, but show only what taut.h declares
@@ -167,6 +168,37 @@ check: deps
 tests: $(TESTS)
 check-other: deps
 	@tools/check_other
+
+# The device's sources where there is none: C++ is made of them (tests/emulate), one object of each element's, so that names which
+# both have stay apart.  Products are not cuBLASLt's there, and nothing is said between ranks.
+EMULATED := build/emulated
+EMULATE  := -std=c++20 -O3 -fPIC -fno-strict-aliasing -ffp-contract=off -fvisibility=hidden -w -Itests/emulate -I$(EMULATED) -Isrc -Iinclude
+check-emulated: deps
+	@tools/deps emulated
+	@$(MAKE) --no-print-directory $(PARALLEL) all tests $(EMULATED)/libtaut_cuda.so
+	@for k in cuda cuda64; do BUILD=$(BUILD) TAUT_KERNELS=$$k LD_LIBRARY_PATH=$(EMULATED) TAUT_EFFORT=$${TAUT_EFFORT:-0.05} \
+	    tools/run_tests $(or $(ONLY),/kernels/ golden/t_bert golden/t_gpt golden/t_muon verdict/t_ahead) || exit 1; done
+$(EMULATED)/libtaut_cuda.so: $(EMULATED)/machine.o $(EMULATED)/products.o $(EMULATED)/device.o $(EMULATED)/f32.o $(EMULATED)/f64.o
+	@echo "  lib   $@"
+	@$(CXX) -shared -o $@ $^
+$(EMULATED)/f32.o: $(CUDA_TWICE:%=$(EMULATED)/f32/%.o)
+$(EMULATED)/f64.o: $(CUDA_TWICE:%=$(EMULATED)/f64/%.o) $(CUDA_WIDE:%=$(EMULATED)/f64/%.o)
+$(EMULATED)/f32.o $(EMULATED)/f64.o:
+	@$(CXX) -r -nostdlib -Wl,--force-group-allocation -o $@ $^
+	@$(OBJCOPY) --keep-global-symbol=taut_cuda_table --keep-global-symbol=taut_cuda64_table --keep-global-symbol=taut_cuda_far $@
+$(EMULATED)/translated: tests/emulate/translate $(TABLE_OF)
+	@mkdir -p $(EMULATED)/kernels/cuda $(EMULATED)/f32 $(EMULATED)/f64
+	@tests/emulate/translate src/kernels/cuda/* $(EMULATED)/kernels/cuda && touch $@
+$(EMULATED)/device.o: $(EMULATED)/translated
+	@$(CXX) $(EMULATE) $(TABLE) -x c++ -c -o $@ $(EMULATED)/kernels/cuda/device.cu
+$(EMULATED)/machine.o $(EMULATED)/products.o: $(EMULATED)/%.o: tests/emulate/%.cpp $(EMULATED)/translated
+	@$(CXX) $(EMULATE) -c -o $@ $<
+define emulated
+$(EMULATED)/$1/%.o: $(EMULATED)/translated $(wildcard tests/emulate/*.h)
+	@echo "  c++   src/kernels/cuda/$$*.cu ($1)"
+	@$$(CXX) $(EMULATE) $(CUDA_$1) -x c++ -c -o $$@ $(EMULATED)/kernels/cuda/$$*.cu
+endef
+$(foreach v,f32 f64,$(eval $(call emulated,$v)))
 
 # libFuzzer lives in clang; each reader starts from its own seeds.  Looking for leaks after every input takes nine tenths of the
 # time, so all inputs that were kept are read once more and leaks are looked for at the end.
