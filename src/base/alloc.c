@@ -38,14 +38,23 @@ void *taut_calloc(size_t count, size_t size)
 
 void *taut_realloc(void *p, size_t size) { return taut_alloc_fails() ? NULL : counted(realloc(p, size ? size : 1)); }
 
+enum { LINE = 64, PAGE = 2 << 20 }; /* a line of the cache; a large page */
+
+/* By all threads where there is much: the system gives a page away when it is first written to, and that takes its time. */
+static void clear(char *p, size_t size)
+{
+#pragma omp parallel for schedule(static) if (size >= 64 * (size_t)PAGE)
+    for (size_t at = 0; at < size; at += PAGE) memset(p + at, 0, size - at < PAGE ? size - at : PAGE);
+}
+
 void *taut_malloc_aligned(size_t size)
 {
-    enum { LINE = 64, PAGE = 2 << 20 }; /* a line of the cache; a large page */
     const size_t align = size >= 2 * (size_t)PAGE ? PAGE : LINE, whole = (size + align - 1) / align * align;
     if (taut_alloc_fails()) return NULL;
     void *p = counted(whole < size ? NULL : aligned_alloc(align, whole ? whole : align));
     if (p && align == PAGE) madvise(p, whole, MADV_HUGEPAGE); /* refused: small pages serve, more slowly */
-    return p ? memset(p, 0, whole) : NULL;
+    if (p) clear(p, whole);
+    return p;
 }
 
 char *taut_strdup(const char *s)

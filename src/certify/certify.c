@@ -1,6 +1,7 @@
 /* Opens and hashes a model's file, proves its constant on the region, and makes the certificate of the proof. */
 #include "certify/certify.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,13 +63,37 @@ static taut_status prove(taut_certificate *c)
     return TAUT_OK;
 }
 
+typedef struct {
+    taut_certificate *c;
+    const char *path;
+    taut_status status;
+} hashing;
+
+static void *hash(void *of)
+{
+    hashing *h = of;
+    h->status = taut_sha256_file(h->c->sha, &h->c->bytes, h->path);
+    return NULL;
+}
+
+/* The file is hashed while the model is made of it. */
+static taut_status read_both(taut_certificate *c, const char *path)
+{
+    hashing h = { c, path, TAUT_OK };
+    pthread_t thread;
+    const bool beside = pthread_create(&thread, NULL, hash, &h) == 0;
+    taut_status s = taut_model_open(&c->model, path, taut_kernels_find("ref"), false);
+    if (beside) (void)pthread_join(thread, NULL);
+    if (!s && (!beside || h.status)) s = taut_sha256_file(c->sha, &c->bytes, path); /* this thread then knows why */
+    return s;
+}
+
 taut_status taut_certificate_open(taut_certificate *c, const char *path, taut_norm norm, double room)
 {
     *c = (taut_certificate){ .norm = norm, .room = { room }, .rows = UP_NONE };
     if (!(room >= 0)) return taut_fail(TAUT_BAD_CONFIG, "room must be a number from 0 up");
     taut_status s = taut_arithmetic_test();
-    if (!s) s = taut_sha256_file(c->sha, &c->bytes, path);
-    if (!s) s = taut_model_open(&c->model, path, taut_kernels_find("ref"), false);
+    if (!s) s = read_both(c, path);
     if (!s) c->tokens = c->model->in.t;
     return s;
 }

@@ -9,7 +9,7 @@
 #include "model/safetensors.h"
 #include "model/slabs.h"
 
-enum { CHUNK = 1 << 16 };
+enum { CHUNK = 1 << 16, PART = 16 * CHUNK };
 
 static void fetch(void *arg, double *dst, int64_t first, int64_t count)
 {
@@ -36,14 +36,12 @@ static taut_status find_tensor(const taut_st_tensor **out, const taut_safetensor
                      name, (long long)t->count, (long long)p->rows, (long long)p->cols);
 }
 
-taut_status taut_slab_load(const taut_kernels *k, taut_real *dst, const taut_safetensors *st, const char *path,
-                           const char *name, const taut_param *p, int64_t first, int64_t end)
+/* Numbers first .. end-1 of t. */
+static taut_status load_part(const taut_kernels *k, taut_real *dst, const taut_safetensors *st, const taut_st_tensor *t,
+                             int64_t first, int64_t end)
 {
-    const taut_st_tensor *t;
-    taut_status s = find_tensor(&t, st, path, name, p);
-    if (s) return s;
     double *chunk = taut_malloc(CHUNK * sizeof *chunk);
-    s = chunk ? TAUT_OK : taut_no_memory("reading a checkpoint");
+    taut_status s = chunk ? TAUT_OK : taut_no_memory("reading a checkpoint");
     for (int64_t i = first; !s && i < end; i += CHUNK) {
         const int64_t count = end - i < CHUNK ? end - i : CHUNK;
         s = taut_safetensors_read(st, t, chunk, i, count);
@@ -51,6 +49,22 @@ taut_status taut_slab_load(const taut_kernels *k, taut_real *dst, const taut_saf
     }
     free(chunk);
     return s;
+}
+
+/* Into a table of the host a large tensor is read by all threads; from where one failed, this one tries again, and knows why. */
+taut_status taut_slab_load(const taut_kernels *k, taut_real *dst, const taut_safetensors *st, const char *path,
+                           const char *name, const taut_param *p, int64_t first, int64_t end)
+{
+    const taut_st_tensor *t;
+    taut_status s = find_tensor(&t, st, path, name, p);
+    if (s) return s;
+    if (!k->host || end - first <= 2 * PART) return load_part(k, dst, st, t, first, end);
+    int64_t bad = end;
+#pragma omp parallel for schedule(dynamic) reduction(min : bad)
+    for (int64_t i = first; i < end; i += PART)
+        if (load_part(k, taut_at(k, dst, i - first), st, t, i, end - i < PART ? end : i + PART))
+            bad = i < bad ? i : bad;
+    return bad < end ? load_part(k, taut_at(k, dst, bad - first), st, t, bad, end) : TAUT_OK;
 }
 
 taut_status taut_model_save(const taut_model *m, const char *path)

@@ -45,7 +45,8 @@ static inline float4 make_float4(float x, float y, float z, float w) { return { 
 extern dim3 threadIdx, blockIdx, blockDim, gridDim;
 
 /* Memory that a launch asks for; full of NaN when a block begins. */
-extern char emulate_room[];
+enum { EMULATE_ROOM = 228 << 10 };
+extern char emulate_room[EMULATE_ROOM];
 
 /* Runs body once for every thread of every block. */
 struct emulate_body {
@@ -80,7 +81,7 @@ template <class T> static inline T __shfl_xor_sync(unsigned, T x, int lanes)
     return x;
 }
 
-static inline unsigned atomicInc(unsigned *at, unsigned most)
+__attribute__((no_sanitize("thread"))) static inline unsigned atomicInc(unsigned *at, unsigned most)
 {
     const unsigned old = *at;
     *at = old >= most ? 0 : old + 1;
@@ -105,7 +106,7 @@ static inline float __uint_as_float(unsigned x)
     memcpy(&y, &x, sizeof y);
     return y;
 }
-template <class T> static inline T __ldcg(const T *x) { return *x; }
+template <class T> __attribute__((no_sanitize("thread"))) static inline T __ldcg(const T *x) { return *x; }
 
 template <class A, class B> static inline auto min(A a, B b) { return a < b ? a : b; }
 template <class A, class B> static inline auto max(A a, B b) { return a > b ? a : b; }

@@ -5,14 +5,16 @@
 #include <cstdlib>
 #include <sys/mman.h>
 #include <ucontext.h>
+#include <unordered_map>
 #include <vector>
 
 #include "cuda_fp16.h"
+#include "races.h"
 
-enum { MOST = 1024, WARP = 32, STACK = 256 << 10, ROOM = 228 << 10 };
+enum { MOST = 1024, WARP = 32, STACK = 256 << 10 };
 
 dim3 threadIdx, blockIdx, blockDim, gridDim;
-alignas(256) char emulate_room[ROOM];
+alignas(256) char emulate_room[EMULATE_ROOM];
 
 /* Those who wait for each other. */
 struct party {
@@ -44,7 +46,9 @@ static struct {
     const emulate_body *body;
     jmp_buf scheduler;
     char *stacks;
-    unsigned seed;
+    unsigned seed, launch;
+    unsigned settled[MOST / WARP]; /* how often a warp met by __syncwarp */
+    bool runs;
 } machine;
 
 [[noreturn]] static void fault(const char *why)
@@ -93,9 +97,12 @@ static void resume(int i)
 {
     fiber *t = &machine.thread[i];
     static ucontext_t fresh, back;
-    machine.now = i;
+    machine.now = i, machine.runs = true;
     threadIdx = dim3((unsigned)i % blockDim.x, (unsigned)i / blockDim.x);
-    if (_setjmp(machine.scheduler)) return;
+    if (_setjmp(machine.scheduler)) {
+        machine.runs = false;
+        return;
+    }
     if (t->begun) _longjmp(t->at, 1);
     t->begun = true;
     getcontext(&fresh);
@@ -148,8 +155,9 @@ void emulate_launch(dim3 blocks, dim3 threads, size_t shared, const emulate_body
     }
     machine.count = (int)(threads.x * threads.y * threads.z);
     if (machine.count < 1 || machine.count > MOST || threads.z > 1) fault("no such number of threads");
-    if (shared > ROOM) fault("no such shared memory");
+    if (shared > EMULATE_ROOM) fault("no such shared memory");
     machine.body = &body, gridDim = blocks, blockDim = threads;
+    machine.launch++;
     for (unsigned block : order_of(blocks.x * blocks.y)) {
         blockIdx = dim3(block % blocks.x, block / blocks.x);
         run_block(shared);
@@ -172,8 +180,18 @@ const char *emulate_exchange(const void *mine, size_t size)
     char *talk = machine.talk[warp][my_warp()->turn % 2];
     if (size > EMULATE_MOST) fault("too much is exchanged");
     if (size > 0) memcpy(talk + machine.now % WARP * EMULATE_MOST, mine, size);
+    if (size == 0 && my_warp()->here + 1 == my_warp()->live) machine.settled[warp]++;
     wait_for(my_warp());
     return talk;
+}
+
+bool emulate_moment_of(emulate_moment *now, const void *address)
+{
+    const bool own = address >= machine.stacks && address < machine.stacks + (size_t)MOST * STACK;
+    if (!machine.runs || own) return false;
+    *now = { machine.launch, blockIdx.x + gridDim.x * blockIdx.y, machine.block.turn,
+             machine.settled[machine.now / WARP], machine.now };
+    return true;
 }
 
 void emulate_copy(void *to, const void *from, size_t size, size_t there)
@@ -188,6 +206,8 @@ void emulate_copies_wait(int but)
     auto &all = machine.thread[machine.now].copies;
     for (size_t g = 0; g + 1 + (size_t)but < all.size(); g++) {
         for (const copy &c : all[g]) {
+            emulate_touch(c.to, c.size, true, __builtin_return_address(0));
+            if (c.there > 0) emulate_touch(c.from, c.there, false, __builtin_return_address(0));
             memset(c.to, 0, c.size);
             if (c.there > 0) memcpy(c.to, c.from, c.there);
         }
@@ -198,42 +218,32 @@ void emulate_copies_wait(int but)
 /* c (16 x 8) += a (16 x 8 J) b (8 J x 8), shared out over a warp: with g = lane / 4 and t = lane % 4, part i < 4 of c is in row
  * g + 8 (i / 2) and column 2t + i % 2; number J r + j of a's 4 J in row g + 8 (r % 2) and column J t + j + 4 J (r / 2); number
  * J r + j of b's 2 J in row J t + j + 4 J r and column g.  Sums in double, rounded once. */
-template <int J, class T> struct shares {
-    T a[4 * J], b[2 * J];
+template <int J, class T> struct factors {
+    T rows[16][8 * J], columns[8][8 * J]; /* of a, and of b */
 };
-template <int J, class T> static void multiply(T (&c)[4], const shares<J, T> &mine)
+template <int J, class T> static void multiply(T (&c)[4], const T (&a)[4 * J], const T (&b)[2 * J])
 {
-    const char *all = emulate_exchange(&mine, sizeof mine);
     const int g = machine.now % WARP / 4, t = machine.now % 4;
-    double left[2][8 * J], right[2][8 * J]; /* two rows of a, two columns of b */
-    for (int k = 0; k < 8 * J; k++) {
-        const int r = k / (4 * J), lane = k / J % 4, j = k % J;
-        const auto *in_row = (const shares<J, T> *)(all + (4 * g + lane) * EMULATE_MOST);
-        for (int i = 0; i < 2; i++) {
-            const auto *in_column = (const shares<J, T> *)(all + (4 * (2 * t + i) + lane) * EMULATE_MOST);
-            left[i][k] = (double)in_row->a[J * (i + 2 * r) + j];
-            right[i][k] = (double)in_column->b[J * r + j];
-        }
-    }
-    for (int i = 0; i < 4; i++) {
-        double sum = 0;
-        for (int k = 0; k < 8 * J; k++) sum += left[i / 2][k] * right[i % 2][k];
-        c[i] = (T)((double)c[i] + sum);
-    }
+    auto *all = (factors<J, T> *)machine.talk[machine.now / WARP][my_warp()->turn % 2];
+    static_assert(sizeof *all <= sizeof machine.talk[0][0]);
+    for (int i = 0; i < 4 * J; i++) all->rows[g + i / J % 2 * 8][J * t + i % J + i / J / 2 * 4 * J] = a[i];
+    for (int i = 0; i < 2 * J; i++) all->columns[g][J * t + i % J + i / J * 4 * J] = b[i];
+    wait_for(my_warp());
+    double sum[4] = {};
+    for (int k = 0; k < 8 * J; k++)
+        for (int i = 0; i < 4; i++)
+            sum[i] += (double)all->rows[g + i / 2 * 8][k] * (double)all->columns[2 * t + i % 2][k];
+    for (int i = 0; i < 4; i++) c[i] = (T)((double)c[i] + sum[i]);
 }
 
-void emulate_multiply(double (&c)[4], const double (&a)[4], const double (&b)[2])
-{
-    multiply<1>(c, shares<1, double>{ { a[0], a[1], a[2], a[3] }, { b[0], b[1] } });
-}
+void emulate_multiply(double (&c)[4], const double (&a)[4], const double (&b)[2]) { multiply<1>(c, a, b); }
 
 void emulate_multiply(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2])
 {
-    shares<1, float> mine;
-    for (int i = 0; i < 4; i++)
-        mine.a[i] = __uint_as_float(a[i] & 0xffffe000u); /* the chip does not look at the rest */
-    for (int i = 0; i < 2; i++) mine.b[i] = __uint_as_float(b[i] & 0xffffe000u);
-    multiply<1>(c, mine);
+    float left[4], right[2];
+    for (int i = 0; i < 4; i++) left[i] = __uint_as_float(a[i] & 0xffffe000u); /* the chip does not look at the rest */
+    for (int i = 0; i < 2; i++) right[i] = __uint_as_float(b[i] & 0xffffe000u);
+    multiply<1>(c, left, right);
 }
 
 static float number(unsigned pair, int which, bool brain)
@@ -244,10 +254,10 @@ static float number(unsigned pair, int which, bool brain)
 
 void emulate_multiply16(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1, bool brain)
 {
-    shares<2, float> mine;
-    for (int i = 0; i < 8; i++) mine.a[i] = number(a[i / 2], i % 2, brain);
-    for (int i = 0; i < 4; i++) mine.b[i] = number(i / 2 ? b1 : b0, i % 2, brain);
-    multiply<2>(c, mine);
+    float left[8], right[4];
+    for (int i = 0; i < 8; i++) left[i] = number(a[i / 2], i % 2, brain);
+    for (int i = 0; i < 4; i++) right[i] = number(i / 2 ? b1 : b0, i % 2, brain);
+    multiply<2>(c, left, right);
 }
 
 /* Lane 8 b + r says where row r of block b begins; every lane gets two neighbours of each block. */
@@ -286,20 +296,44 @@ float emulate_float(uint16_t half)
     return half & 0x8000 ? -size : size;
 }
 
+/* An array ends before a page that nobody may touch, but for up to 255 bytes, which must stay as they are. */
+struct array {
+    char *pages;
+    size_t mapped, size;
+};
+static std::unordered_map<void *, array> arrays;
+enum { PAGE = 64 << 10, UNIT = 256, UNTOUCHED = 0xff };
+
 cudaError_t cudaMalloc(void **p, size_t size)
 {
-    return (*p = size < (size_t)8 << 30 ? aligned_alloc(256, (size + 255) / 256 * 256) : nullptr)
-               ? cudaSuccess
-               : cudaErrorMemoryAllocation;
+    const size_t whole = (size + UNIT - 1) / UNIT * UNIT, mapped = (whole + PAGE - 1) / PAGE * PAGE + PAGE;
+    *p = nullptr;
+    if (size > (size_t)8 << 30) return cudaErrorMemoryAllocation;
+    char *pages = (char *)mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                               0);
+    if (pages == MAP_FAILED) return cudaErrorMemoryAllocation;
+    if (mprotect(pages + mapped - PAGE, PAGE, PROT_NONE)) fault("memory cannot be guarded");
+    char *at = pages + mapped - PAGE - whole;
+    memset(at, UNTOUCHED, whole);
+    arrays[at] = { pages, mapped, size };
+    *p = at;
+    return cudaSuccess;
 }
 
 cudaError_t cudaFree(void *p)
 {
-    free(p);
+    if (!p) return cudaSuccess;
+    const auto found = arrays.find(p);
+    if (found == arrays.end()) fault("memory is given back that was not taken");
+    const array a = found->second;
+    for (size_t i = a.size; i % UNIT; i++)
+        if (((unsigned char *)p)[i] != UNTOUCHED) fault("an array was written past its end");
+    arrays.erase(found);
+    munmap(a.pages, a.mapped);
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetAttribute(int *value, int what, int)
 {
-    return *value = what == cudaDevAttrMultiProcessorCount ? 4 : ROOM - (1 << 10), cudaSuccess;
+    return *value = what == cudaDevAttrMultiProcessorCount ? 4 : EMULATE_ROOM - (1 << 10), cudaSuccess;
 }

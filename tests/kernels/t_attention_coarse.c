@@ -127,7 +127,7 @@ static void poison(taut_attn a, int which, int64_t bad, double what)
 static void all_cases(void)
 {
     static const int64_t widths[] = { 1, 8, 40, 64, 65, 128, 160 }, lengths[] = { 1, 31, 64, 70, 129, 200 };
-    for (int i = 0; i < 40; i++, case_no++) {
+    for (int i = 0; i < effort(40); i++, case_no++) {
         taut_attn a = { .n = rng_int(1, 2), .heads = rng_int(1, 3), .dh = widths[rng_int(0, 6)] };
         a.tq = lengths[rng_int(0, 5)], a.tk = i % 2 ? a.tq : lengths[rng_int(0, 5)];
         a.causal = rng_int(0, 1) && a.tq <= a.tk, a.alibi = rng_int(0, 3) == 0;

@@ -112,10 +112,10 @@ static double *matrix(int kind, int64_t rows, int64_t cols)
 }
 
 /* Every norm by the device against the host's. */
-static void norms(const taut_far *far, const char *who)
+static void norms(const taut_far *far, int kinds, const char *who)
 {
     static const int64_t shapes[][2] = { { 300, 900 }, { 1000, 257 }, { 512, 512 } };
-    for (int kind = 0; kind < 5; kind++)
+    for (int kind = 0; kind < kinds; kind++)
         for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++, case_no++) {
             const int64_t rows = shapes[i][0], cols = shapes[i][1];
             double *w = matrix(kind, rows, cols);
@@ -179,7 +179,7 @@ int main(void)
 {
     test_begin();
     const char *table = getenv("TAUT_KERNELS");
-    norms(&play, "OpenBLAS as a device");
+    norms(&play, 5, "OpenBLAS as a device");
     products(&play);
     refused(FLOATS, "products in float");
     refused(SPOILT, "products that fail");
@@ -194,7 +194,7 @@ int main(void)
     if (device) {
         const taut_far *far = taut_library_far();
         if (!far) return test_skip(taut_last_error());
-        norms(far, "the device");
+        norms(far, effort(5), "the device");
         products(far);
     }
     CHECK(!taut_far_use(NULL), "the host alone");
