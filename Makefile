@@ -6,7 +6,8 @@
 # make CUDA=1     and build/libtaut_cuda.so, the kernels for a GPU, by nvcc
 # make MPI=1      and build/libtaut_mpi.so, so that mpirun can train on several processes, by mpicc
 # make check KERNELS=cuda    the tests that take any table, on a device (cuda64: in double); without one they are skipped
-# make check-emulated  the same on the host, where no device is: the device's own sources, as C++, a twentieth of the random cases
+# make check-emulated  the same on the host, where no device is: the device's own sources, as C++, a twentieth of the random cases;
+#                 RACES=1 names threads that touch the same bytes and have not met; EMULATE_SEED=N shuffles who goes first
 # make STRICT=1  stops at a warning, as lint does; the default build never does
 # make lint       layers, lengths, formatting, cppcheck, clang, functions nobody calls
 # make abi        what programs that were linked rely on, against include/taut.abi; abi-write stores it
@@ -177,6 +178,7 @@ EMULATE  := -std=c++20 -O3 -fPIC -fno-strict-aliasing -ffp-contract=off -fvisibi
 check-emulated: deps
 	@tools/deps emulated
 	@$(MAKE) --no-print-directory $(PARALLEL) all tests $(EMULATED)/libtaut_cuda.so
+	@TAUT_KERNELS=cuda LD_LIBRARY_PATH=$(EMULATED) $(BUILD)/tests/kernels/t_memory # which would be skipped without the library
 	@for k in cuda cuda64; do BUILD=$(BUILD) TAUT_KERNELS=$$k LD_LIBRARY_PATH=$(EMULATED) TAUT_EFFORT=$${TAUT_EFFORT:-0.05} \
 	    tools/run_tests $(or $(ONLY),/kernels/ golden/t_bert golden/t_gpt golden/t_muon verdict/t_ahead) || exit 1; done
 $(EMULATED)/libtaut_cuda.so: $(EMULATED)/machine.o $(EMULATED)/races.o $(EMULATED)/products.o $(EMULATED)/device.o $(EMULATED)/f32.o $(EMULATED)/f64.o

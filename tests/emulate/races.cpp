@@ -1,4 +1,4 @@
-/* Two threads of a launch touch the same two bytes, one of them writes, and nothing settles who was first: they did not meet between,
+/* Two threads of a launch touch the same byte, one of them writes, and nothing settles who was first: they did not meet between,
  * in their block or, of one warp, by __syncwarp.  make check-emulated RACES=1 has the compiler call what stands at the end of
  * this file wherever the device's sources read or write.
  *
@@ -14,7 +14,7 @@ struct touched {
     emulate_moment writer, reader[2]; /* launch 0: nobody */
 };
 
-static std::unordered_map<uintptr_t, touched> cells;
+static std::unordered_map<uintptr_t, touched> bytes;
 static bool watching; /* the sources were compiled so that they call here */
 
 /* Where a library's static memory lies: there is what __shared__ became. */
@@ -40,9 +40,9 @@ static void tell(const char *what, const emulate_moment &a, const emulate_moment
     abort();
 }
 
-static void touch_cell(uintptr_t cell, const emulate_moment &now, bool writes, bool shared, const void *from)
+static void touch_byte(uintptr_t at, const emulate_moment &now, bool writes, bool shared, const void *from)
 {
-    touched &t = cells[cell];
+    touched &t = bytes[at];
     if (!settled(t.writer, now, shared)) tell(writes ? "two writes" : "a read after a write", t.writer, now, from);
     for (int i = 0; writes && i < 2; i++)
         if (!settled(t.reader[i], now, shared)) tell("a write after a read", t.reader[i], now, from);
@@ -59,10 +59,9 @@ void emulate_touch(const void *address, size_t size, bool writes, const void *fr
     emulate_moment now;
     static unsigned launch;
     if (!watching || !emulate_moment_of(&now, address)) return;
-    if (launch != now.launch) launch = now.launch, cells.clear();
+    if (launch != now.launch) launch = now.launch, bytes.clear();
     const bool shared = is_shared(address);
-    const uintptr_t first = (uintptr_t)address / 2, last = ((uintptr_t)address + size - 1) / 2;
-    for (uintptr_t cell = first; cell <= last; cell++) touch_cell(cell, now, writes, shared, from);
+    for (size_t i = 0; i < size; i++) touch_byte((uintptr_t)address + i, now, writes, shared, from);
 }
 
 #define FROM __builtin_return_address(0)

@@ -83,6 +83,7 @@ template <int TEAM> static __global__ void __launch_bounds__(THREADS) row_losses
         const real scale = (real)(l.weight / sum);
         value = log(sum) - gap;
         right = top.at == want && !isnan(value);
+        __syncwarp(); /* g may be x: all have read x[want] */
         for (int64_t c = lane; l.g && c < l.classes; c += TEAM)
             l.g[first + c] = exp(x[c] - top.value) * scale - (c == want ? (real)l.weight : (real)0);
     } else
