@@ -175,13 +175,14 @@ check-other: deps
 EMULATED := build/emulated$(if $(RACES),/races)
 RACED    := $(if $(RACES),-g -fsanitize=thread --param=tsan-instrument-func-entry-exit=0)
 EMULATE  := -std=c++20 -O3 -fPIC -fno-strict-aliasing -ffp-contract=off -fvisibility=hidden -w -Itests/emulate -I$(EMULATED) -Isrc -Iinclude
+EMULATION := $(patsubst tests/emulate/%.cpp,$(EMULATED)/%.o,$(wildcard tests/emulate/*.cpp))
 check-emulated: deps
 	@tools/deps emulated
 	@$(MAKE) --no-print-directory $(PARALLEL) all tests $(EMULATED)/libtaut_cuda.so
 	@TAUT_KERNELS=cuda LD_LIBRARY_PATH=$(EMULATED) $(BUILD)/tests/kernels/t_memory # which would be skipped without the library
 	@for k in cuda cuda64; do BUILD=$(BUILD) TAUT_KERNELS=$$k LD_LIBRARY_PATH=$(EMULATED) TAUT_EFFORT=$${TAUT_EFFORT:-0.05} \
 	    tools/run_tests $(or $(ONLY),/kernels/ golden/t_bert golden/t_gpt golden/t_muon verdict/t_ahead) || exit 1; done
-$(EMULATED)/libtaut_cuda.so: $(EMULATED)/machine.o $(EMULATED)/races.o $(EMULATED)/products.o $(EMULATED)/device.o $(EMULATED)/f32.o $(EMULATED)/f64.o
+$(EMULATED)/libtaut_cuda.so: $(EMULATION) $(EMULATED)/device.o $(EMULATED)/f32.o $(EMULATED)/f64.o
 	@echo "  lib   $@"
 	@$(CXX) -shared -o $@ $^
 $(EMULATED)/f32.o: $(CUDA_TWICE:%=$(EMULATED)/f32/%.o)
@@ -194,7 +195,7 @@ $(EMULATED)/translated: tests/emulate/translate $(TABLE_OF)
 	@tests/emulate/translate src/kernels/cuda/* $(EMULATED)/kernels/cuda && touch $@
 $(EMULATED)/device.o: $(EMULATED)/translated
 	@$(CXX) $(EMULATE) $(TABLE) -x c++ -c -o $@ $(EMULATED)/kernels/cuda/device.cu
-$(EMULATED)/machine.o $(EMULATED)/races.o $(EMULATED)/products.o: $(EMULATED)/%.o: tests/emulate/%.cpp $(EMULATED)/translated
+$(EMULATION): $(EMULATED)/%.o: tests/emulate/%.cpp $(EMULATED)/translated $(wildcard tests/emulate/*.h)
 	@$(CXX) $(EMULATE) -c -o $@ $<
 define emulated
 $(EMULATED)/$1/%.o: $(EMULATED)/translated $(wildcard tests/emulate/*.h)

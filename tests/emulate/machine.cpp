@@ -5,11 +5,9 @@
 #include <cstdlib>
 #include <sys/mman.h>
 #include <ucontext.h>
-#include <unordered_map>
 #include <vector>
 
-#include "cuda_fp16.h"
-#include "races.h"
+#include "machine.h"
 
 enum { MOST = 1024, WARP = 32, STACK = 256 << 10 };
 
@@ -41,7 +39,7 @@ struct fiber {
 static struct {
     fiber thread[MOST];
     party warp[MOST / WARP], block;
-    alignas(64) char talk[MOST / WARP][2][WARP * EMULATE_MOST];
+    alignas(64) char board[MOST / WARP][2][WARP * EMULATE_MOST];
     int count, now;
     const emulate_body *body;
     jmp_buf scheduler;
@@ -51,7 +49,7 @@ static struct {
     bool runs;
 } machine;
 
-[[noreturn]] static void fault(const char *why)
+void emulate_fault(const char *why)
 {
     fprintf(stderr, "emulated device: %s (block %u, thread %d)\n", why, blockIdx.x, machine.now);
     abort();
@@ -86,7 +84,7 @@ static void run_thread(void)
     machine.body->run();
     fiber *t = &machine.thread[machine.now];
     for (const auto &group : t->copies)
-        if (!group.empty()) fault("a thread ends before its copies have arrived");
+        if (!group.empty()) emulate_fault("a thread ends before its copies have arrived");
     t->state = fiber::DONE;
     leave(my_warp());
     leave(&machine.block);
@@ -142,7 +140,7 @@ static void run_block(size_t shared)
             if (machine.thread[i].state == fiber::READY) moved = true, resume((int)i);
     }
     for (int i = 0; i < machine.count; i++)
-        if (machine.thread[i].state != fiber::DONE) fault("threads wait for each other for ever");
+        if (machine.thread[i].state != fiber::DONE) emulate_fault("threads wait for each other for ever");
 }
 
 void emulate_launch(dim3 blocks, dim3 threads, size_t shared, const emulate_body &body)
@@ -154,8 +152,8 @@ void emulate_launch(dim3 blocks, dim3 threads, size_t shared, const emulate_body
         machine.seed = seed ? (unsigned)atoi(seed) : 0;
     }
     machine.count = (int)(threads.x * threads.y * threads.z);
-    if (machine.count < 1 || machine.count > MOST || threads.z > 1) fault("no such number of threads");
-    if (shared > EMULATE_ROOM) fault("no such shared memory");
+    if (machine.count < 1 || machine.count > MOST || threads.z > 1) emulate_fault("no such number of threads");
+    if (shared > EMULATE_ROOM) emulate_fault("no such shared memory");
     machine.body = &body, gridDim = blocks, blockDim = threads;
     machine.launch++;
     for (unsigned block : order_of(blocks.x * blocks.y)) {
@@ -174,15 +172,20 @@ bool emulate_meet(bool word)
     return p->word[turn];
 }
 
+int emulate_lane(void) { return machine.now % WARP; }
+
+char *emulate_board(void) { return machine.board[machine.now / WARP][my_warp()->turn % 2]; }
+
+void emulate_meet_warp(void) { wait_for(my_warp()); }
+
 const char *emulate_exchange(const void *mine, size_t size)
 {
-    const int warp = machine.now / WARP;
-    char *talk = machine.talk[warp][my_warp()->turn % 2];
-    if (size > EMULATE_MOST) fault("too much is exchanged");
-    if (size > 0) memcpy(talk + machine.now % WARP * EMULATE_MOST, mine, size);
-    if (size == 0 && my_warp()->here + 1 == my_warp()->live) machine.settled[warp]++;
+    char *board = emulate_board();
+    if (size > EMULATE_MOST) emulate_fault("too much is exchanged");
+    if (size > 0) memcpy(board + emulate_lane() * EMULATE_MOST, mine, size);
+    if (size == 0 && my_warp()->here + 1 == my_warp()->live) machine.settled[machine.now / WARP]++;
     wait_for(my_warp());
-    return talk;
+    return board;
 }
 
 bool emulate_moment_of(emulate_moment *now, const void *address)
@@ -213,127 +216,4 @@ void emulate_copies_wait(int but)
         }
         all[g].clear();
     }
-}
-
-/* c (16 x 8) += a (16 x 8 J) b (8 J x 8), shared out over a warp: with g = lane / 4 and t = lane % 4, part i < 4 of c is in row
- * g + 8 (i / 2) and column 2t + i % 2; number J r + j of a's 4 J in row g + 8 (r % 2) and column J t + j + 4 J (r / 2); number
- * J r + j of b's 2 J in row J t + j + 4 J r and column g.  Sums in double, rounded once. */
-template <int J, class T> struct factors {
-    T rows[16][8 * J], columns[8][8 * J]; /* of a, and of b */
-};
-template <int J, class T> static void multiply(T (&c)[4], const T (&a)[4 * J], const T (&b)[2 * J])
-{
-    const int g = machine.now % WARP / 4, t = machine.now % 4;
-    auto *all = (factors<J, T> *)machine.talk[machine.now / WARP][my_warp()->turn % 2];
-    static_assert(sizeof *all <= sizeof machine.talk[0][0]);
-    for (int i = 0; i < 4 * J; i++) all->rows[g + i / J % 2 * 8][J * t + i % J + i / J / 2 * 4 * J] = a[i];
-    for (int i = 0; i < 2 * J; i++) all->columns[g][J * t + i % J + i / J * 4 * J] = b[i];
-    wait_for(my_warp());
-    double sum[4] = {};
-    for (int k = 0; k < 8 * J; k++)
-        for (int i = 0; i < 4; i++)
-            sum[i] += (double)all->rows[g + i / 2 * 8][k] * (double)all->columns[2 * t + i % 2][k];
-    for (int i = 0; i < 4; i++) c[i] = (T)((double)c[i] + sum[i]);
-}
-
-void emulate_multiply(double (&c)[4], const double (&a)[4], const double (&b)[2]) { multiply<1>(c, a, b); }
-
-void emulate_multiply(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2])
-{
-    float left[4], right[2];
-    for (int i = 0; i < 4; i++) left[i] = __uint_as_float(a[i] & 0xffffe000u); /* the chip does not look at the rest */
-    for (int i = 0; i < 2; i++) right[i] = __uint_as_float(b[i] & 0xffffe000u);
-    multiply<1>(c, left, right);
-}
-
-static float number(unsigned pair, int which, bool brain)
-{
-    const uint16_t bits = (uint16_t)(pair >> 16 * which);
-    return brain ? __uint_as_float((unsigned)bits << 16) : emulate_float(bits);
-}
-
-void emulate_multiply16(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1, bool brain)
-{
-    float left[8], right[4];
-    for (int i = 0; i < 8; i++) left[i] = number(a[i / 2], i % 2, brain);
-    for (int i = 0; i < 4; i++) right[i] = number(i / 2 ? b1 : b0, i % 2, brain);
-    multiply<2>(c, left, right);
-}
-
-/* Lane 8 b + r says where row r of block b begins; every lane gets two neighbours of each block. */
-void emulate_blocks(unsigned (&x)[4], const void *row, bool turned)
-{
-    const char *all = emulate_exchange(&row, sizeof row);
-    const int g = machine.now % WARP / 4, t = machine.now % 4;
-    for (int b = 0; b < 4; b++) {
-        uint16_t two[2];
-        for (int i = 0; i < 2; i++) {
-            const uint16_t *from;
-            memcpy(&from, all + (8 * b + (turned ? 2 * t + i : g)) * EMULATE_MOST, sizeof from);
-            two[i] = from[turned ? g : 2 * t + i];
-        }
-        memcpy(&x[b], two, sizeof x[b]);
-    }
-}
-
-uint16_t emulate_half(float x)
-{
-    const uint16_t sign = (uint16_t)(__float_as_uint(x) >> 16 & 0x8000);
-    const float size = fabsf(x);
-    if (isnan(x)) return 0x7fff;
-    if (size >= 65520) return sign | 0x7c00;
-    const int e = size < 0x1p-14f ? -14 : ilogbf(size);            /* below 2^-14 steps are those of 2^-14 */
-    const unsigned steps = (unsigned)rintf(scalbnf(size, 10 - e)); /* one too many moves on to the next exponent */
-    return (uint16_t)(sign + ((unsigned)(e + 14) << 10) + steps);
-}
-
-float emulate_float(uint16_t half)
-{
-    const unsigned e = half >> 10 & 31, m = half & 1023;
-    const float small = (float)m * 0x1p-24f;
-    const unsigned bits = e == 31 ? 0x7f800000u | m << 13 : (e + 112) << 23 | m << 13;
-    const float size = e ? __uint_as_float(bits) : small;
-    return half & 0x8000 ? -size : size;
-}
-
-/* An array ends before a page that nobody may touch, but for up to 255 bytes, which must stay as they are. */
-struct array {
-    char *pages;
-    size_t mapped, size;
-};
-static std::unordered_map<void *, array> arrays;
-enum { PAGE = 64 << 10, UNIT = 256, UNTOUCHED = 0xff };
-
-cudaError_t cudaMalloc(void **p, size_t size)
-{
-    const size_t whole = (size + UNIT - 1) / UNIT * UNIT, mapped = (whole + PAGE - 1) / PAGE * PAGE + PAGE;
-    *p = nullptr;
-    if (size > (size_t)8 << 30) return cudaErrorMemoryAllocation;
-    char *pages = (char *)mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-                               0);
-    if (pages == MAP_FAILED) return cudaErrorMemoryAllocation;
-    if (mprotect(pages + mapped - PAGE, PAGE, PROT_NONE)) fault("memory cannot be guarded");
-    char *at = pages + mapped - PAGE - whole;
-    memset(at, UNTOUCHED, whole);
-    arrays[at] = { pages, mapped, size };
-    *p = at;
-    return cudaSuccess;
-}
-
-cudaError_t cudaFree(void *p)
-{
-    if (!p) return cudaSuccess;
-    const auto found = arrays.find(p);
-    if (found == arrays.end()) fault("memory is given back that was not taken");
-    const array a = found->second;
-    for (size_t i = a.size; i % UNIT; i++)
-        if (((unsigned char *)p)[i] != UNTOUCHED) fault("an array was written past its end");
-    arrays.erase(found);
-    munmap(a.pages, a.mapped);
-    return cudaSuccess;
-}
-
-cudaError_t cudaDeviceGetAttribute(int *value, int what, int)
-{
-    return *value = what == cudaDevAttrMultiProcessorCount ? 4 : EMULATE_ROOM - (1 << 10), cudaSuccess;
 }

@@ -3,7 +3,7 @@
  * this file wherever the device's sources read or write.
  *
  * Shared memory is a block's own.  Reads by __ldcg and atomicInc are not looked at: rows.cu says how blocks hand over by them. */
-#include "races.h"
+#include "machine.h"
 
 #include <cstdio>
 #include <cstdlib>
