@@ -7,6 +7,7 @@
 #include "harness.h"
 #include "model/model.h"
 #include "model/safetensors.h"
+#include "model/slabs.h"
 #include "table.h"
 #include "temp.h"
 
@@ -292,6 +293,38 @@ static long out_of_memory(const char *path)
     return saving + opening - 2;
 }
 
+static void fetch_number(void *arg, double *dst, int64_t first, int64_t count)
+{
+    (void)arg;
+    for (int64_t i = 0; i < count; i++) dst[i] = (double)((first + i) % 65521) / 64;
+}
+
+/* A tensor that threads share out: all of it comes, also from its middle on; one that is cut while it is open is refused. */
+static void large(const char *kernels)
+{
+    const taut_kernels *k = taut_kernels_find(kernels);
+    const taut_param p = { .rows = 2500, .cols = 1001 };
+    const int64_t len = p.rows * p.cols, from = 12345;
+    const taut_st_entry entry = { "w", "F32", 2, { p.rows, p.cols }, fetch_number, NULL };
+    const char *path = temp_path("large.safetensors");
+    taut_safetensors *st = NULL;
+    taut_real *x = k->alloc((size_t)len * k->elem);
+    double *got = doubles(len), want;
+    int64_t differ = 0;
+    must(taut_safetensors_write(path, &entry, 1, NULL, 0));
+    must(taut_safetensors_open(&st, path));
+    must(taut_slab_load(k, x, st, path, "w", &p, from, len));
+    k->get(got, x, len - from);
+    for (int64_t i = from; i < len; i++) fetch_number(NULL, &want, i, 1), differ += got[i - from] != want;
+    CHECK(differ == 0, "every number in its place");
+    if (truncate(path, 4 * len / 2)) exit(1);
+    CHECK(taut_slab_load(k, x, st, path, "w", &p, 0, len) == TAUT_BAD_FILE, "a file that was cut");
+    CHECK(strstr(taut_last_error(), "was cut while it was read"), taut_last_error());
+    taut_safetensors_close(st);
+    k->release(x);
+    free(got);
+}
+
 int main(void)
 {
     char path[1200];
@@ -301,6 +334,7 @@ int main(void)
     round_trip(recipe, "cpu");
     round_trip(recipe, "ref");
     round_trip("[model]\narch = encoder\nwidth = 12\ndepth = 1\nheads = 3\ncontext = 1\n", "cpu");
+    large("ref"), large("cpu");
     snprintf(path, sizeof path, "%s", temp_path("good.safetensors"));
     taut_model *m = model_of(recipe, "cpu");
     must(taut_model_save(m, path));
