@@ -6,8 +6,8 @@
 # make CUDA=1     and build/libtaut_cuda.so, the kernels for a GPU, by nvcc
 # make MPI=1      and build/libtaut_mpi.so, so that mpirun can train on several processes, by mpicc
 # make check KERNELS=cuda    the tests that take any table, on a device (cuda64: in double); without one they are skipped
-# make check-emulated  the same on the host, where no device is: the device's own sources, as C++, a twentieth of the random cases;
-#                 RACES=1 names threads that touch the same bytes and have not met; EMULATE_SEED=N shuffles who goes first
+# make check-emulated  those of the kernels and architectures on the host, where no device is: the device's own sources as C++, a
+#                 twentieth of the random cases; RACES=1 looks for races of threads, EMULATE_SEED=N shuffles who goes first
 # make STRICT=1  stops at a warning, as lint does; the default build never does
 # make lint       layers, lengths, formatting, cppcheck, clang, functions nobody calls
 # make abi        what programs that were linked rely on, against include/taut.abi; abi-write stores it
@@ -172,9 +172,10 @@ check-other: deps
 
 # The device's sources where there is none: C++ is made of them (tests/emulate), one object of each element's, so that names which
 # both have stay apart.  Products are not cuBLASLt's there, and nothing is said between ranks.
-EMULATED := build/emulated$(if $(RACES),/races)
+EMULATED := build/cuda/emulated$(if $(RACES),/races)
 RACED    := $(if $(RACES),-g -fsanitize=thread --param=tsan-instrument-func-entry-exit=0)
-EMULATE  := -std=c++20 -O3 -fPIC -fno-strict-aliasing -ffp-contract=off -fvisibility=hidden -w -Itests/emulate -I$(EMULATED) -Isrc -Iinclude
+EMULATE  := -std=c++20 -O3 -fPIC -fno-strict-aliasing -ffp-contract=off -fvisibility=hidden -U_FORTIFY_SOURCE -w -MMD -MP \
+            -Itests/emulate -I$(EMULATED) -Isrc -Iinclude
 EMULATION := $(patsubst tests/emulate/%.cpp,$(EMULATED)/%.o,$(wildcard tests/emulate/*.cpp))
 check-emulated: deps
 	@tools/deps emulated
@@ -190,15 +191,15 @@ $(EMULATED)/f64.o: $(CUDA_TWICE:%=$(EMULATED)/f64/%.o) $(CUDA_WIDE:%=$(EMULATED)
 $(EMULATED)/f32.o $(EMULATED)/f64.o:
 	@$(CXX) -r -nostdlib -Wl,--force-group-allocation -o $@ $^
 	@$(OBJCOPY) --keep-global-symbol=taut_cuda_table --keep-global-symbol=taut_cuda64_table --keep-global-symbol=taut_cuda_far $@
-$(EMULATED)/translated: tests/emulate/translate $(TABLE_OF)
+$(EMULATED)/translated: tests/emulate/translate $(TABLE_OF) Makefile
 	@mkdir -p $(EMULATED)/kernels/cuda $(EMULATED)/f32 $(EMULATED)/f64
 	@tests/emulate/translate src/kernels/cuda/* $(EMULATED)/kernels/cuda && touch $@
 $(EMULATED)/device.o: $(EMULATED)/translated
 	@$(CXX) $(EMULATE) $(TABLE) -x c++ -c -o $@ $(EMULATED)/kernels/cuda/device.cu
-$(EMULATION): $(EMULATED)/%.o: tests/emulate/%.cpp $(EMULATED)/translated $(wildcard tests/emulate/*.h)
+$(EMULATION): $(EMULATED)/%.o: tests/emulate/%.cpp $(EMULATED)/translated
 	@$(CXX) $(EMULATE) -c -o $@ $<
 define emulated
-$(EMULATED)/$1/%.o: $(EMULATED)/translated $(wildcard tests/emulate/*.h)
+$(EMULATED)/$1/%.o: $(EMULATED)/translated
 	@echo "  c++   src/kernels/cuda/$$*.cu ($1)"
 	@$$(CXX) $(EMULATE) $(RACED) $(CUDA_$1) -x c++ -c -o $$@ $(EMULATED)/kernels/cuda/$$*.cu
 endef

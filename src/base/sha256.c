@@ -1,13 +1,16 @@
 #include "base/sha256.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #if defined __x86_64__
 #include <cpuid.h>
 #include <immintrin.h>
-#elif defined __aarch64__ && !defined __clang__ /* clang has these for a whole file only */
+#elif defined __aarch64__ && !defined __clang__ /* older ones have these for a whole file only */
 #define BY_ARM 1
 #include <arm_neon.h>
 #include <sys/auxv.h>
@@ -164,8 +167,14 @@ taut_status taut_sha256_file(char hex[65], uint64_t *bytes, const char *path)
 {
     unsigned char chunk[65536];
     taut_sha256 c;
-    FILE *f = fopen(path, "rb");
-    if (!f) return taut_fail(TAUT_BAD_FILE, "%s: %s", path, strerror(errno));
+    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a pipe would be waited for */
+    struct stat st;
+    FILE *f = fd >= 0 && !fstat(fd, &st) && !S_ISFIFO(st.st_mode) ? fdopen(fd, "rb") : NULL;
+    if (!f) {
+        const char *why = fd >= 0 && S_ISFIFO(st.st_mode) ? "a pipe cannot be hashed" : strerror(errno);
+        if (fd >= 0) close(fd);
+        return taut_fail(TAUT_BAD_FILE, "%s: %s", path, why);
+    }
     taut_sha256_begin(&c);
     size_t got;
     while ((got = fread(chunk, 1, sizeof chunk, f)) > 0) taut_sha256_add(&c, chunk, got);

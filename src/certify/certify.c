@@ -1,6 +1,7 @@
 /* Opens and hashes a model's file, proves its constant on the region, and makes the certificate of the proof. */
 #include "certify/certify.h"
 
+#include <omp.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,15 +77,17 @@ static void *hash(void *of)
     return NULL;
 }
 
-/* The file is hashed while the model is made of it. */
+/* The file is hashed while the model is made of it, where there are threads. */
 static taut_status read_both(taut_certificate *c, const char *path)
 {
     hashing h = { c, path, TAUT_OK };
     pthread_t thread;
-    const bool beside = pthread_create(&thread, NULL, hash, &h) == 0;
+    const bool beside = omp_get_max_threads() > 1 && pthread_create(&thread, NULL, hash, &h) == 0;
     taut_status s = taut_model_open(&c->model, path, taut_kernels_find("ref"), false);
     if (beside) (void)pthread_join(thread, NULL);
-    if (!s && (!beside || h.status)) s = taut_sha256_file(c->sha, &c->bytes, path); /* this thread then knows why */
+    if (s) return s;
+    if (!beside || h.status) s = taut_sha256_file(c->sha, &c->bytes, path); /* this thread then knows why it fails */
+    if (s) taut_model_free(c->model), c->model = NULL;
     return s;
 }
 

@@ -143,8 +143,8 @@ static void next_direction(search *q, int64_t e)
 }
 
 /* What the pair of a trial tells of how phi bends, `now` being the products with the trial's gradient; false: nothing.  The
- * products with the change of g are differences of sums in double: enough, since a change much shorter than g is rare, and
- * nothing but speed depends on it. */
+ * products with the change of g are differences of products with g, whose images are elements: in float they are noise where g
+ * changes by less than a thousandth or so.  That is rare, and nothing but speed depends on it. */
 static bool learn(lane *l, const double *now, bool taken)
 {
     const int slot = l->free;

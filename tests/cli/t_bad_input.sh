@@ -30,6 +30,8 @@ refuse "not a number" "--threads.*abc" "$TAUT" eval "$good" --threads abc
 refuse "number out of range" "--temperature" "$TAUT" sample "$good" --temperature -1
 refuse "unknown kernels" "did you mean cpu" train --out "$fresh" --kernels cpy
 refuse "unknown kernels of a plan" "did you mean cpu" "$TAUT" plan --target 2 --kernels cpy
+mkfifo "$tmp/pipe"
+refuse "a pipe in the place of a model" "no regular file" timeout 20 "$TAUT" certify "$tmp/pipe"
 refuse "a norm that is none" "not linf; docs/howto/choose_a_norm.md" "$TAUT" certify "$good" --norm linf
 refuse "unknown figure" "did you mean attention" "$TAUT" bench atention
 refuse "no figure" "missing" "$TAUT" bench

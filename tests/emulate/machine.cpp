@@ -18,8 +18,10 @@ alignas(256) char emulate_room[EMULATE_ROOM];
 struct party {
     int first, last; /* threads first .. last - 1 */
     int live, here;
-    unsigned turn; /* how often they have met */
-    bool word[2];  /* of meetings with an even and an odd number */
+    unsigned turn;    /* how often they have met */
+    bool word[2];     /* of meetings with an even and an odd number */
+    bool settles;     /* this one is __syncwarp's, */
+    unsigned settled; /* and how many were */
 };
 
 struct copy {
@@ -45,7 +47,6 @@ static struct {
     jmp_buf scheduler;
     char *stacks;
     unsigned seed, launch;
-    unsigned settled[MOST / WARP]; /* how often a warp met by __syncwarp */
     bool runs;
 } machine;
 
@@ -57,7 +58,8 @@ void emulate_fault(const char *why)
 
 static void release(party *p)
 {
-    p->here = 0, p->turn++;
+    p->settled += p->settles;
+    p->here = 0, p->turn++, p->settles = false;
     for (int i = p->first; i < p->last; i++) {
         fiber *t = &machine.thread[i];
         if (t->waits_for == p) t->waits_for = nullptr, t->state = fiber::READY;
@@ -122,7 +124,7 @@ static std::vector<unsigned> order_of(unsigned n)
     return order;
 }
 
-static party whole(int first, int count) { return { first, first + count, count, 0, 0, {} }; }
+static party whole(int first, int count) { return { first, first + count, count, 0, 0, {}, false, 0 }; }
 
 static void run_block(size_t shared)
 {
@@ -149,6 +151,7 @@ void emulate_launch(dim3 blocks, dim3 threads, size_t shared, const emulate_body
     if (!machine.stacks) {
         machine.stacks = (char *)mmap(nullptr, (size_t)MOST * STACK, PROT_READ | PROT_WRITE,
                                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (machine.stacks == MAP_FAILED) emulate_fault("no memory for stacks");
         machine.seed = seed ? (unsigned)atoi(seed) : 0;
     }
     machine.count = (int)(threads.x * threads.y * threads.z);
@@ -183,7 +186,7 @@ const char *emulate_exchange(const void *mine, size_t size)
     char *board = emulate_board();
     if (size > EMULATE_MOST) emulate_fault("too much is exchanged");
     if (size > 0) memcpy(board + emulate_lane() * EMULATE_MOST, mine, size);
-    if (size == 0 && my_warp()->here + 1 == my_warp()->live) machine.settled[machine.now / WARP]++;
+    my_warp()->settles = size == 0;
     wait_for(my_warp());
     return board;
 }
@@ -192,8 +195,7 @@ bool emulate_moment_of(emulate_moment *now, const void *address)
 {
     const bool own = address >= machine.stacks && address < machine.stacks + (size_t)MOST * STACK;
     if (!machine.runs || own) return false;
-    *now = { machine.launch, blockIdx.x + gridDim.x * blockIdx.y, machine.block.turn,
-             machine.settled[machine.now / WARP], machine.now };
+    *now = { machine.launch, blockIdx.x + gridDim.x * blockIdx.y, machine.block.turn, my_warp()->settled, machine.now };
     return true;
 }
 

@@ -1,4 +1,4 @@
-/* The device's memory is the host's: arrays whose ends are guarded. */
+/* The device's memory is the host's: arrays whose ends are guarded, the workspace of slots as one of them. */
 #include <sys/mman.h>
 #include <unordered_map>
 
