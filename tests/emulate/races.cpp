@@ -2,8 +2,8 @@
  * in their block or, of one warp, by __syncwarp.  make check-emulated RACES=1 has the compiler call what stands at the end of
  * this file wherever the device's sources read or write.
  *
- * Of a byte's readers since the last write two are kept, so that one of many may be missed.  Shared memory is a block's own.  Reads
- * by __ldcg and atomicInc are not looked at: rows.cu says how blocks hand over by them. */
+ * Of a byte's readers since the last write two are kept, so that one of many may be missed.  Shared memory is a block's own.
+ * Reads by __ldcg and atomicInc are not looked at: rows.cu says how blocks hand over by them. */
 #include "machine.h"
 
 #include <cstdio>
