@@ -10,7 +10,7 @@
 #if defined __x86_64__
 #include <cpuid.h>
 #include <immintrin.h>
-#elif defined __aarch64__ && !defined __clang__ /* older ones have these for a whole file only */
+#elif defined __aarch64__ && !defined __clang__ /* older clangs have the instructions for whole files only */
 #define BY_ARM 1
 #include <arm_neon.h>
 #include <sys/auxv.h>
@@ -168,7 +168,7 @@ taut_status taut_sha256_file(char hex[65], uint64_t *bytes, const char *path)
     unsigned char chunk[65536];
     taut_sha256 c;
     const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a pipe would be waited for */
-    struct stat st;
+    struct stat st = { 0 };
     FILE *f = fd >= 0 && !fstat(fd, &st) && !S_ISFIFO(st.st_mode) ? fdopen(fd, "rb") : NULL;
     if (!f) {
         const char *why = fd >= 0 && S_ISFIFO(st.st_mode) ? "a pipe cannot be hashed" : strerror(errno);

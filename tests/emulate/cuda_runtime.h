@@ -1,5 +1,5 @@
 /* What the sources of the cuda backend see of CUDA where no device is: its language and the part of its runtime that they
- * use, for a C++ compiler of the host.  machine.cpp does the work; `translate` takes care of what C++ cannot spell.
+ * use, for a C++ compiler of the host.  The other files here do the work; `translate` takes care of what C++ cannot spell.
  *
  * A block's threads take turns on one thread of the host: each runs until it waits for others, in an order that
  * EMULATE_SEED shuffles.  Copies that are asynchronous arrive when they are waited for, never sooner. */
@@ -34,9 +34,6 @@ struct alignas(8) uint2 {
 };
 struct alignas(16) uint4 {
     unsigned x, y, z, w;
-};
-struct alignas(16) double2 {
-    double x, y;
 };
 static inline float2 make_float2(float x, float y) { return { x, y }; }
 static inline float4 make_float4(float x, float y, float z, float w) { return { x, y, z, w }; }
@@ -110,8 +107,6 @@ template <class T> __attribute__((no_sanitize("thread"))) static inline T __ldcg
 
 template <class A, class B> static inline auto min(A a, B b) { return a < b ? a : b; }
 template <class A, class B> static inline auto max(A a, B b) { return a > b ? a : b; }
-static inline float rsqrt(float x) { return 1 / sqrtf(x); }
-static inline double rsqrt(double x) { return 1 / sqrt(x); }
 static inline void sincospi(double x, double *s, double *c) { *s = sin(M_PI * x), *c = cos(M_PI * x); }
 
 /* Instructions that the sources spell in the chip's own language. */

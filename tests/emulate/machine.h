@@ -5,8 +5,8 @@
 
 /* A thread between two meetings. */
 struct emulate_moment {
-    unsigned launch, block, meetings; /* of the block, and of the warp by __syncwarp: */
-    unsigned warp_meetings;
+    unsigned launch, block;
+    unsigned meetings, warp_meetings; /* so far: of its block, and of its warp by __syncwarp */
     int thread;
 };
 
@@ -20,5 +20,6 @@ int emulate_lane(void);
 char *emulate_board(void);
 void emulate_meet_warp(void);
 
+/* The thread reads or writes there, by the instruction at `from`. */
 void emulate_touch(const void *address, size_t size, bool writes, const void *from);
 #endif
