@@ -62,6 +62,8 @@ int main(void)
         compare((taut_group){ rng_int(1, 3), rng_int(1, 3), 0, t, rng_int(1, case_no % 3 ? 5 : 40), rng_int(1, 9),
                               pow(4, rng_pm()) });
     }
+    compare((taut_group){ 1, 2, 0, rng_int(513, 520), rng_int(65, 66), rng_int(9, 12),
+                          0.1 }); /* tiles of every kind, slices */
     together();
     return test_end("route", "worst error / promised = %.3f", worst);
 }

@@ -1,10 +1,12 @@
-/* Soft routing to prototypes (formulas: ref/route.c): products of all heads of an example or of all examples at once, and
- * rows of weights between them; the t x m weights of every head live in the workspace.
+/* Soft routing to prototypes (formulas: ref/route.c): products of all heads and examples at once (heads.h), and rows of weights
+ * between them; the t x m weights of every head live in the workspace.
  *
  * NaN: in a key, all of its head.  Aliasing: none.
- * Error     with u = 2^-24 (cuda64: 2^-53) and E = (dh + 4) u scale max|k|.|p| the worst error of a logit, f = 6 E + (m
- *           + dh + 400) u times the sum of the sizes of what is added up, and t u of that where keys are summed. */
+ * Error     with u = 2^-24 (cuda64: 2^-53; 2^-10 where products are told to be tf32 or bf16) and E = (dh + 4) u scale
+ *           max|k|.|p| the worst error of a logit, f = 6 E + (m + dh + 400) u times the sum of the sizes of what is added
+ *           up, and t u of that where keys are summed. */
 #include "kernels/cuda/group.h"
+#include "kernels/cuda/heads.h"
 
 /* Row by row: a becomes its softmax. */
 static __global__ void __launch_bounds__(THREADS) softmax_rows(real *a, int64_t rows, int64_t m)
@@ -37,80 +39,106 @@ static __global__ void __launch_bounds__(THREADS)
     for (int64_t j = lane; j < m; j += WARP) s[row * m + j] = factor * a[row * m + j] * (s[row * m + j] - mean);
 }
 
-/* Weights of all examples, and `more` arrays of their size; NULL when there is nothing to do or no memory. */
-static real *weights(const taut_group *g, const taut_real *k, const taut_real *p, int more)
+/* Tokens, (n, tokens, heads*dh). */
+static matrices tokens_of(const taut_group *g, const taut_real *x, int64_t tokens)
 {
-    const int64_t rows = g->n * g->heads * g->t, len = rows * g->m;
-    real *a = len > 0 ? (real *)cuda_work((size_t)(len * (1 + more)) * sizeof *a) : NULL;
-    if (a)
-        multiply_each(g, weights_of(g, a, g->t), tokens_of(g, at(k), g->t), prototypes_of(g, at(p)), g->t, g->m, g->dh,
-                      false, true, g->scale, 0);
-    if (a) CUDA_LAUNCH(softmax_rows, blocks_for(rows, THREADS / WARP), THREADS, 0, a, rows, g->m);
-    return a;
+    return { at(x), g->heads * g->dh, g->dh, tokens * g->heads * g->dh };
 }
 
-static void slopes(const taut_group *g, real *s, const real *a, double factor)
+/* Prototypes, (m, heads*dh): all examples have the same. */
+static matrices prototypes_of(const taut_group *g, const taut_real *p) { return { at(p), g->heads * g->dh, g->dh, 0 }; }
+
+/* What a call works with: the weights (n, heads, t, m), what moves them, if anything does, and room for sums in slices. */
+struct routed {
+    matrices a, s;
+    real *parts;
+};
+
+/* C = alpha op(A) op(B) for all heads, added to C where `more`. */
+static void times(const taut_group *g, const routed &r, matrices c, matrices a, matrices b, int64_t rows,
+                  int64_t columns, int64_t k, bool ta, bool tb, double alpha, bool more)
+{
+    const heads_product p = { c,          a, b, (int)rows, (int)columns, (int)k, (int)g->heads, (real)alpha,
+                              (real)more, 0, 0, 0,         r.parts };
+    heads_multiply(p, g->n, ta, tb);
+}
+
+static void logits(const taut_group *g, const routed &r, matrices to, const taut_real *k, const taut_real *p)
+{
+    times(g, r, to, tokens_of(g, k, g->t), prototypes_of(g, p), g->t, g->m, g->dh, false, true, g->scale, false);
+}
+
+/* The weights of all examples; false: there is nothing to do or no memory. */
+static bool weigh(routed *r, const taut_group *g, const taut_real *k, const taut_real *p, bool moved)
+{
+    const int64_t rows = g->n * g->heads * g->t, len = rows * g->m, one = g->m * g->heads * g->dh;
+    const int64_t each = heads_slices(g->t, 1) * g->n * one, all = moved ? heads_slices(g->t, g->n) * one : 0;
+    const size_t room = (size_t)(len * (1 + moved) + (each > all ? each : all));
+    real *a = len > 0 ? (real *)cuda_work(room * sizeof *a) : NULL;
+    if (!a) return false;
+    *r = { { a, g->m, g->t * g->m, g->heads * g->t * g->m },
+           { a + len, g->m, g->t * g->m, g->heads * g->t * g->m },
+           a + len * (1 + moved) };
+    logits(g, *r, r->a, k, p);
+    CUDA_LAUNCH(softmax_rows, blocks_for(rows, THREADS / WARP), THREADS, 0, a, rows, g->m);
+    return true;
+}
+
+static void slopes(const taut_group *g, const routed &r, double factor)
 {
     const int64_t rows = g->n * g->heads * g->t;
-    CUDA_LAUNCH(slope_rows, blocks_for(rows, THREADS / WARP), THREADS, 0, s, a, (real)factor, rows, g->m);
+    CUDA_LAUNCH(slope_rows, blocks_for(rows, THREADS / WARP), THREADS, 0, (real *)r.s.x, r.a.x, (real)factor, rows,
+                g->m);
 }
 
 /* y_j = or += sum_i a_ij x_i for every head */
-static void gather(const taut_group *g, taut_real *y, const real *a, const taut_real *x, bool add)
+static void gather(const taut_group *g, const routed &r, taut_real *y, matrices a, const taut_real *x, bool more)
 {
-    multiply_each(g, tokens_of(g, at(y), g->m), weights_of(g, a, g->t), tokens_of(g, at(x), g->t), g->m, g->dh, g->t,
-                  true, false, 1, add);
+    times(g, r, tokens_of(g, y, g->m), a, tokens_of(g, x, g->t), g->m, g->dh, g->t, true, false, 1, more);
 }
 
-static void clear(taut_real *x, int64_t len)
+/* y_i = or += sum_j a_ij x_j for every head */
+static void scatter(const taut_group *g, const routed &r, taut_real *y, matrices a, matrices x, bool more)
 {
-    if (len > 0) cuda_note(cudaMemsetAsync(x, 0, (size_t)len * sizeof(real), cuda_stream()), "route");
+    times(g, r, tokens_of(g, y, g->t), a, x, g->t, g->dh, g->m, false, false, 1, more);
+}
+
+static void clear(const taut_group *g, taut_real *x, taut_real *y)
+{
+    const size_t bytes = (size_t)(g->n * g->m * g->heads * g->dh) * sizeof(real);
+    if (bytes > 0) cuda_note(cudaMemsetAsync(x, 0, bytes, cuda_stream()), "route");
+    if (bytes > 0) cuda_note(cudaMemsetAsync(y, 0, bytes, cuda_stream()), "route");
 }
 
 void CUDA(route)(taut_real *kt, taut_real *vt, const taut_real *k, const taut_real *v, const taut_real *p,
                  const taut_group *g)
 {
-    const real *a = weights(g, k, p, 0);
-    if (!a) clear(kt, g->n * g->m * g->heads * g->dh), clear(vt, g->n * g->m * g->heads * g->dh);
-    if (a) gather(g, kt, a, k, false), gather(g, vt, a, v, false);
+    routed r;
+    if (!weigh(&r, g, k, p, false)) return clear(g, kt, vt);
+    gather(g, r, kt, r.a, k, false), gather(g, r, vt, r.a, v, false);
 }
 
 void CUDA(route_jvp)(taut_real *tkt, taut_real *tvt, const taut_real *tk, const taut_real *tv, const taut_real *k,
                      const taut_real *v, const taut_real *p, const taut_group *g)
 {
-    const real *a = weights(g, k, p, 1);
-    if (!a) {
-        clear(tkt, g->n * g->m * g->heads * g->dh), clear(tvt, g->n * g->m * g->heads * g->dh);
-        return;
-    }
-    real *ta = (real *)a + g->n * g->heads * g->t * g->m;
-    multiply_each(g, weights_of(g, ta, g->t), tokens_of(g, at(tk), g->t), prototypes_of(g, at(p)), g->t, g->m, g->dh,
-                  false, true, g->scale, 0);
-    slopes(g, ta, a, 1);
-    gather(g, tkt, a, tk, false), gather(g, tkt, ta, k, true);
-    gather(g, tvt, a, tv, false), gather(g, tvt, ta, v, true);
-}
-
-/* y_i = or += sum_j a_ij x_j for every head */
-static void scatter(const taut_group *g, taut_real *y, const real *a, factor_of x, bool add)
-{
-    multiply_each(g, tokens_of(g, at(y), g->t), weights_of(g, a, g->t), x, g->t, g->dh, g->m, false, false, 1, add);
+    routed r;
+    if (!weigh(&r, g, k, p, true)) return clear(g, tkt, tvt);
+    logits(g, r, r.s, tk, p);
+    slopes(g, r, 1);
+    gather(g, r, tkt, r.a, tk, false), gather(g, r, tkt, r.s, k, true);
+    gather(g, r, tvt, r.a, tv, false), gather(g, r, tvt, r.s, v, true);
 }
 
 void CUDA(route_vjp)(taut_real *gk, taut_real *gv, taut_real *gp, const taut_real *gkt, const taut_real *gvt,
                      const taut_real *k, const taut_real *v, const taut_real *p, const taut_group *g)
 {
-    const real *a = weights(g, k, p, 1);
-    if (!a) return; /* no keys: gk and gv are empty; there are always groups */
-    real *gs = (real *)a + g->n * g->heads * g->t * g->m;
-    const factor_of out = weights_of(g, gs, g->t), to_k = tokens_of(g, at(gkt), g->m),
-                    to_v = tokens_of(g, at(gvt), g->m);
-    multiply_each(g, out, tokens_of(g, at(k), g->t), to_k, g->t, g->m, g->dh, false, true, 1, 0);
-    multiply_each(g, out, tokens_of(g, at(v), g->t), to_v, g->t, g->m, g->dh, false, true, 1, 1);
-    slopes(g, gs, a, g->scale);
-    scatter(g, gk, a, to_k, false), scatter(g, gk, gs, prototypes_of(g, at(p)), true);
-    scatter(g, gv, a, to_v, false);
-    if (gp)
-        multiply_each(g, prototypes_of(g, at(gp)), out, tokens_of(g, at(k), g->t), g->m, g->dh, g->t, true, false, 1,
-                      1);
+    routed r;
+    if (!weigh(&r, g, k, p, true)) return; /* no keys: gk and gv are empty; there are always groups */
+    const matrices to_k = tokens_of(g, gkt, g->m), to_v = tokens_of(g, gvt, g->m);
+    times(g, r, r.s, tokens_of(g, k, g->t), to_k, g->t, g->m, g->dh, false, true, 1, false);
+    times(g, r, r.s, tokens_of(g, v, g->t), to_v, g->t, g->m, g->dh, false, true, 1, true);
+    slopes(g, r, g->scale);
+    scatter(g, r, gk, r.a, to_k, false), scatter(g, r, gk, r.s, prototypes_of(g, p), true);
+    scatter(g, r, gv, r.a, to_v, false);
+    if (gp) times(g, r, prototypes_of(g, gp), r.s, tokens_of(g, k, g->t), g->m, g->dh, g->t, true, false, 1, true);
 }
