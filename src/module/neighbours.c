@@ -22,13 +22,12 @@ static taut_plan neighbours_plan(const taut_module *m, taut_shape in)
 static void turn(const taut_kernels *k, taut_real *y, int64_t ys, const taut_real *x, int64_t xs, taut_shape in, int by,
                  int64_t cols)
 {
-    const int64_t t = in.t, to = by < 0 ? 1 : 0, from = by > 0 ? 1 : 0, many = by ? t - 1 : t;
-    for (int64_t e = 0; e < in.n; e++) {
-        k->copy_rows(taut_at(k, y, (e * t + to) * ys), ys, taut_at(k, x, (e * t + from) * xs), xs, many, cols);
-        if (by)
-            k->copy_rows(taut_at(k, y, (e * t + (by > 0 ? t - 1 : 0)) * ys), ys,
-                         taut_at(k, x, (e * t + (by > 0 ? 0 : t - 1)) * xs), xs, 1, cols);
-    }
+    const int64_t t = in.t, rows = taut_rows(in), to = by < 0 ? 1 : 0, from = by > 0 ? 1 : 0, last = t - 1;
+    if (rows == 0) return;
+    k->copy_rows(taut_at(k, y, to * ys), ys, taut_at(k, x, from * xs), xs, by ? rows - 1 : rows, cols);
+    if (by) /* the tokens that met another example's */
+        k->copy_rows(taut_at(k, y, by > 0 ? last * ys : 0), t * ys, taut_at(k, x, by > 0 ? 0 : last * xs), t * xs, in.n,
+                     cols);
 }
 
 static void gather(const taut_module *m, const taut_kernels *k, taut_tensor y, taut_tensor x)

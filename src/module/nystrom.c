@@ -69,39 +69,48 @@ static taut_attn attn_small(const nystrom *s, const sizes *z)
 }
 
 /* Beside parts with two X: six arrays of landmarks `wide` (landmarks and identity, primal and not, A and what
- * it came from), nine squares of the steps, two of values by head, an array of tokens for gradients of landmarks. */
+ * it came from), nine squares of the steps, two of values by head, and one of tokens and one of landmarks for means. */
 static taut_core_room nystrom_room(const taut_module *m, taut_shape q, taut_shape k)
 {
     const nystrom *s = (const nystrom *)m;
     const sizes z = sizes_of(s, q, k);
     return (taut_core_room){ parts_len(&z, s->steps + 1) + z.many * (2 * z.m + z.tq),
-                             parts_len(&z, 2) + 9 * z.many * z.m * z.wide + 9 * z.square + 2 * z.n * z.m * z.d +
+                             parts_len(&z, 2) + 9 * z.many * z.m * z.wide + 9 * z.square + 3 * z.n * z.m * z.d +
                                  most(z.tq, z.tk) * z.n * z.d + 2 * z.many * z.m };
 }
 
-/* y (n, m, d) = means over runs of tokens; with `back` x = its transpose applied to y.  The first t % m runs are longer by 1. */
-static void means(const taut_kernels *k, taut_real *y, taut_real *x, taut_shape in, int64_t m, bool back)
+/* y (n, m, d) = means over runs of tokens; with `back` x += its transpose applied to y.  The first t % m runs are longer by 1:
+ * they are brought together, and then the others. */
+static void means(taut_run *run, taut_real *y, taut_real *x, taut_shape in, int64_t m, bool back)
 {
-    const int64_t len = in.t / m, longer = in.t % m, calls = longer ? 2 * in.n : 1;
-    for (int64_t i = 0; i < calls;
-         i++) { /* of an example the longer runs, then the others; all at once where all are alike */
-        const int64_t e = i / 2, run = i % 2 ? len : len + 1, count = !longer ? in.n * m : i % 2 ? m - longer : longer;
-        const int64_t token = i % 2 ? longer * (len + 1) : 0, at = i % 2 ? longer : 0;
-        taut_real *to = taut_at(k, y, (e * m + at) * in.d), *from = taut_at(k, x, (e * in.t + token) * in.d);
-        if (back)
-            k->spread_tokens(from, to, count, longer ? run : len, in.d);
-        else
-            k->mean_tokens(to, from, count, longer ? run : len, in.d);
+    const taut_kernels *k = run->k;
+    const taut_span mark = run->scratch;
+    const int64_t longer = in.t % m;
+    const taut_factor one = { 1, NULL };
+    taut_real *tokens = taut_take(&run->scratch, taut_len(in)), *marks = taut_take(&run->scratch, in.n * m * in.d);
+    for (int more = longer > 0; more >= 0; more--) {
+        const int64_t len = in.t / m + more, count = more ? longer : m - longer, runs = count * in.d, all = len * runs;
+        taut_real *few = taut_at(k, y, more ? 0 : longer * in.d), *many = taut_at(k, x, more ? 0 : in.t * in.d - all);
+        if (back) {
+            k->copy_rows(marks, runs, few, m * in.d, in.n, runs);
+            k->spread_tokens(tokens, marks, in.n * count, len, in.d);
+            k->axpby_by(many, in.t * in.d, one, tokens, all, one, in.n, all);
+            continue;
+        }
+        k->copy_rows(tokens, all, many, in.t * in.d, in.n, all);
+        k->mean_tokens(marks, tokens, in.n * count, len, in.d);
+        k->copy_rows(few, m * in.d, marks, runs, in.n, runs);
     }
+    run->scratch = mark;
 }
 
 /* many identities (m, wide), one behind the other */
 static void identities(const nystrom *s, const taut_kernels *k, const sizes *z, taut_real *to)
 {
-    const int64_t wide = most(s->landmarks, z->dh), each = z->m * z->wide;
-    if (z->m == s->landmarks) k->copy_rows(to, each, s->one.there, 0, z->many, each);
-    for (int64_t i = 0; i < z->many && z->m != s->landmarks; i++)
-        k->copy_rows(taut_at(k, to, i * each), z->wide, s->one.there, wide, z->m, z->wide);
+    const int64_t wide = most(s->landmarks, z->dh), rows = z->m == s->landmarks ? z->m : 1;
+    for (int64_t i = 0; i < z->m; i += rows)
+        k->copy_rows(taut_at(k, to, i * z->wide), z->m * z->wide, taut_at(k, s->one.there, i * wide), 0, z->many,
+                     rows * z->wide);
 }
 
 static void pad(const taut_kernels *k, const sizes *z, taut_real *to, taut_tensor x)
@@ -174,8 +183,8 @@ static void nystrom_forward(const taut_module *m, taut_run *run, const taut_insi
     taut_real *lg = taut_take(&trace, z.many * z.m), *la = taut_take(&trace, z.many * z.m);
     taut_real *lf = taut_take(&trace, z.many * z.tq);
     const taut_attn g = attn_of(s, &z, z.m, z.tk), f = attn_of(s, &z, z.tq, z.m), a = attn_small(s, &z);
-    means(k, p.q.data, t->q.data, t->q.shape, z.m, false);
-    means(k, p.k.data, t->k.data, t->k.shape, z.m, false);
+    means(run, p.q.data, t->q.data, t->q.shape, z.m, false);
+    means(run, p.k.data, t->k.data, t->k.shape, z.m, false);
     k->attention(p.gv.data, lg, p.q.data, t->k.data, t->v.data, &g);
     const small w = take_small(s, k, &run->scratch, &z, &p);
     k->attention(w.a, la, w.q, w.k, w.one, &a);
@@ -219,8 +228,8 @@ static void nystrom_jvp(const taut_module *m, taut_run *run, const taut_inside *
     const int64_t len = z.many * z.m * z.wide;
     taut_real *tq = taut_take(&run->scratch, len), *tk = taut_take(&run->scratch, len), *room[3];
     for (int i = 0; i < 3; i++) room[i] = taut_take(&run->scratch, z.square);
-    means(k, e.q.data, d->q.data, d->q.shape, z.m, false);
-    means(k, e.k.data, d->k.data, d->k.shape, z.m, false);
+    means(run, e.q.data, d->q.data, d->q.shape, z.m, false);
+    means(run, e.k.data, d->k.data, d->k.shape, z.m, false);
     k->attention_jvp(e.gv.data, e.q.data, d->k.data, d->v.data, p.q.data, t->k.data, t->v.data, &g);
     pad(k, &z, tq, e.q);
     pad(k, &z, tk, e.k);
@@ -266,16 +275,6 @@ static void cotangent_x(taut_run *run, const sizes *z, taut_real *gx, taut_tenso
     core_split(k, a, z->dh, gv, z->heads);
     core_split(k, b, z->dh, g, z->heads);
     k->gemm_each(gx, gx, a, b, z->many, z->m, z->m, z->dh, false, true, 1, 0);
-    run->scratch = mark;
-}
-
-/* g += the transpose of means, applied to y */
-static void add_means(taut_run *run, taut_tensor g, taut_tensor y)
-{
-    const taut_span mark = run->scratch;
-    taut_real *x = taut_take(&run->scratch, taut_len(g.shape));
-    means(run->k, y.data, x, g.shape, y.shape.t, true);
-    run->k->axpby(g.data, 1, x, 1, taut_len(g.shape));
     run->scratch = mark;
 }
 
@@ -328,8 +327,8 @@ static void nystrom_vjp(const taut_module *m, taut_run *run, const taut_inside *
     k->axpby(g.a, 1 / (double)z.m, now, 1, z.square);
     k->attention_vjp(g.q.data, d->k.data, d->v.data, g.gv.data, p.gv.data, lg, p.q.data, t->k.data, t->v.data, &first);
     matrix_vjp(s, run, &z, &w, &p, &g, la);
-    add_means(run, d->q, g.q);
-    add_means(run, d->k, g.k);
+    means(run, g.q.data, d->q.data, d->q.shape, z.m, true);
+    means(run, g.k.data, d->k.data, d->k.shape, z.m, true);
     run->scratch = mark;
 }
 

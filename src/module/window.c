@@ -59,13 +59,16 @@ static bool next_piece(const windowed *s, int64_t t, piece *p)
 static int64_t queries_len(const piece *p, taut_shape in) { return in.n * p->count * p->queries * in.d; }
 static int64_t keys_len(const piece *p, taut_shape in) { return in.n * p->count * (p->extra + p->keys) * in.d; }
 
+/* Copies of the global tokens and their means. */
+static int64_t room_len(const piece *p, taut_shape in) { return in.n * (p->count + 1) * p->extra * in.d; }
+
 static taut_core_room window_room(const taut_module *m, taut_shape q, taut_shape k)
 {
     const windowed *s = (const windowed *)m;
     int64_t most = 0;
     (void)k;
     for (piece p = before_all(s); next_piece(s, q.t, &p);) {
-        const int64_t all = 4 * (queries_len(&p, q) + keys_len(&p, q)) + p.count * p.extra * q.d;
+        const int64_t all = 4 * (queries_len(&p, q) + keys_len(&p, q)) + room_len(&p, q);
         most = all > most ? all : most;
     }
     return (taut_core_room){ q.n * s->out.around.heads * q.t, most };
@@ -82,16 +85,33 @@ static void move_queries(const taut_kernels *k, taut_real *to, taut_tensor x, co
         k->copy_rows(to, len, there, all, x.shape.n, len);
 }
 
+/* How the blocks of all examples are walked: the examples of one block at once, or the blocks of one example, whichever takes
+ * fewer calls.  How far it is from a call or row to the next, among the blocks, the tokens, and the global tokens. */
+typedef struct {
+    int64_t calls, rows;
+    struct {
+        int64_t call, row;
+    } block, token, global;
+} walk;
+
+static walk walk_of(const windowed *s, taut_shape in, const piece *p)
+{
+    const int64_t far = in.t * in.d, each = (p->extra + p->keys) * in.d, next = s->size * in.d;
+    if (p->count < in.n) return (walk){ p->count, in.n, { each, p->count * each }, { next, far }, { 0, far } };
+    return (walk){ in.n, p->count, { p->count * each, each }, { far, next }, { far, 0 } };
+}
+
 /* What the blocks of a piece read: keys or values. */
 static void gather(const taut_kernels *k, const windowed *s, taut_real *to, taut_tensor x, const piece *p)
 {
-    const int64_t d = x.shape.d, each = (p->extra + p->keys) * d;
-    for (int64_t e = 0; e < x.shape.n; e++) {
-        taut_real *y = taut_at(k, to, e * p->count * each);
-        const int64_t at = e * x.shape.t;
-        if (p->extra) k->copy_rows(y, each, taut_at(k, x.data, at * d), 0, p->count, p->extra * d);
-        k->copy_rows(taut_at(k, y, p->extra * d), each, taut_at(k, x.data, (at + p->key) * d), s->size * d, p->count,
-                     p->keys * d);
+    const int64_t d = x.shape.d;
+    const walk w = walk_of(s, x.shape, p);
+    for (int64_t i = 0; i < w.calls; i++) {
+        taut_real *y = taut_at(k, to, i * w.block.call);
+        if (p->extra)
+            k->copy_rows(y, w.block.row, taut_at(k, x.data, i * w.global.call), w.global.row, w.rows, p->extra * d);
+        k->copy_rows(taut_at(k, y, p->extra * d), w.block.row, taut_at(k, x.data, p->key * d + i * w.token.call),
+                     w.token.row, w.rows, p->keys * d);
     }
 }
 
@@ -101,16 +121,18 @@ static void scatter(const taut_kernels *k, const windowed *s, taut_tensor x, con
 {
     const int64_t d = x.shape.d, each = (p->extra + p->keys) * d, step = p->count > 1 ? s->size : p->keys;
     const taut_factor one = { 1, NULL };
-    for (int64_t e = 0; e < x.shape.n; e++) {
-        const taut_real *y = taut_at(k, from, e * p->count * each);
-        const int64_t at = e * x.shape.t;
-        for (int64_t j = 0; j < p->keys; j += step)
-            k->axpby_by(taut_at(k, x.data, (at + p->key + j) * d), s->size * d, one, taut_at(k, y, (p->extra + j) * d),
-                        each, one, p->count, least(step, p->keys - j) * d);
-        if (!p->extra) continue;
-        k->copy_rows(room, p->extra * d, y, each, p->count, p->extra * d);
-        k->sum_rows(taut_at(k, x.data, at * d), room, p->count, p->extra * d, 1);
-    }
+    const walk w = walk_of(s, x.shape, p);
+    for (int64_t j = 0; j < p->keys; j += step)
+        for (int64_t i = 0; i < w.calls; i++)
+            k->axpby_by(taut_at(k, x.data, (p->key + j) * d + i * w.token.call), w.token.row, one,
+                        taut_at(k, from, (p->extra + j) * d + i * w.block.call), w.block.row, one, w.rows,
+                        least(step, p->keys - j) * d);
+    if (!p->extra) return;
+    const int64_t n = x.shape.n, len = p->extra * d;
+    taut_real *mean = taut_at(k, room, n * p->count * len);
+    k->copy_rows(room, len, from, each, n * p->count, len);
+    k->mean_tokens(mean, room, n, p->count, len);
+    k->axpby_by(x.data, x.shape.t * d, (taut_factor){ (double)p->count, NULL }, mean, len, one, n, len);
 }
 
 typedef struct {
@@ -181,7 +203,7 @@ static void window_vjp(const taut_module *m, taut_run *run, const taut_inside *d
     for (piece p = before_all(s); next_piece(s, in.t, &p); run->scratch = mark) {
         const taut_attn a = shape_of(s, in, &p);
         const bundle b = gathered(s, run, t, &p), g = take(&run->scratch, &p, in);
-        taut_real *room = taut_take(&run->scratch, p.count * p.extra * in.d);
+        taut_real *room = taut_take(&run->scratch, room_len(&p, in));
         move_queries(k, b.o, t->o, &p, false);
         move_queries(k, g.o, d->o, &p, false);
         k->attention_vjp(g.q, g.k, g.v, g.o, b.o, taut_take(&trace, a.n * a.heads * a.tq), b.q, b.k, b.v, &a);
