@@ -13,7 +13,7 @@
 #include "base/utf8.h"
 #include "model/safetensors_impl.h"
 
-enum { CHUNK = 2048 };
+enum { CHUNK = 1 << 16 }; /* numbers that are fetched at once: a device is waited for each time */
 
 typedef struct {
     char *text;
@@ -154,12 +154,13 @@ static taut_status check(const char *path, const taut_st_entry **entries, int co
     return TAUT_OK;
 }
 
-static taut_status put_numbers(taut_writer *w, const char *path, const taut_st_entry *e)
+/* room: 2 CHUNK numbers. */
+static taut_status put_numbers(taut_writer *w, const char *path, const taut_st_entry *e, double *room)
 {
     const taut_st_dtype *dtype = taut_st_dtype_find(e->dtype);
     const int64_t count = entry_count(e);
-    double numbers[CHUNK];
-    unsigned char bytes[8 * CHUNK];
+    double *numbers = room;
+    unsigned char *bytes = (unsigned char *)(room + CHUNK);
     char show[80];
     for (int64_t first = 0, part; first < count; first += part) {
         part = count - first < CHUNK ? count - first : CHUNK;
@@ -180,22 +181,20 @@ static taut_status write_sorted(const char *path, const taut_st_entry **entries,
     builder header = { 0 };
     taut_writer w;
     taut_status status = TAUT_OK;
+    double *room = taut_malloc(2 * CHUNK * sizeof *room);
     build(&header, entries, count, metas, meta_count);
-    if (header.failed)
+    if (header.failed || !room)
         status = taut_no_memory(path);
     else if (header.used - 8 > TAUT_ST_HEADER_MAX)
         status = taut_fail(TAUT_BAD_DATA, "%s: a header of %zu bytes is over the format's limit of %d", path,
                            header.used - 8, TAUT_ST_HEADER_MAX);
     if (!status) status = taut_writer_begin(&w, path);
-    if (status) {
-        free(header.text);
-        return status;
-    }
-    status = taut_writer_put(&w, header.text, header.used);
-    free(header.text);
-    for (int i = 0; i < count && !status; i++) status = put_numbers(&w, path, entries[i]);
-    if (!status) return taut_writer_commit(&w);
-    taut_writer_abort(&w);
+    const bool begun = !status;
+    if (begun) status = taut_writer_put(&w, header.text, header.used);
+    for (int i = 0; i < count && !status; i++) status = put_numbers(&w, path, entries[i], room);
+    free(header.text), free(room);
+    if (begun && !status) return taut_writer_commit(&w);
+    if (begun) taut_writer_abort(&w);
     return status;
 }
 

@@ -1,6 +1,7 @@
 #include "train/prototypes.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "bound/centres.h"
@@ -27,14 +28,16 @@ static taut_status settle(const taut_model *m, taut_real *to, const taut_gathere
 {
     const taut_kernels *k = m->k;
     const int64_t d = g->k.shape.d, dh = d / g->heads, all = taut_rows(g->k.shape), n = all < SAMPLE ? all : SAMPLE;
-    double *x = taut_malloc((size_t)(n * dh + g->groups * dh + 1) * sizeof *x), *centre = x + n * dh;
-    taut_status s = x ? TAUT_OK : taut_no_memory("prototypes");
+    double *tokens = taut_malloc((size_t)(n * d + n * dh + g->groups * dh + 1) * sizeof *tokens);
+    double *x = tokens + n * d, *centre = x + n * dh;
+    taut_status s = tokens ? TAUT_OK : taut_no_memory("prototypes");
+    for (int64_t i = 0; !s && i < n; i++) k->get(tokens + i * d, taut_at(k, g->k.data, i * all / n * d), d);
     for (int64_t h = 0; !s && n > 0 && h < g->heads; h++) {
-        for (int64_t i = 0; i < n; i++) k->get(x + i * dh, taut_at(k, g->k.data, i * all / n * d + h * dh), dh);
+        for (int64_t i = 0; i < n; i++) memcpy(x + i * dh, tokens + i * d + h * dh, (size_t)dh * sizeof *x);
         s = est_centres(centre, x, n, dh, g->groups, steps);
         for (int64_t j = 0; !s && j < g->groups; j++) k->put(taut_at(k, to, j * d + h * dh), centre + j * dh, dh);
     }
-    free(x);
+    free(tokens);
     return s;
 }
 
