@@ -9,7 +9,8 @@
 
 #include "kernels/cuda/reduce.h"
 
-#define ROOM ((int64_t)1 << 28) /* bytes, unless one head takes more */
+#define ROOM   ((int64_t)1 << 25) /* bytes, unless one head takes more: what is written stays near until it is read */
+#define SHARED 49152              /* bytes that a block has without asking */
 
 struct group {
     taut_attn a;
@@ -55,14 +56,26 @@ static __global__ void __launch_bounds__(THREADS) weights(const group g, const r
     for (int64_t j = lane; j < keys; j += WARP) x[j] /= sum;
 }
 
-/* One thread per row: its penalty, and gz. */
-static __global__ void __launch_bounds__(WARP) penalties(const group g)
+/* One thread per row: its penalty, and gz.  A row is passed over ten times: where `wide` is not 0 the rows of a block stand in
+ * shared memory meanwhile, so far apart. */
+static __global__ void __launch_bounds__(WARP) penalties(const group g, int wide)
 {
-    const int64_t row = (int64_t)blockIdx.x * WARP + threadIdx.x;
-    if (row >= g.heads * g.a.tq) return;
-    const int64_t keys = visible(g.a, row % g.a.tq), at = row * g.a.tk;
-    g.factor[row] = 0;
-    if (jasmin_counts(&g.p, keys)) g.value[row] = jasmin_row(g.gz + at, g.x + at, keys, &g.p);
+    extern __shared__ double rows[];
+    const int64_t first = (int64_t)blockIdx.x * WARP, row = first + threadIdx.x, all = g.heads * g.a.tq;
+    const int there = (int)(all - first < WARP ? all - first : WARP), tk = (int)g.a.tk;
+    const double *x = wide ? rows + threadIdx.x * wide : g.x + row * tk;
+    double *gz = wide ? rows + (WARP + threadIdx.x) * wide : g.gz + row * tk;
+    for (int r = 0; wide && r < there; r++)
+        for (int j = threadIdx.x; j < tk; j += WARP) rows[r * wide + j] = g.x[(first + r) * tk + j];
+    __syncwarp();
+    if (row < all) {
+        const int64_t keys = visible(g.a, row % g.a.tq);
+        g.factor[row] = 0;
+        if (jasmin_counts(&g.p, keys)) g.value[row] = jasmin_row(gz, x, keys, &g.p);
+    }
+    __syncwarp();
+    for (int r = 0; wide && r < there; r++)
+        for (int j = threadIdx.x; j < tk; j += WARP) g.gz[(first + r) * tk + j] = rows[(WARP + r) * wide + j];
 }
 
 /* One thread per head: its penalty, and which rows count how much. */
@@ -85,11 +98,12 @@ static __global__ void __launch_bounds__(WARP) heads(const group g)
     g.total[head] = count == 0 ? 0 : g.p.mean ? sum / (double)count : most;
 }
 
-static __global__ void add_total(double *sum, const group g)
+static __global__ void __launch_bounds__(THREADS) add_total(double *sum, const group g)
 {
     double all = 0;
-    for (int64_t head = 0; head < g.heads; head++) all += g.total[head];
-    *sum += g.p.weight * all;
+    for (int64_t head = threadIdx.x; head < g.heads; head += THREADS) all += g.total[head];
+    all = block_sum(all);
+    if (threadIdx.x == 0) *sum += g.p.weight * all;
 }
 
 /* One thread per entry of gq. */
@@ -128,6 +142,8 @@ void CUDA(attention_jasmin)(taut_sum *sum, taut_real *gq, taut_real *gk, const t
     if (all * a->tq == 0) return;
     const int64_t most = ROOM / (each * 8) > 0 ? ROOM / (each * 8) : 1, many = all < most ? all : most;
     double *room = (double *)cuda_work((size_t)(many * each) * sizeof(double));
+    const size_t shared = 2 * WARP * (size_t)(a->tk | 1) * sizeof(double); /* odd: threads meet different banks */
+    const bool fits = shared <= SHARED;
     for (int64_t first = 0; first < all && room; first += many) {
         const int64_t count = all - first < many ? all - first : many, rows = count * a->tq, square = rows * a->tk;
         const group g = { *a,
@@ -140,9 +156,9 @@ void CUDA(attention_jasmin)(taut_sum *sum, taut_real *gq, taut_real *gk, const t
                           room + 2 * square + rows,
                           room + 2 * square + 2 * rows };
         CUDA_LAUNCH(weights, blocks_for(rows, THREADS / WARP), THREADS, 0, g, at(q), at(k));
-        CUDA_LAUNCH(penalties, blocks_for(rows, WARP), WARP, 0, g);
+        CUDA_LAUNCH(penalties, blocks_for(rows, WARP), WARP, fits ? shared : 0, g, fits ? (int)(a->tk | 1) : 0);
         CUDA_LAUNCH(heads, blocks_for(count, WARP), WARP, 0, g);
-        CUDA_LAUNCH(add_total, 1, 1, 0, at(sum), g);
+        CUDA_LAUNCH(add_total, 1, THREADS, 0, at(sum), g);
         CUDA_LAUNCH(add_queries, blocks_for(rows * a->dh, THREADS), THREADS, 0, at(gq), at(k), g);
         CUDA_LAUNCH(add_keys, blocks_for(count * a->tk * a->dh, THREADS), THREADS, 0, at(gk), at(q), g);
     }
