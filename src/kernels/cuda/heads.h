@@ -167,8 +167,10 @@ static __global__ void __launch_bounds__(THREADS)
 template <int PARTS, bool TA, bool TB> static void heads_launch(const heads_product &p, int64_t blocks)
 {
     const size_t room = 4 * FACTOR * sizeof(real);
-    cuda_note(cudaFuncSetAttribute(heads_kernel<PARTS, TA, TB>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)room),
-              "heads");
+    if (room > 48 << 10) /* what a kernel has without asking */
+        cuda_note(
+            cudaFuncSetAttribute(heads_kernel<PARTS, TA, TB>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)room),
+            "heads");
     CUDA_LAUNCH((heads_kernel<PARTS, TA, TB>), blocks, HEADS_CREW, room, p);
 }
 
