@@ -2,7 +2,7 @@
  * between them; the t x m weights of every head live in the workspace.
  *
  * NaN: in a key, all of its head.  Aliasing: none.
- * Error     with u = 2^-24 (cuda64: 2^-53; 2^-10 where products are told to be tf32 or bf16) and E = (dh + 4) u scale
+ * Error     with u = 2^-24 (cuda64: 2^-53; where products are told to be tf32 or bf16, 2^-9 or 2^-6) and E = (dh + 4) u scale
  *           max|k|.|p| the worst error of a logit, f = 6 E + (m + dh + 400) u times the sum of the sizes of what is added
  *           up, and t u of that where keys are summed. */
 #include "kernels/cuda/group.h"
