@@ -1,5 +1,6 @@
 /* Certificates of stored models. */
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,6 +129,31 @@ static taut_status use_device(const taut_certify_options *o)
     return is_far(o) && !far ? TAUT_DEVICE : taut_far_use(far);
 }
 
+typedef struct {
+    const taut_certify_options *o;
+    taut_status status;
+} trial;
+
+static void *try_device(void *arg)
+{
+    trial *t = arg;
+    t->status = use_device(t->o);
+    return NULL;
+}
+
+/* A device takes half a second to open, in which the file is read; one that fails is tried again, for this thread to know why. */
+static taut_status open_both(taut_certificate *c, const char *path, const taut_certify_options *o)
+{
+    const taut_norm norm = o->metric == TAUT_FLAT ? TAUT_NORM_FLAT : TAUT_NORM_TOKENS;
+    trial t = { o, TAUT_DEVICE };
+    pthread_t thread;
+    const bool beside = is_far(o) && pthread_create(&thread, NULL, try_device, &t) == 0;
+    const taut_status s = taut_certificate_open(c, path, norm, o->room);
+    if (beside) (void)pthread_join(thread, NULL);
+    const taut_status device = beside && !t.status ? TAUT_OK : use_device(o);
+    return device ? device : s;
+}
+
 static taut_status prove(taut_certificate *c, const char *path, double rows, const taut_certify_options *o)
 {
     return o->metric == TAUT_OWN ? taut_certificate_prove_own(c, path, rows) : taut_certificate_prove(c, rows);
@@ -164,12 +190,9 @@ taut_status taut_certify_file(taut_cert **out, const char *model, const taut_cer
     taut_status s = taut_options_take(&o, sizeof o, options, __func__);
     if (!s) s = check_options(&o);
     if (s) return s;
-    s = use_device(&o);
-    if (s) return s;
     taut_cert *c = taut_calloc(1, sizeof *c);
     char *path = taut_model_path(model);
-    const taut_norm norm = o.metric == TAUT_FLAT ? TAUT_NORM_FLAT : TAUT_NORM_TOKENS;
-    s = c && path ? taut_certificate_open(&c->proof, path, norm, o.room) : taut_no_memory("a certificate");
+    s = c && path ? open_both(&c->proof, path, &o) : taut_no_memory("a certificate");
     if (!s) s = prepare(&data, &rows, model, &c->proof.model->spec, &o);
     if (!o.join) s = share_norms(s, c ? &c->proof : NULL, path, rows, &o);
     if (!s) s = prove(&c->proof, path, rows, &o);

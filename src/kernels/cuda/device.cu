@@ -162,6 +162,7 @@ extern "C" __attribute__((visibility("default"))) const taut_kernels *
 taut_cuda_open(const char *name, unsigned long build, const taut_host *host)
 {
     const char *why = build == TAUT_TABLE ? NULL : "libtaut_cuda.so is from another build of taut";
+    if (!why && device.host) cuda_enter();
     if (!why && !device.host) why = prepare();
     if (why) {
         (void)host->fail(TAUT_DEVICE, "kernels %s: %s", name, why);
