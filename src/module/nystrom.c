@@ -87,6 +87,10 @@ static void means(taut_run *run, taut_real *y, taut_real *x, taut_shape in, int6
     const taut_span mark = run->scratch;
     const int64_t longer = in.t % m;
     const taut_factor one = { 1, NULL };
+    if (!longer && !back) {
+        k->mean_tokens(y, x, in.n * m, in.t / m, in.d);
+        return;
+    }
     taut_real *tokens = taut_take(&run->scratch, taut_len(in)), *marks = taut_take(&run->scratch, in.n * m * in.d);
     for (int more = longer > 0; more >= 0; more--) {
         const int64_t len = in.t / m + more, count = more ? longer : m - longer, runs = count * in.d, all = len * runs;

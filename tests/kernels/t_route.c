@@ -63,7 +63,8 @@ int main(void)
                               pow(4, rng_pm()) });
     }
     compare((taut_group){ 1, 1, 0, rng_int(513, 520), 65, 3, 0.1 }); /* tiles of every kind, slices */
-    compare((taut_group){ 1, 2, 0, 4096, 64, 64, 0.1 });             /* large enough for a device's library */
+    compare((taut_group){ 1, 1, 0, 4096, 64, 64, 0.1 });             /* large enough for a device's library */
+    compare((taut_group){ 1, 1, 0, 300, 1, 520, 0.01 });             /* long sums that are not over keys */
     together();
     return test_end("route", "worst error / promised = %.3f", worst);
 }

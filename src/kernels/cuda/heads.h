@@ -4,7 +4,7 @@
  * A block has HIGH x HIGH results and passes DEEP numbers of every row at a time; each such sum begins with zero and is added
  * with a proper rounding.  Long sums are cut in slices, each a block's, whose results are added in order afterwards; how many
  * there are depends on the sum's length alone.
- * Error     as gemm.cu's, but 2^-21 of a product's size in the place of u. */
+ * Error     as gemm.cu's, but for floats 2^-21 of a product's size in the place of u. */
 #ifndef TAUT_KERNELS_CUDA_HEADS_H
 #define TAUT_KERNELS_CUDA_HEADS_H
 #include "kernels/cuda/tile.h"
@@ -22,7 +22,7 @@ struct heads_product {
     int added;   /* examples of which one C is the sum */
     int passes;  /* of a slice */
     int slices;  /* of a sum */
-    real *parts; /* their results, (examples of C, heads, slices, m, n); unused if there is but one */
+    real *parts; /* their results, (examples of C, heads, slices, m, n); NULL: no sum is cut */
 };
 
 enum {
@@ -203,8 +203,8 @@ static inline void heads_large(const heads_product &p, int64_t examples, bool ta
     }
 }
 
-/* C (m,n) = alpha op(A) op(B) + beta C for `heads` heads of n examples; where examples share C (its `example` is 0) it is the sum
- * over them.  `parts` has room for heads_slices(k, examples summed) times all C. */
+/* C (m,n) = alpha op(A) op(B) + beta C, k > 0, for `heads` heads of n examples; where examples share C (its `example` is 0) it is
+ * the sum over them.  `parts`, if there is one, has room for heads_slices(k, examples summed) times all C. */
 static inline void heads_multiply(heads_product p, int64_t examples, bool ta, bool tb)
 {
     const int64_t outer = p.c.example ? examples : examples > 0, tile = blocks_for(p.m, HIGH) * blocks_for(p.n, HIGH);
@@ -212,7 +212,7 @@ static inline void heads_multiply(heads_product p, int64_t examples, bool ta, bo
     if (all <= 0 || p.k <= 0) return;
     if ((int64_t)p.m * p.n * p.k >= LARGE) return heads_large(p, examples, ta, tb);
     p.added = (int)(p.c.example ? 1 : examples);
-    p.passes = (int)blocks_for(heads_passes(p.k, p.added), heads_slices(p.k, p.added));
+    p.passes = (int)blocks_for(heads_passes(p.k, p.added), p.parts ? heads_slices(p.k, p.added) : 1);
     p.slices = (int)blocks_for(heads_passes(p.k, p.added), p.passes);
     TILE_PRODUCTS(heads_choose)(p, outer * p.heads * p.slices * tile, ta, tb);
     if (p.slices > 1)

@@ -9,7 +9,8 @@
 
 #include "kernels/cuda/reduce.h"
 
-#define ROOM   ((int64_t)1 << 25) /* bytes, unless one head takes more: what is written stays near until it is read */
+#define ROOM   ((int64_t)1 << 28) /* bytes, unless one head takes more; */
+#define NEAR   ((int64_t)1 << 25) /* where rows are short, so many that what is written stays near until it is read */
 #define SHARED 49152              /* bytes that a block has without asking */
 
 struct group {
@@ -140,10 +141,10 @@ void CUDA(attention_jasmin)(taut_sum *sum, taut_real *gq, taut_real *gk, const t
 {
     const int64_t all = a->n * a->heads, each = 2 * a->tq * a->tk + 2 * a->tq + 1;
     if (all * a->tq == 0) return;
-    const int64_t most = ROOM / (each * 8) > 0 ? ROOM / (each * 8) : 1, many = all < most ? all : most;
-    double *room = (double *)cuda_work((size_t)(many * each) * sizeof(double));
     const size_t shared = 2 * WARP * (size_t)(a->tk | 1) * sizeof(double); /* odd: threads meet different banks */
     const bool fits = shared <= SHARED;
+    const int64_t most = (fits ? NEAR : ROOM) / (each * 8), many = most < 1 ? 1 : all < most ? all : most;
+    double *room = (double *)cuda_work((size_t)(many * each) * sizeof(double));
     for (int64_t first = 0; first < all && room; first += many) {
         const int64_t count = all - first < many ? all - first : many, rows = count * a->tq, square = rows * a->tk;
         const group g = { *a,

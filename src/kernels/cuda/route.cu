@@ -2,7 +2,7 @@
  * between them; the t x m weights of every head live in the workspace.
  *
  * NaN: in a key, all of its head.  Aliasing: none.
- * Error     with u = 2^-24 (cuda64: 2^-53; where products are told to be tf32 or bf16, 2^-9 or 2^-6) and E = (dh + 4) u scale
+ * Error     with u = 2^-24 (cuda64: 2^-53; where products are told to be tf32 or bf16, 2^-9 or 2^-6) and E = (dh + 16) u scale
  *           max|k|.|p| the worst error of a logit, f = 6 E + (m + dh + 400) u times the sum of the sizes of what is added
  *           up, and t u of that where keys are summed. */
 #include "kernels/cuda/group.h"
@@ -54,12 +54,12 @@ struct routed {
     real *parts;
 };
 
-/* C = alpha op(A) op(B) for all heads, added to C where `more`. */
+/* C = alpha op(A) op(B) for all heads, added to C where `more`.  Only sums over keys, those with `ta`, are cut in slices. */
 static void times(const taut_group *g, const routed &r, matrices c, matrices a, matrices b, int64_t rows,
                   int64_t columns, int64_t k, bool ta, bool tb, double alpha, bool more)
 {
-    const heads_product p = { c,          a, b, (int)rows, (int)columns, (int)k, (int)g->heads, (real)alpha,
-                              (real)more, 0, 0, 0,         r.parts };
+    const heads_product p = { c,          a, b, (int)rows, (int)columns,       (int)k, (int)g->heads, (real)alpha,
+                              (real)more, 0, 0, 0,         ta ? r.parts : NULL };
     heads_multiply(p, g->n, ta, tb);
 }
 
