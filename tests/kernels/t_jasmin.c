@@ -59,7 +59,7 @@ static jcase new_case(void)
     jcase c = { .a = { .n = rng_int(1, 3),
                        .heads = rng_int(1, 2),
                        .tk = case_no % 16 == 5 ? rng_int(90, 130) : rng_int(1, 9),
-                       .dh = rng_int(1, 5) } };
+                       .dh = case_no % 16 == 9 ? rng_int(60, 140) : rng_int(1, 5) } };
     c.a.tq = case_no % 4 == 0 ? rng_int(1, 6) : c.a.tk;
     c.a.scale = 0.2 + 2 * rng_unit();
     c.a.causal = case_no % 3 == 1, c.a.alibi = case_no % 5 == 2;

@@ -123,14 +123,21 @@ static __global__ void __launch_bounds__(THREADS)
     if (e) f.own[row] = 2 * a.scale * own;
 }
 
-static inline facts lip_facts(const real *v, const real *e, const real *max, const real *sum, const taut_attn *t)
+/* room: three numbers a row. */
+static inline facts lip_facts_at(real *room, const real *v, const real *e, const real *max, const real *sum,
+                                 const taut_attn *t)
 {
     const int64_t rows = t->n * t->heads * t->tq;
-    real *room = (real *)cuda_work((size_t)(3 * rows) * sizeof(real));
     const facts f = { room, max ? room + rows : NULL, e ? room + 2 * rows : NULL, NULL };
     if (room)
         CUDA_LAUNCH(lip_facts_kernel, blocks_for(rows, THREADS / WARP), THREADS, 0, f, v, e, max, sum, lip_of(t), rows);
     return f;
+}
+
+static inline facts lip_facts(const real *v, const real *e, const real *max, const real *sum, const taut_attn *t)
+{
+    real *room = (real *)cuda_work((size_t)(3 * t->n * t->heads * t->tq) * sizeof(real));
+    return lip_facts_at(room, v, e, max, sum, t);
 }
 
 /* A kernel with the DEPTH that holds dh. */

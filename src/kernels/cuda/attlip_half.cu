@@ -142,7 +142,7 @@ static __global__ void __launch_bounds__(CREW / 2) half_grad(float *g_, float *c
     half_store<DEPTH>(g_ + at, a.stride, g, first, a.tq - p.first, a.dh, scale);
 }
 
-/* v as halves, behind what lip_facts has in the backend's memory; most follows it. */
+/* v as halves, behind the facts in the backend's memory; most follows it. */
 template <int PARTS, int DEPTH>
 static packed tokens_pack(float *&most, const float *v, const float *max, const float *sum, facts &f,
                           const taut_attn *t)
@@ -152,7 +152,7 @@ static packed tokens_pack(float *&most, const float *v, const float *max, const 
     packed_at(none, rows, DEPTH);
     char *work = (char *)cuda_work((size_t)(before + (int64_t)(size_t)none + t->n * t->heads * 4));
     if (!work) return { 0 };
-    f = lip_facts(v, NULL, max, sum, t);
+    f = lip_facts_at((float *)work, v, NULL, max, sum, t);
     work += before / 256 * 256;
     const packed p = packed_at(work, rows, DEPTH);
     most = (float *)work;

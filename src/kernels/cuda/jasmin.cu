@@ -33,20 +33,39 @@ static __device__ inline int64_t token(const group &g, int64_t t, int64_t head, 
     return ((of / g.a.heads * t + i) * g.a.heads + of % g.a.heads) * g.a.dh;
 }
 
+static const int SIDE = 64, TEAMS = THREADS / WARP; /* numbers of a key that stand in shared memory; rows of a block */
+
+/* dot += q_i.k_j over entries c .. c + SIDE - 1, for the WARP keys from j = first on, one a lane.  All threads of a block come
+ * here: its rows are of one head. */
+static __device__ inline void add_dots(double &dot, const group &g, const real *mine, const real *k, int64_t head,
+                                       int64_t first, int64_t c)
+{
+    __shared__ real keys[WARP][SIDE + 1];
+    const int side = (int)(g.a.dh - c < SIDE ? g.a.dh - c : SIDE), lane = threadIdx.x % WARP;
+    __syncthreads(); /* whoever read `keys` before is done */
+    for (int e = threadIdx.x; e < WARP * side; e += THREADS) {
+        const int64_t j = first + e / side;
+        if (j < g.a.tk) keys[e / side][e % side] = k[token(g, g.a.tk, head, j) + c + e % side];
+    }
+    __syncthreads();
+    if (!mine || first + lane >= g.a.tk) return;
+    for (int e = 0; e < side; e++) dot += (double)mine[c + e] * (double)keys[lane][e];
+}
+
 /* One warp per row: x = softmax of the logits. */
 static __global__ void __launch_bounds__(THREADS) weights(const group g, const real *q, const real *k)
 {
     const taut_attn &a = g.a;
-    const int64_t row = team_row<WARP>(), head = row / a.tq, i = row % a.tq, lane = threadIdx.x % WARP;
-    if (row >= g.heads * a.tq) return;
-    const int64_t keys = visible(a, i);
-    const real *mine = q + token(g, a.tq, head, i);
+    const int64_t blocks = (a.tq + TEAMS - 1) / TEAMS, head = blockIdx.x / blocks, lane = threadIdx.x % WARP;
+    const int64_t i = blockIdx.x % blocks * TEAMS + threadIdx.x / WARP, keys = i < a.tq ? visible(a, i) : 0;
+    const real *mine = i < a.tq ? q + token(g, a.tq, head, i) : NULL;
     const double slope = a.alibi ? exp2(-8.0 * (double)((g.first + head) % a.heads + 1) / (double)a.heads) : 0;
-    double *x = g.x + row * a.tk, max = -INFINITY, sum = 0;
-    for (int64_t j = lane; j < keys; j += WARP) {
-        const real *other = k + token(g, a.tk, head, j);
+    double *x = g.x + (head * a.tq + i) * a.tk, max = -INFINITY, sum = 0;
+    for (int64_t first = 0; first < a.tk; first += WARP) {
+        const int64_t j = first + lane;
         double dot = 0;
-        for (int64_t c = 0; c < a.dh; c++) dot += (double)mine[c] * (double)other[c];
+        for (int64_t c = 0; c < a.dh; c += SIDE) add_dots(dot, g, mine, k, head, first, c);
+        if (j >= keys) continue;
         x[j] = a.scale * dot - slope * fabs((double)(i + a.tk - a.tq - j));
         max = fmax(max, x[j]);
     }
@@ -156,7 +175,7 @@ void CUDA(attention_jasmin)(taut_sum *sum, taut_real *gq, taut_real *gk, const t
                           room + 2 * square,
                           room + 2 * square + rows,
                           room + 2 * square + 2 * rows };
-        CUDA_LAUNCH(weights, blocks_for(rows, THREADS / WARP), THREADS, 0, g, at(q), at(k));
+        CUDA_LAUNCH(weights, count * blocks_for(a->tq, TEAMS), THREADS, 0, g, at(q), at(k));
         CUDA_LAUNCH(penalties, blocks_for(rows, WARP), WARP, fits ? shared : 0, g, fits ? (int)(a->tk | 1) : 0);
         CUDA_LAUNCH(heads, blocks_for(count, WARP), WARP, 0, g);
         CUDA_LAUNCH(add_total, 1, THREADS, 0, at(sum), g);
