@@ -150,8 +150,10 @@ static taut_status open_both(taut_certificate *c, const char *path, const taut_c
     const bool beside = is_far(o) && pthread_create(&thread, NULL, try_device, &t) == 0;
     const taut_status s = taut_certificate_open(c, path, norm, o->room);
     if (beside) (void)pthread_join(thread, NULL);
-    const taut_status device = beside && !t.status ? TAUT_OK : use_device(o);
-    return device ? device : s;
+    if (beside && !t.status) return s;
+    const taut_status device = use_device(o);
+    if (device) return device;
+    return beside ? taut_fail(t.status, "kernels cuda64: the device failed, and not when it was tried again") : s;
 }
 
 static taut_status prove(taut_certificate *c, const char *path, double rows, const taut_certify_options *o)
