@@ -24,6 +24,7 @@ typedef TAUT_ELEMENT real;
 
 static const int THREADS = 256; /* of a block, where nothing speaks for another number */
 static const int WARP = 32;
+static const size_t SHARED = 48 << 10; /* bytes of shared memory that a block has without asking */
 
 #define CUDA_LAUNCH(kernel, blocks, threads, shared, ...)                                   \
     do {                                                                                    \

@@ -168,7 +168,7 @@ static __global__ void __launch_bounds__(THREADS)
 template <int PARTS, bool TA, bool TB> static void heads_launch(const heads_product &p, int64_t blocks)
 {
     const size_t room = 4 * FACTOR * sizeof(real);
-    if (room > 48 << 10) /* what a kernel has without asking */
+    if (room > SHARED)
         cuda_note(
             cudaFuncSetAttribute(heads_kernel<PARTS, TA, TB>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)room),
             "heads");

@@ -9,9 +9,8 @@
 
 #include "kernels/cuda/reduce.h"
 
-#define ROOM   ((int64_t)1 << 28) /* bytes, unless one head takes more; */
-#define NEAR   ((int64_t)1 << 25) /* where rows are short, so many that what is written stays near until it is read */
-#define SHARED 49152              /* bytes that a block has without asking */
+#define ROOM ((int64_t)1 << 28) /* bytes, unless one head takes more */
+#define NEAR ((int64_t)1 << 25) /* the same where rows are short: what is written stays in the chip until it is read */
 
 struct group {
     taut_attn a;

@@ -24,7 +24,6 @@ __device__ static inline wave operator-(wave a, wave b) { return wave{ a.re - b.
 __device__ static inline wave conj(wave a) { return wave{ a.re, -a.im }; }
 
 static const int TEAM = 64, BUFFERS = 5; /* threads of a row; numbers of `size` that it needs */
-static const size_t SHARED = 48 << 10;
 
 /* What all rows share. */
 struct plan {
