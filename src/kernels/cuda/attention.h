@@ -5,8 +5,6 @@
 
 enum { KEYS = 128 / sizeof(real), CELLS = KEYS / 8, WIDEST = 256 }; /* of a tile that passes by */
 
-#define TILE_ROOM ((size_t)227 << 10) /* bytes that a block can have */
-
 static const real LOG2E = (real)1.4426950408889634, LN2 = (real)0.6931471805599453;
 
 /* Logits are kept in units of ln 2, so that exp2 serves. */
@@ -122,13 +120,13 @@ struct crew {
 };
 
 /* Launches a kernel with `across` blocks for every few of the t rows of every head of n examples.  Fewer warps than
- * asked for where the memory of a processor is too small; bits do not depend on it. */
+ * asked for where fewer have all rows, or the memory of a processor is too small; bits do not depend on it. */
 template <class... ARGS>
 static void attn_launch(void (*kernel)(ARGS...), crew c, int64_t n, const attn &a, int64_t t, int64_t across,
                         ARGS... args)
 {
     const auto room = [&] { return (c.per_row * c.warps * c.high + c.beside) * sizeof(real); };
-    while (room() > TILE_ROOM && c.warps > 1) c.warps /= 2;
+    while (c.warps > 1 && (c.warps / 2 * c.high >= t || room() > SHARED_MOST)) c.warps /= 2;
     const int64_t rows = c.warps * c.high, blocks = n * a.heads * ((t + rows - 1) / rows);
     if (a.dh > WIDEST) cuda_fault("attention: heads wider than 256 are not for this device");
     if (blocks * across == 0 || a.dh > WIDEST) return;

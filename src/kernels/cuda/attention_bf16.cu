@@ -109,10 +109,15 @@ static void run(float *o, float *lse, const float *q, const float *k, const floa
                 (const __half *)lq, (const __half *)lk, (const __half *)lv, a);
 }
 
+template <int M>
+static void by_width(float *o, float *lse, const float *q, const float *k, const float *v, int64_t n, const attn &a)
+{
+    (a.dh <= 32 ? run<M, 32, 64> : a.dh <= 64 ? run<M, 64, 64> : run<M, 128, 32>)(o, lse, q, k, v, n, a);
+}
+
 void attention_by_bf16(real *o, real *lse, const real *q, const real *k, const real *v, int64_t n, const attn &a)
 {
     const bool many = n * a.heads * ((a.tq + 127) / 128) >= attn_processors();
-    (many ? (a.dh <= 64 ? run<2, 64, 64> : run<2, 128, 32>) : (a.dh <= 64 ? run<1, 64, 64> : run<1, 128, 32>))(
-        o, lse, q, k, v, n, a);
+    (many ? by_width<2> : by_width<1>)(o, lse, q, k, v, n, a);
 }
 #endif

@@ -143,12 +143,17 @@ static void run(float *o, float *lse, const float *q, const float *k, const floa
                 pq, pk, pv, a);
 }
 
+template <int PARTS, int M>
+static void by_width(float *o, float *lse, const float *q, const float *k, const float *v, int64_t n, const attn &a)
+{
+    (a.dh <= 32 ? run<PARTS, M, 32> : a.dh <= 64 ? run<PARTS, M, 64> : run<PARTS, M, 128>)(o, lse, q, k, v, n, a);
+}
+
 template <int PARTS>
 static void choose(float *o, float *lse, const float *q, const float *k, const float *v, int64_t n, const attn &a)
 {
     const bool many = n * a.heads * ((a.tq + 127) / 128) >= attn_processors();
-    (many ? (a.dh <= 64 ? run<PARTS, 2, 64> : run<PARTS, 2, 128>)
-          : (a.dh <= 64 ? run<PARTS, 1, 64> : run<PARTS, 1, 128>))(o, lse, q, k, v, n, a);
+    (many ? by_width<PARTS, 2> : by_width<PARTS, 1>)(o, lse, q, k, v, n, a);
 }
 
 void attention_by_halves(real *o, real *lse, const real *q, const real *k, const real *v, int64_t n, const attn &a)

@@ -139,6 +139,8 @@ template <int M, int DEPTH, int PASS> static void run(const attn_back &of, int64
 void attention_vjp_by_bf16(const attn_back &of, int64_t n, const attn &a)
 {
     const bool many = n * a.heads * ((a.tq + 127) / 128) >= attn_processors();
-    (a.dh > 64 ? run<1, 128, 32> : many ? run<2, 64, 32> : run<1, 64, 32>)(of, n, a);
+    (a.dh <= 32   ? (many ? run<2, 32, 32> : run<1, 32, 32>)
+     : a.dh <= 64 ? (many ? run<2, 64, 32> : run<1, 64, 32>)
+                  : run<1, 128, 32>)(of, n, a);
 }
 #endif

@@ -233,7 +233,9 @@ template <int PARTS> static void choose(const attn_back &of, int64_t n, const at
 {
     enum { MOST = PARTS == 1 ? 2 : 1 };
     const bool many = n * a.heads * ((a.tq + 127) / 128) >= attn_processors();
-    (a.dh > 64 ? run<PARTS, 1, 128> : many ? run<PARTS, MOST, 64> : run<PARTS, 1, 64>)(of, n, a);
+    (a.dh <= 32   ? (many ? run<PARTS, MOST, 32> : run<PARTS, 1, 32>)
+     : a.dh <= 64 ? (many ? run<PARTS, MOST, 64> : run<PARTS, 1, 64>)
+                  : run<PARTS, 1, 128>)(of, n, a);
 }
 
 void attention_vjp_by_halves(const attn_back &of, int64_t n, const attn &a) { TILE_PRODUCTS(choose)(of, n, a); }

@@ -1,7 +1,7 @@
 /* Tiles of bfloat16 and their products on the tensor cores: floats rounded to 8 bits, with all their exponents, so that rows need
  * no powers of two beside them (half.h) and sums stay in the cores from tile to tile.
  *
- * Rows of DEPTH numbers; the unit is the chunk, 16 bytes, and chunk c of row r lies at place c ^ (r % 8), as in half.h.
+ * Rows of DEPTH numbers; the unit is the chunk, 16 bytes, at half_place.
  * Error     2^-8 of every factor, and 2^-23 of the sum of sizes for every addition. */
 #ifndef TAUT_KERNELS_CUDA_BF16_H
 #define TAUT_KERNELS_CUDA_BF16_H
@@ -53,7 +53,8 @@ static __device__ inline void low_dots(cell (&s)[M][N], const __half *q, int fir
     const __half *q_at = q + (first + lane % 16) * DEPTH, *k_at = k + (lane / 16 * 8 + lane % 8) * DEPTH;
 #pragma unroll
     for (int d = 0; d < DEPTH / 16; d++) {
-        const int q_chunk = ((2 * d + lane / 16) ^ lane % 8) * 8, k_chunk = ((2 * d + lane / 8 % 2) ^ lane % 8) * 8;
+        const int q_chunk = half_place<DEPTH>(lane % 8, 2 * d + lane / 16);
+        const int k_chunk = half_place<DEPTH>(lane % 8, 2 * d + lane / 8 % 2);
         unsigned a[M][4];
 #pragma unroll
         for (int m = 0; m < M; m++) blocks_load<false>(a[m], q_at + 16 * m * DEPTH + q_chunk);
@@ -87,7 +88,7 @@ static __device__ inline void low_mix(cell (&o)[M][DEPTH / 8], const cell (&w)[M
 #pragma unroll
         for (int n = 0; n < DEPTH / 8; n += 2) {
             unsigned b[4];
-            blocks_load<true>(b, at + 16 * k * DEPTH + ((n + lane / 16) ^ lane % 8) * 8);
+            blocks_load<true>(b, at + 16 * k * DEPTH + half_place<DEPTH>(lane % 8, n + lane / 16));
 #pragma unroll
             for (int m = 0; m < 2 * M; m++) low_multiply(o[m / 2][n + m % 2], a[m / 2], b[m % 2 * 2], b[m % 2 * 2 + 1]);
         }

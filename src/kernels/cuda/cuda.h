@@ -24,7 +24,8 @@ typedef TAUT_ELEMENT real;
 
 static const int THREADS = 256; /* of a block, where nothing speaks for another number */
 static const int WARP = 32;
-static const size_t SHARED = 48 << 10; /* bytes of shared memory that a block has without asking */
+static const size_t SHARED = 48 << 10,
+                    SHARED_MOST = 227 << 10; /* bytes of shared memory that a block has, and can ask for */
 
 #define CUDA_LAUNCH(kernel, blocks, threads, shared, ...)                                   \
     do {                                                                                    \

@@ -3,8 +3,7 @@
  *
  * A half has tf32's 11 bits but few exponents.  So every row is first multiplied by a power of two that brings its
  * largest entry to [2^13, 2^14): x = 2^e (hi + lo) with an error of at most 2^-22 |x| + 2^-38 of the row's largest;
- * hi alone: 2^-11 |x|.  What is not finite stays so.  Rows of DEPTH halves; the unit is the chunk, 16 bytes, and
- * chunk c of row r lies at place c ^ (r % 8). */
+ * hi alone: 2^-11 |x|.  What is not finite stays so.  Rows of DEPTH halves; the unit is the chunk, 16 bytes. */
 #ifndef TAUT_KERNELS_CUDA_HALF_H
 #define TAUT_KERNELS_CUDA_HALF_H
 #include "kernels/cuda/attention.h"
@@ -82,13 +81,19 @@ static __global__ void __launch_bounds__(THREADS) pack(const bundle all, int hea
     if (c == 0) u.to.by.up[row] = exp2f(e), u.to.by.e[row] = e, u.to.by.down[row] = down;
 }
 
-/* A tile of halves: rows of DEPTH, chunk c (8 halves) of row r at c ^ (r % 8). */
+/* Where chunk c (8 halves) of row r lies in its row: chunks c of eight rows in order meet different banks. */
+template <int DEPTH> static __device__ inline int half_place(int r, int c)
+{
+    enum { CHUNKS = DEPTH / 8, ROWS = CHUNKS < 8 ? 8 / CHUNKS : 1, PLACES = 8 / ROWS }; /* rows that share all banks */
+    return (c ^ r / ROWS % PLACES) * 8;
+}
+
 template <int DEPTH> static __device__ inline void half_load(__half *tile, int rows, const __half *from, int there)
 {
     for (int k = threadIdx.x; k < rows * (DEPTH / 8); k += blockDim.x) {
         const int r = k / (DEPTH / 8), c = k % (DEPTH / 8);
         const bool some = r < there;
-        copy_async<16>((real *)(tile + r * DEPTH + (c ^ r % 8) * 8),
+        copy_async<16>((real *)(tile + r * DEPTH + half_place<DEPTH>(r, c)),
                        (const real *)(from + (some ? r * DEPTH + c * 8 : 0)), some);
     }
 }
@@ -124,7 +129,8 @@ static __device__ inline void half_dots(cell (&s)[M][CELLS], const __half *q, in
     const __half *q_at = q + q_row * DEPTH, *k_at = k + k_row * DEPTH;
 #pragma unroll
     for (int d = 0; d < DEPTH / 16; d++) {
-        const int q_chunk = ((2 * d + lane / 16) ^ lane % 8) * 8, k_chunk = ((2 * d + lane / 8 % 2) ^ lane % 8) * 8;
+        const int q_chunk = half_place<DEPTH>(lane % 8, 2 * d + lane / 16);
+        const int k_chunk = half_place<DEPTH>(lane % 8, 2 * d + lane / 8 % 2);
         unsigned a[M][4], a_lo[M][4];
 #pragma unroll
         for (int m = 0; m < M; m++) {
@@ -180,7 +186,7 @@ static __device__ inline void half_mix(cell (&o)[M][DEPTH / 8], const unsigned (
     const __half *at = v + row * DEPTH;
 #pragma unroll
     for (int n = 0; n < DEPTH / 8; n += 2) {
-        const int chunk = ((n + lane / 16) ^ lane % 8) * 8;
+        const int chunk = half_place<DEPTH>(lane % 8, n + lane / 16);
         cell sum[M][2];
         cells_zero(sum);
 #pragma unroll
@@ -222,7 +228,7 @@ static __device__ inline void half_guard(cell (&o)[M][DEPTH / 8], __half *v, int
     for (int r = 0; r < ROWS; r++)
 #pragma unroll
         for (int n = 0; n < DEPTH / 8 * 2; n++) {
-            if (!wild(v[r * DEPTH + ((n / 2) ^ r % 8) * 8 + 2 * lane_t() + n % 2])) continue;
+            if (!wild(v[r * DEPTH + half_place<DEPTH>(r, n / 2) + 2 * lane_t() + n % 2])) continue;
 #pragma unroll
             for (int m = 0; m < M * 2; m++)
                 if (sees(first + 8 * m + lane_g(), r)) o[m / 2][n / 2].x[m % 2 * 2 + n % 2] = NAN;

@@ -1,8 +1,9 @@
 /* The JaSMin penalty of attention (formulas: ref/jasmin.c; the row: kernels/jasmin.h), in double.
  *
- * Heads go through the backend's memory in groups that fit into ROOM: a warp makes the weights of a row, a thread its
- * penalty and the derivative by its logits, a thread per head says which rows count, and gradients are summed entry by
- * entry, queries in order.  NaN spreads.
+ * A warp makes the weights of a row, a thread its penalty and the derivative by its logits, a thread per head says which rows
+ * count, and gradients are summed entry by entry, queries in order.  A head whose rows fit into a block's shared memory is that
+ * block's from beginning to end; of larger ones as many as fit into ROOM go through the backend's memory, a launch for every
+ * part.  NaN spreads.
  * Error     of the sum (tk + dh + 64) 2^-50 of the penalties' sizes; of gq and gk one rounding and as much of the sizes
  *           that are added. */
 #include "kernels/jasmin.h"
@@ -10,15 +11,21 @@
 #include "kernels/cuda/reduce.h"
 
 #define ROOM ((int64_t)1 << 28) /* bytes, unless one head takes more */
-#define NEAR ((int64_t)1 << 25) /* the same where rows are short: what is written stays in the chip until it is read */
 
 struct group {
     taut_attn a;
     taut_jasmin p;
     int64_t first, heads; /* of example * heads + head */
+    int64_t wide;         /* from a row of x or gz to the next */
     double *x, *gz, *value,
-        *factor;   /* (heads, tq, tk) twice, (heads, tq) twice; factor: of gz, 0 where it does not count */
+        *factor;   /* (heads, tq, wide) twice, (heads, tq) twice; factor: of gz, 0 where it does not count */
     double *total; /* (heads) */
+};
+
+/* The tokens of a head. */
+struct tokens {
+    const real *x;
+    int64_t stride;
 };
 
 static __device__ inline int64_t visible(const taut_attn &a, int64_t i)
@@ -31,41 +38,20 @@ static __device__ inline int64_t token(const group &g, int64_t t, int64_t head, 
     const int64_t of = g.first + head;
     return ((of / g.a.heads * t + i) * g.a.heads + of % g.a.heads) * g.a.dh;
 }
-
-static const int SIDE = 64, TEAMS = THREADS / WARP; /* numbers of a key that stand in shared memory; rows of a block */
-
-/* dot += q_i.k_j over entries c .. c + SIDE - 1, for the WARP keys from j = first on, one a lane.  All threads of a block come
- * here: its rows are of one head. */
-static __device__ inline void add_dots(double &dot, const group &g, const real *mine, const real *k, int64_t head,
-                                       int64_t first, int64_t c)
+static __device__ inline tokens tokens_of(const real *x, const group &g, int64_t t, int64_t head)
 {
-    __shared__ real keys[WARP][SIDE + 1];
-    const int side = (int)(g.a.dh - c < SIDE ? g.a.dh - c : SIDE), lane = threadIdx.x % WARP;
-    __syncthreads(); /* whoever read `keys` before is done */
-    for (int e = threadIdx.x; e < WARP * side; e += THREADS) {
-        const int64_t j = first + e / side;
-        if (j < g.a.tk) keys[e / side][e % side] = k[token(g, g.a.tk, head, j) + c + e % side];
-    }
-    __syncthreads();
-    if (!mine || first + lane >= g.a.tk) return;
-    for (int e = 0; e < side; e++) dot += (double)mine[c + e] * (double)keys[lane][e];
+    return { x + token(g, t, head, 0), g.a.heads * g.a.dh };
 }
 
-/* One warp per row: x = softmax of the logits. */
-static __global__ void __launch_bounds__(THREADS) weights(const group g, const real *q, const real *k)
+/* The products q_i.k_j become the softmax of the logits; a lane has every WARP-th. */
+static __device__ inline void softmax(const group &g, int64_t head, int64_t i)
 {
     const taut_attn &a = g.a;
-    const int64_t blocks = (a.tq + TEAMS - 1) / TEAMS, head = blockIdx.x / blocks, lane = threadIdx.x % WARP;
-    const int64_t i = blockIdx.x % blocks * TEAMS + threadIdx.x / WARP, keys = i < a.tq ? visible(a, i) : 0;
-    const real *mine = i < a.tq ? q + token(g, a.tq, head, i) : NULL;
+    const int64_t keys = visible(a, i), lane = threadIdx.x % WARP;
     const double slope = a.alibi ? exp2(-8.0 * (double)((g.first + head) % a.heads + 1) / (double)a.heads) : 0;
-    double *x = g.x + (head * a.tq + i) * a.tk, max = -INFINITY, sum = 0;
-    for (int64_t first = 0; first < a.tk; first += WARP) {
-        const int64_t j = first + lane;
-        double dot = 0;
-        for (int64_t c = 0; c < a.dh; c += SIDE) add_dots(dot, g, mine, k, head, first, c);
-        if (j >= keys) continue;
-        x[j] = a.scale * dot - slope * fabs((double)(i + a.tk - a.tq - j));
+    double *x = g.x + (head * a.tq + i) * g.wide, max = -INFINITY, sum = 0;
+    for (int64_t j = lane; j < keys; j += WARP) {
+        x[j] = a.scale * x[j] - slope * fabs((double)(i + a.tk - a.tq - j));
         max = fmax(max, x[j]);
     }
     for (int far = WARP / 2; far > 0; far /= 2) max = fmax(max, __shfl_xor_sync(~0u, max, far));
@@ -75,33 +61,18 @@ static __global__ void __launch_bounds__(THREADS) weights(const group g, const r
     for (int64_t j = lane; j < keys; j += WARP) x[j] /= sum;
 }
 
-/* One thread per row: its penalty, and gz.  A row is passed over ten times: where `wide` is not 0 the rows of a block stand in
- * shared memory meanwhile, so far apart. */
-static __global__ void __launch_bounds__(WARP) penalties(const group g, int wide)
+/* The penalty of a row, and its gz. */
+static __device__ inline void penalty(const group &g, int64_t row)
 {
-    extern __shared__ double rows[];
-    const int64_t first = (int64_t)blockIdx.x * WARP, row = first + threadIdx.x, all = g.heads * g.a.tq;
-    const int there = (int)(all - first < WARP ? all - first : WARP), tk = (int)g.a.tk;
-    const double *x = wide ? rows + threadIdx.x * wide : g.x + row * tk;
-    double *gz = wide ? rows + (WARP + threadIdx.x) * wide : g.gz + row * tk;
-    for (int r = 0; wide && r < there; r++)
-        for (int j = threadIdx.x; j < tk; j += WARP) rows[r * wide + j] = g.x[(first + r) * tk + j];
-    __syncwarp();
-    if (row < all) {
-        const int64_t keys = visible(g.a, row % g.a.tq);
-        g.factor[row] = 0;
-        if (jasmin_counts(&g.p, keys)) g.value[row] = jasmin_row(gz, x, keys, &g.p);
-    }
-    __syncwarp();
-    for (int r = 0; wide && r < there; r++)
-        for (int j = threadIdx.x; j < tk; j += WARP) g.gz[(first + r) * tk + j] = rows[(WARP + r) * wide + j];
+    const int64_t keys = visible(g.a, row % g.a.tq);
+    g.factor[row] = 0;
+    if (jasmin_counts(&g.p, keys)) g.value[row] = jasmin_row(g.gz + row * g.wide, g.x + row * g.wide, keys, &g.p);
 }
 
-/* One thread per head: its penalty, and which rows count how much. */
-static __global__ void __launch_bounds__(WARP) heads(const group g)
+/* The penalty of a head, and which rows count how much. */
+static __device__ inline void weigh(const group &g, int64_t head)
 {
-    const int64_t head = (int64_t)blockIdx.x * WARP + threadIdx.x, at = head * g.a.tq;
-    if (head >= g.heads) return;
+    const int64_t at = head * g.a.tq;
     int64_t count = 0, worst = -1;
     double sum = 0, most = 0;
     for (int64_t i = 0; i < g.a.tq; i++) {
@@ -117,6 +88,133 @@ static __global__ void __launch_bounds__(WARP) heads(const group g)
     g.total[head] = count == 0 ? 0 : g.p.mean ? sum / (double)count : most;
 }
 
+/* Entry c of the gradient by query i, and by key j. */
+static __device__ inline void add_query(real *gq, const group &g, tokens k, int64_t head, int64_t i, int64_t c)
+{
+    const int64_t row = head * g.a.tq + i;
+    const double *gz = g.gz + row * g.wide;
+    double sum = 0;
+    if (g.factor[row] == 0) return;
+    for (int64_t j = 0; j < visible(g.a, i); j++) sum += gz[j] * (double)k.x[j * k.stride + c];
+    real &to = gq[token(g, g.a.tq, head, i) + c];
+    to = (real)((double)to + g.factor[row] * sum);
+}
+static __device__ inline void add_key(real *gk, const group &g, tokens q, int64_t head, int64_t j, int64_t c)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < g.a.tq; i++) {
+        const int64_t row = head * g.a.tq + i;
+        if (j < visible(g.a, i) && g.factor[row] != 0)
+            sum += g.factor[row] * g.gz[row * g.wide + j] * (double)q.x[i * q.stride + c];
+    }
+    real &to = gk[token(g, g.a.tk, head, j) + c];
+    to = (real)((double)to + sum);
+}
+
+/* A block has a head; its queries, keys, weights and slopes stand in shared memory, rows an odd number of places apart: threads
+ * meet different banks. */
+struct layout {
+    int64_t wide, side; /* from row to row of weights, of tokens */
+    size_t bytes;
+};
+static __host__ __device__ inline layout layout_of(const taut_attn &a)
+{
+    const int64_t wide = a.tk | 1, side = a.dh | 1;
+    return { wide, side,
+             (size_t)(2 * a.tq * (wide + 1)) * sizeof(double) + (size_t)((a.tq + a.tk) * side) * sizeof(real) };
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    whole_head(real *gq, real *gk, const real *q, const real *k, const group all)
+{
+    extern __shared__ double room[];
+    const taut_attn &a = all.a;
+    const layout l = layout_of(a);
+    const int tq = (int)a.tq, tk = (int)a.tk, dh = (int)a.dh, lane = threadIdx.x % WARP;
+    double *gz = room + tq * l.wide, *value = gz + tq * l.wide;
+    const group g = { a, all.p, blockIdx.x, 1, l.wide, room, gz, value, value + tq, all.total + blockIdx.x };
+    real *mine = (real *)(value + 2 * tq), *keys = mine + tq * l.side;
+    const tokens near_q = { mine, l.side }, near_k = { keys, l.side };
+    for (int e = threadIdx.x; e < tq * dh; e += THREADS)
+        mine[e / dh * l.side + e % dh] = q[token(g, tq, 0, e / dh) + e % dh];
+    for (int e = threadIdx.x; e < tk * dh; e += THREADS)
+        keys[e / dh * l.side + e % dh] = k[token(g, tk, 0, e / dh) + e % dh];
+    __syncthreads();
+    for (int i = threadIdx.x / WARP; i < tq; i += THREADS / WARP) {
+        for (int j = lane; j < visible(a, i); j += WARP) {
+            double dot = 0;
+            for (int c = 0; c < dh; c++) dot += (double)mine[i * l.side + c] * (double)keys[j * l.side + c];
+            g.x[i * l.wide + j] = dot;
+        }
+        softmax(g, 0, i);
+    }
+    __syncthreads();
+    for (int i = threadIdx.x; i < tq; i += THREADS) penalty(g, i);
+    __syncthreads();
+    if (threadIdx.x == 0) weigh(g, 0);
+    __syncthreads();
+    for (int e = threadIdx.x; e < tq * dh; e += THREADS) add_query(gq, g, near_k, 0, e / dh, e % dh);
+    for (int e = threadIdx.x; e < tk * dh; e += THREADS) add_key(gk, g, near_q, 0, e / dh, e % dh);
+}
+
+static const int SIDE = 64, TEAMS = THREADS / WARP; /* numbers of a key that stand in shared memory; rows of a block */
+
+/* dot += q_i.k_j over entries c .. c + SIDE - 1, for the WARP keys from j = first on, one a lane.  All threads of a block come
+ * here: its rows are of one head. */
+static __device__ inline void add_dots(double &dot, const group &g, const real *mine, tokens k, int64_t first,
+                                       int64_t c)
+{
+    __shared__ real keys[WARP][SIDE + 1];
+    const int side = (int)(g.a.dh - c < SIDE ? g.a.dh - c : SIDE), lane = threadIdx.x % WARP;
+    __syncthreads(); /* whoever read `keys` before is done */
+    for (int e = threadIdx.x; e < WARP * side; e += THREADS) {
+        const int64_t j = first + e / side;
+        if (j < g.a.tk) keys[e / side][e % side] = k.x[j * k.stride + c + e % side];
+    }
+    __syncthreads();
+    if (!mine || first + lane >= g.a.tk) return;
+    for (int e = 0; e < side; e++) dot += (double)mine[c + e] * (double)keys[lane][e];
+}
+
+static __global__ void __launch_bounds__(THREADS) weights(const group g, const real *q, const real *k)
+{
+    const taut_attn &a = g.a;
+    const int64_t blocks = (a.tq + TEAMS - 1) / TEAMS, head = blockIdx.x / blocks, lane = threadIdx.x % WARP;
+    const int64_t i = blockIdx.x % blocks * TEAMS + threadIdx.x / WARP;
+    const real *mine = i < a.tq ? q + token(g, a.tq, head, i) : NULL;
+    double *x = g.x + (head * a.tq + i) * g.wide;
+    for (int64_t first = 0; first < a.tk; first += WARP) {
+        double dot = 0;
+        for (int64_t c = 0; c < a.dh; c += SIDE) add_dots(dot, g, mine, tokens_of(k, g, a.tk, head), first, c);
+        if (mine && first + lane < a.tk) x[first + lane] = dot;
+    }
+    if (mine) softmax(g, head, i);
+}
+
+static __global__ void __launch_bounds__(WARP) penalties(const group g)
+{
+    const int64_t row = (int64_t)blockIdx.x * WARP + threadIdx.x;
+    if (row < g.heads * g.a.tq) penalty(g, row);
+}
+
+static __global__ void __launch_bounds__(WARP) weigh_heads(const group g)
+{
+    const int64_t head = (int64_t)blockIdx.x * WARP + threadIdx.x;
+    if (head < g.heads) weigh(g, head);
+}
+
+static __global__ void __launch_bounds__(THREADS) add_queries(real *gq, const real *k, const group g)
+{
+    const int64_t entry = (int64_t)blockIdx.x * THREADS + threadIdx.x, row = entry / g.a.dh, head = row / g.a.tq;
+    if (head < g.heads) add_query(gq, g, tokens_of(k, g, g.a.tk, head), head, row % g.a.tq, entry % g.a.dh);
+}
+
+static __global__ void __launch_bounds__(THREADS) add_keys(real *gk, const real *q, const group g)
+{
+    const int64_t entry = (int64_t)blockIdx.x * THREADS + threadIdx.x, key = entry / g.a.dh, head = key / g.a.tk;
+    if (head < g.heads) add_key(gk, g, tokens_of(q, g, g.a.tq, head), head, key % g.a.tk, entry % g.a.dh);
+}
+
 static __global__ void __launch_bounds__(THREADS) add_total(double *sum, const group g)
 {
     double all = 0;
@@ -125,60 +223,42 @@ static __global__ void __launch_bounds__(THREADS) add_total(double *sum, const g
     if (threadIdx.x == 0) *sum += g.p.weight * all;
 }
 
-/* One thread per entry of gq. */
-static __global__ void __launch_bounds__(THREADS) add_queries(real *gq, const real *k, const group g)
+/* Every head a block's. */
+static void by_blocks(double *sum, real *gq, real *gk, const real *q, const real *k, group g)
 {
-    const int64_t entry = (int64_t)blockIdx.x * THREADS + threadIdx.x, row = entry / g.a.dh, c = entry % g.a.dh;
-    if (row >= g.heads * g.a.tq || g.factor[row] == 0) return;
-    const int64_t head = row / g.a.tq, i = row % g.a.tq;
-    double sum = 0;
-    for (int64_t j = 0; j < visible(g.a, i); j++)
-        sum += g.gz[row * g.a.tk + j] * (double)k[token(g, g.a.tk, head, j) + c];
-    real &to = gq[token(g, g.a.tq, head, i) + c];
-    to = (real)((double)to + g.factor[row] * sum);
+    const size_t bytes = layout_of(g.a).bytes;
+    g.total = (double *)cuda_work((size_t)g.heads * sizeof(double));
+    if (!g.total) return;
+    cuda_note(cudaFuncSetAttribute(whole_head, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes), "jasmin");
+    CUDA_LAUNCH(whole_head, g.heads, THREADS, bytes, gq, gk, q, k, g);
+    CUDA_LAUNCH(add_total, 1, THREADS, 0, sum, g);
 }
 
-/* One thread per entry of gk. */
-static __global__ void __launch_bounds__(THREADS) add_keys(real *gk, const real *q, const group g)
+/* A few heads at a time, through memory. */
+static void by_parts(double *sum, real *gq, real *gk, const real *q, const real *k, group g)
 {
-    const int64_t entry = (int64_t)blockIdx.x * THREADS + threadIdx.x, key = entry / g.a.dh, c = entry % g.a.dh;
-    if (key >= g.heads * g.a.tk) return;
-    const int64_t head = key / g.a.tk, j = key % g.a.tk;
-    double sum = 0;
-    for (int64_t i = 0; i < g.a.tq; i++) {
-        const int64_t row = head * g.a.tq + i;
-        if (j < visible(g.a, i) && g.factor[row] != 0)
-            sum += g.factor[row] * g.gz[row * g.a.tk + j] * (double)q[token(g, g.a.tq, head, i) + c];
+    const taut_attn &a = g.a;
+    const int64_t all = g.heads, each = 2 * a.tq * (a.tk + 1) + 1, most = ROOM / (each * (int64_t)sizeof(double));
+    const int64_t many = most < 1 ? 1 : all < most ? all : most;
+    g.x = (double *)cuda_work((size_t)(many * each) * sizeof(double));
+    g.wide = a.tk;
+    for (g.first = 0; g.first < all && g.x; g.first += many) {
+        g.heads = all - g.first < many ? all - g.first : many;
+        const int64_t rows = g.heads * a.tq;
+        g.gz = g.x + rows * a.tk, g.value = g.gz + rows * a.tk, g.factor = g.value + rows, g.total = g.factor + rows;
+        CUDA_LAUNCH(weights, g.heads * blocks_for(a.tq, TEAMS), THREADS, 0, g, q, k);
+        CUDA_LAUNCH(penalties, blocks_for(rows, WARP), WARP, 0, g);
+        CUDA_LAUNCH(weigh_heads, blocks_for(g.heads, WARP), WARP, 0, g);
+        CUDA_LAUNCH(add_queries, blocks_for(rows * a.dh, THREADS), THREADS, 0, gq, k, g);
+        CUDA_LAUNCH(add_keys, blocks_for(g.heads * a.tk * a.dh, THREADS), THREADS, 0, gk, q, g);
+        CUDA_LAUNCH(add_total, 1, THREADS, 0, sum, g);
     }
-    real &to = gk[token(g, g.a.tk, head, j) + c];
-    to = (real)((double)to + sum);
 }
 
 void CUDA(attention_jasmin)(taut_sum *sum, taut_real *gq, taut_real *gk, const taut_real *q, const taut_real *k,
                             const taut_attn *a, const taut_jasmin *p)
 {
-    const int64_t all = a->n * a->heads, each = 2 * a->tq * a->tk + 2 * a->tq + 1;
-    if (all * a->tq == 0) return;
-    const size_t shared = 2 * WARP * (size_t)(a->tk | 1) * sizeof(double); /* odd: threads meet different banks */
-    const bool fits = shared <= SHARED;
-    const int64_t most = (fits ? NEAR : ROOM) / (each * 8), many = most < 1 ? 1 : all < most ? all : most;
-    double *room = (double *)cuda_work((size_t)(many * each) * sizeof(double));
-    for (int64_t first = 0; first < all && room; first += many) {
-        const int64_t count = all - first < many ? all - first : many, rows = count * a->tq, square = rows * a->tk;
-        const group g = { *a,
-                          *p,
-                          first,
-                          count,
-                          room,
-                          room + square,
-                          room + 2 * square,
-                          room + 2 * square + rows,
-                          room + 2 * square + 2 * rows };
-        CUDA_LAUNCH(weights, count * blocks_for(a->tq, TEAMS), THREADS, 0, g, at(q), at(k));
-        CUDA_LAUNCH(penalties, blocks_for(rows, WARP), WARP, fits ? shared : 0, g, fits ? (int)(a->tk | 1) : 0);
-        CUDA_LAUNCH(heads, blocks_for(count, WARP), WARP, 0, g);
-        CUDA_LAUNCH(add_total, 1, THREADS, 0, at(sum), g);
-        CUDA_LAUNCH(add_queries, blocks_for(rows * a->dh, THREADS), THREADS, 0, at(gq), at(k), g);
-        CUDA_LAUNCH(add_keys, blocks_for(count * a->tk * a->dh, THREADS), THREADS, 0, at(gk), at(q), g);
-    }
+    const group g = { *a, *p, 0, a->n * a->heads };
+    if (g.heads * a->tq == 0) return;
+    (layout_of(*a).bytes <= SHARED_MOST ? by_blocks : by_parts)(at(sum), at(gq), at(gk), at(q), at(k), g);
 }
