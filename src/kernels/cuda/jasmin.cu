@@ -1,14 +1,11 @@
-/* The JaSMin penalty of attention (formulas: ref/jasmin.c; the row: kernels/jasmin.h), in double.
+/* The JaSMin penalty of attention (formulas: ref/jasmin.c; the row: jasmin_row.h), in double.
  *
- * A warp makes the weights of a row, a thread its penalty and the derivative by its logits, a thread per head says which rows
- * count, and gradients are summed entry by entry, queries in order.  A head whose rows fit into a block's shared memory is that
- * block's from beginning to end; of larger ones as many as fit into ROOM go through the backend's memory, a launch for every
- * part.  NaN spreads.
+ * A warp makes the weights of a row, its penalty and the derivative by its logits, and says of a head which rows count; gradients
+ * are summed entry by entry, queries in order.  A head whose rows fit into a block's shared memory is that block's from beginning
+ * to end; of larger ones as many as fit into ROOM go through the backend's memory, a launch for every part.  NaN spreads.
  * Error     of the sum (tk + dh + 64) 2^-50 of the penalties' sizes; of gq and gk one rounding and as much of the sizes
  *           that are added. */
-#include "kernels/jasmin.h"
-
-#include "kernels/cuda/reduce.h"
+#include "kernels/cuda/jasmin_row.h"
 
 #define ROOM ((int64_t)1 << 28) /* bytes, unless one head takes more */
 
@@ -65,50 +62,77 @@ static __device__ inline void softmax(const group &g, int64_t head, int64_t i)
 static __device__ inline void penalty(const group &g, int64_t row)
 {
     const int64_t keys = visible(g.a, row % g.a.tq);
-    g.factor[row] = 0;
-    if (jasmin_counts(&g.p, keys)) g.value[row] = jasmin_row(g.gz + row * g.wide, g.x + row * g.wide, keys, &g.p);
+    const bool counts = jasmin_counts(&g.p, keys);
+    const double value = counts ? row_penalty(g.gz + row * g.wide, g.x + row * g.wide, keys, g.p) : 0;
+    if (threadIdx.x % WARP == 0) g.factor[row] = 0, g.value[row] = value;
 }
 
 /* The penalty of a head, and which rows count how much. */
 static __device__ inline void weigh(const group &g, int64_t head)
 {
-    const int64_t at = head * g.a.tq;
-    int64_t count = 0, worst = -1;
-    double sum = 0, most = 0;
-    for (int64_t i = 0; i < g.a.tq; i++) {
-        if (!jasmin_counts(&g.p, visible(g.a, i))) continue;
-        const double value = g.value[at + i];
-        if (worst < 0 || value > most) worst = i, most = value;
-        sum += value;
-        count++;
+    const int64_t tq = g.a.tq, lane = threadIdx.x % WARP;
+    const double *value = g.value + head * tq;
+    const auto counts = [&](int64_t i) { return jasmin_counts(&g.p, visible(g.a, i)); };
+    const double count = over_row(tq, [&](int64_t i) { return counts(i) ? 1.0 : 0; });
+    const double sum = over_row(tq, [&](int64_t i) { return counts(i) ? value[i] : 0; });
+    entry worst = { -INFINITY, tq };
+    for (int64_t i = lane; i < tq; i += WARP)
+        if (counts(i) && ahead({ value[i], i }, worst)) worst = { value[i], i };
+    for (int far = WARP / 2; far > 0; far /= 2) {
+        const entry other = { __shfl_xor_sync(~0u, worst.x, far), __shfl_xor_sync(~0u, worst.j, far) };
+        if (ahead(other, worst)) worst = other;
     }
-    for (int64_t i = 0; i < g.a.tq && count > 0; i++)
-        if (jasmin_counts(&g.p, visible(g.a, i)) && (g.p.mean || i == worst))
-            g.factor[at + i] = g.p.weight * g.a.scale / (g.p.mean ? (double)count : 1);
-    g.total[head] = count == 0 ? 0 : g.p.mean ? sum / (double)count : most;
+    for (int64_t i = lane; i < tq; i += WARP)
+        if (counts(i) && (g.p.mean || i == worst.j))
+            g.factor[head * tq + i] = g.p.weight * g.a.scale / (g.p.mean ? count : 1);
+    if (lane == 0) g.total[head] = count == 0 ? 0 : g.p.mean || isnan(sum) ? sum / count : worst.x;
 }
 
-/* Entry c of the gradient by query i, and by key j. */
-static __device__ inline void add_query(real *gq, const group &g, tokens k, int64_t head, int64_t i, int64_t c)
+enum { RUN = 4 }; /* rows of a thread: what they share is read once */
+
+/* Entry c of the gradients by the queries i, i + step, ..., RUN of them, and by such keys j. */
+static __device__ inline void add_query(real *gq, const group &g, tokens k, int64_t head, int64_t i, int64_t step,
+                                        int64_t c)
 {
-    const int64_t row = head * g.a.tq + i;
-    const double *gz = g.gz + row * g.wide;
-    double sum = 0;
-    if (g.factor[row] == 0) return;
-    for (int64_t j = 0; j < visible(g.a, i); j++) sum += gz[j] * (double)k.x[j * k.stride + c];
-    real &to = gq[token(g, g.a.tq, head, i) + c];
-    to = (real)((double)to + g.factor[row] * sum);
-}
-static __device__ inline void add_key(real *gk, const group &g, tokens q, int64_t head, int64_t j, int64_t c)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < g.a.tq; i++) {
-        const int64_t row = head * g.a.tq + i;
-        if (j < visible(g.a, i) && g.factor[row] != 0)
-            sum += g.factor[row] * g.gz[row * g.wide + j] * (double)q.x[i * q.stride + c];
+    const double *gz[RUN];
+    double sum[RUN] = { 0 }, factor[RUN];
+    int64_t seen[RUN], most = 0;
+#pragma unroll
+    for (int r = 0; r < RUN; r++) {
+        const int64_t row = head * g.a.tq + i + r * step;
+        factor[r] = i + r * step < g.a.tq ? g.factor[row] : 0;
+        gz[r] = g.gz + row * g.wide, seen[r] = factor[r] == 0 ? 0 : visible(g.a, i + r * step);
+        most = seen[r] > most ? seen[r] : most;
     }
-    real &to = gk[token(g, g.a.tk, head, j) + c];
-    to = (real)((double)to + sum);
+    for (int64_t j = 0; j < most; j++) {
+        const double x = (double)k.x[j * k.stride + c];
+#pragma unroll
+        for (int r = 0; r < RUN; r++)
+            if (j < seen[r]) sum[r] += gz[r][j] * x;
+    }
+#pragma unroll
+    for (int r = 0; r < RUN; r++) {
+        if (factor[r] == 0) continue;
+        real &to = gq[token(g, g.a.tq, head, i + r * step) + c];
+        to = (real)((double)to + factor[r] * sum[r]);
+    }
+}
+static __device__ inline void add_key(real *gk, const group &g, tokens q, int64_t head, int64_t j, int64_t step,
+                                      int64_t c)
+{
+    double sum[RUN] = { 0 };
+    for (int64_t i = 0; i < g.a.tq; i++) {
+        const int64_t row = head * g.a.tq + i, seen = visible(g.a, i);
+        if (g.factor[row] == 0) continue;
+        const double x = g.factor[row] * (double)q.x[i * q.stride + c];
+#pragma unroll
+        for (int r = 0; r < RUN; r++)
+            if (j + r * step < seen) sum[r] += g.gz[row * g.wide + j + r * step] * x;
+    }
+    for (int r = 0; r < RUN && j + r * step < g.a.tk; r++) {
+        real &to = gk[token(g, g.a.tk, head, j + r * step) + c];
+        to = (real)((double)to + sum[r]);
+    }
 }
 
 /* A block has a head; its queries, keys, weights and slopes stand in shared memory, rows an odd number of places apart: threads
@@ -124,13 +148,37 @@ static __host__ __device__ inline layout layout_of(const taut_attn &a)
              (size_t)(2 * a.tq * (wide + 1)) * sizeof(double) + (size_t)((a.tq + a.tk) * side) * sizeof(real) };
 }
 
+/* Weights, penalties and slopes of the rows i .. i + RUN - 1; a lane has two keys at a time. */
+static __device__ inline void near_weights(const group &g, tokens q, tokens k, int i)
+{
+    const int tq = (int)g.a.tq, tk = (int)g.a.tk, dh = (int)g.a.dh;
+    for (int j = threadIdx.x % WARP; j < tk; j += 2 * WARP) {
+        double dot[RUN][2] = { 0 };
+        const int other = min(j + WARP, tk - 1);
+        for (int c = 0; c < dh; c++) {
+            const double one = (double)k.x[j * k.stride + c], two = (double)k.x[other * k.stride + c];
+#pragma unroll
+            for (int r = 0; r < RUN; r++) {
+                const double x = (double)q.x[min(i + r, tq - 1) * q.stride + c];
+                dot[r][0] += x * one, dot[r][1] += x * two;
+            }
+        }
+#pragma unroll
+        for (int r = 0; r < RUN; r++) {
+            if (i + r < tq) g.x[(i + r) * g.wide + j] = dot[r][0];
+            if (i + r < tq && j + WARP < tk) g.x[(i + r) * g.wide + j + WARP] = dot[r][1];
+        }
+    }
+    for (int r = 0; r < RUN && i + r < tq; r++) softmax(g, 0, i + r), penalty(g, i + r);
+}
+
 static __global__ void __launch_bounds__(THREADS)
     whole_head(real *gq, real *gk, const real *q, const real *k, const group all)
 {
     extern __shared__ double room[];
     const taut_attn &a = all.a;
     const layout l = layout_of(a);
-    const int tq = (int)a.tq, tk = (int)a.tk, dh = (int)a.dh, lane = threadIdx.x % WARP;
+    const int tq = (int)a.tq, tk = (int)a.tk, dh = (int)a.dh;
     double *gz = room + tq * l.wide, *value = gz + tq * l.wide;
     const group g = { a, all.p, blockIdx.x, 1, l.wide, room, gz, value, value + tq, all.total + blockIdx.x };
     real *mine = (real *)(value + 2 * tq), *keys = mine + tq * l.side;
@@ -140,21 +188,15 @@ static __global__ void __launch_bounds__(THREADS)
     for (int e = threadIdx.x; e < tk * dh; e += THREADS)
         keys[e / dh * l.side + e % dh] = k[token(g, tk, 0, e / dh) + e % dh];
     __syncthreads();
-    for (int i = threadIdx.x / WARP; i < tq; i += THREADS / WARP) {
-        for (int j = lane; j < visible(a, i); j += WARP) {
-            double dot = 0;
-            for (int c = 0; c < dh; c++) dot += (double)mine[i * l.side + c] * (double)keys[j * l.side + c];
-            g.x[i * l.wide + j] = dot;
-        }
-        softmax(g, 0, i);
+    for (int i = threadIdx.x / WARP * RUN; i < tq; i += THREADS / WARP * RUN) near_weights(g, near_q, near_k, i);
+    __syncthreads();
+    if (threadIdx.x < WARP) weigh(g, 0);
+    __syncthreads();
+    const int across = min(dh, THREADS), step = THREADS / across, first = threadIdx.x / across;
+    for (int c = threadIdx.x % across; c < dh && first < step; c += across) {
+        for (int i = first; i < tq; i += RUN * step) add_query(gq, g, near_k, 0, i, step, c);
+        for (int j = first; j < tk; j += RUN * step) add_key(gk, g, near_q, 0, j, step, c);
     }
-    __syncthreads();
-    for (int i = threadIdx.x; i < tq; i += THREADS) penalty(g, i);
-    __syncthreads();
-    if (threadIdx.x == 0) weigh(g, 0);
-    __syncthreads();
-    for (int e = threadIdx.x; e < tq * dh; e += THREADS) add_query(gq, g, near_k, 0, e / dh, e % dh);
-    for (int e = threadIdx.x; e < tk * dh; e += THREADS) add_key(gk, g, near_q, 0, e / dh, e % dh);
 }
 
 static const int SIDE = 64, TEAMS = THREADS / WARP; /* numbers of a key that stand in shared memory; rows of a block */
@@ -188,31 +230,27 @@ static __global__ void __launch_bounds__(THREADS) weights(const group g, const r
         for (int64_t c = 0; c < a.dh; c += SIDE) add_dots(dot, g, mine, tokens_of(k, g, a.tk, head), first, c);
         if (mine && first + lane < a.tk) x[first + lane] = dot;
     }
-    if (mine) softmax(g, head, i);
+    if (mine) softmax(g, head, i), penalty(g, head * a.tq + i);
 }
 
-static __global__ void __launch_bounds__(WARP) penalties(const group g)
+static __global__ void __launch_bounds__(THREADS) weigh_heads(const group g)
 {
-    const int64_t row = (int64_t)blockIdx.x * WARP + threadIdx.x;
-    if (row < g.heads * g.a.tq) penalty(g, row);
-}
-
-static __global__ void __launch_bounds__(WARP) weigh_heads(const group g)
-{
-    const int64_t head = (int64_t)blockIdx.x * WARP + threadIdx.x;
+    const int64_t head = (int64_t)blockIdx.x * TEAMS + threadIdx.x / WARP;
     if (head < g.heads) weigh(g, head);
 }
 
 static __global__ void __launch_bounds__(THREADS) add_queries(real *gq, const real *k, const group g)
 {
-    const int64_t entry = (int64_t)blockIdx.x * THREADS + threadIdx.x, row = entry / g.a.dh, head = row / g.a.tq;
-    if (head < g.heads) add_query(gq, g, tokens_of(k, g, g.a.tk, head), head, row % g.a.tq, entry % g.a.dh);
+    const int64_t entry = (int64_t)blockIdx.x * THREADS + threadIdx.x, step = (g.a.tq + RUN - 1) / RUN;
+    const int64_t of = entry / g.a.dh, head = of / step;
+    if (head < g.heads) add_query(gq, g, tokens_of(k, g, g.a.tk, head), head, of % step, step, entry % g.a.dh);
 }
 
 static __global__ void __launch_bounds__(THREADS) add_keys(real *gk, const real *q, const group g)
 {
-    const int64_t entry = (int64_t)blockIdx.x * THREADS + threadIdx.x, key = entry / g.a.dh, head = key / g.a.tk;
-    if (head < g.heads) add_key(gk, g, tokens_of(q, g, g.a.tq, head), head, key % g.a.tk, entry % g.a.dh);
+    const int64_t entry = (int64_t)blockIdx.x * THREADS + threadIdx.x, step = (g.a.tk + RUN - 1) / RUN;
+    const int64_t of = entry / g.a.dh, head = of / step;
+    if (head < g.heads) add_key(gk, g, tokens_of(q, g, g.a.tq, head), head, of % step, step, entry % g.a.dh);
 }
 
 static __global__ void __launch_bounds__(THREADS) add_total(double *sum, const group g)
@@ -247,10 +285,9 @@ static void by_parts(double *sum, real *gq, real *gk, const real *q, const real 
         const int64_t rows = g.heads * a.tq;
         g.gz = g.x + rows * a.tk, g.value = g.gz + rows * a.tk, g.factor = g.value + rows, g.total = g.factor + rows;
         CUDA_LAUNCH(weights, g.heads * blocks_for(a.tq, TEAMS), THREADS, 0, g, q, k);
-        CUDA_LAUNCH(penalties, blocks_for(rows, WARP), WARP, 0, g);
-        CUDA_LAUNCH(weigh_heads, blocks_for(g.heads, WARP), WARP, 0, g);
-        CUDA_LAUNCH(add_queries, blocks_for(rows * a.dh, THREADS), THREADS, 0, gq, k, g);
-        CUDA_LAUNCH(add_keys, blocks_for(g.heads * a.tk * a.dh, THREADS), THREADS, 0, gk, q, g);
+        CUDA_LAUNCH(weigh_heads, blocks_for(g.heads, TEAMS), THREADS, 0, g);
+        CUDA_LAUNCH(add_queries, blocks_for(g.heads * blocks_for(a.tq, RUN) * a.dh, THREADS), THREADS, 0, gq, k, g);
+        CUDA_LAUNCH(add_keys, blocks_for(g.heads * blocks_for(a.tk, RUN) * a.dh, THREADS), THREADS, 0, gk, q, g);
         CUDA_LAUNCH(add_total, 1, THREADS, 0, sum, g);
     }
 }
