@@ -83,10 +83,11 @@ typedef struct {
     const taut_sum *by;
 } taut_factor;
 
-/* by x, one of at most TAUT_TERMS vectors that are added up. */
+/* by x, one of at most TAUT_TERMS that are added up; where several vectors are made, x of vector e begins e stride further on. */
 typedef struct {
-    double by;
+    taut_factor by;
     const taut_real *x;
+    int64_t stride;
 } taut_term;
 enum { TAUT_TERMS = 16 };
 

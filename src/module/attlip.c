@@ -68,13 +68,14 @@ static prox prox_of(const attlip *s, taut_run *run, taut_point at, attlip_kept *
 
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* forward: how every lane ended, and the solver's numbers or the proof's.  Back: which lanes are stiff, their tolerances. */
+/* forward: how every lane ended, its size, and the solver's numbers or the proof's.  Back: which lanes are stiff, their tolerances
+ * and what those are made of. */
 static int64_t host_len(const attlip *s, const prox *p)
 {
     const int64_t n = p->shape.n, steps = s->spec.unrolled ? attlip_steps_host(s->spec.steps, n) : 0;
     const int64_t solver = p->plain ? prox_descent_host(p) + steps : prox_lbfgs_host(p);
-    const int64_t forward = taut_host_len(n, sizeof(prox_lane_end)) + larger(solver, prox_proved_host(p));
-    return larger(larger(forward, steps), taut_host_len(n, sizeof(bool)) + n + prox_cg_host(n));
+    const int64_t forward = taut_host_len(n, sizeof(prox_lane_end)) + n + larger(solver, prox_proved_host(p));
+    return larger(larger(forward, steps), taut_host_len(n, sizeof(bool)) + 4 * n + prox_cg_host(n));
 }
 
 static taut_plan attlip_plan(const taut_module *m, taut_shape in)
@@ -156,9 +157,11 @@ static void attlip_forward(const taut_module *m, taut_run *run, taut_tensor y, t
     prox p = prox_of(s, run, at, &kept, &log);
     prox_lane_end *end = taut_take_host(&p.host, n, sizeof *end);
     TAUT_CHECK(!strict || run->k->rigorous, "attlip: a residual is proved in double");
+    double *square = taut_take_host(&p.host, n, sizeof *square);
+    run->k->dot(p.sums, at.x.data, lane, at.x.data, lane, n, lane);
+    (void)run->k->read(square, p.sums, n);
     for (int64_t e = 0; e < n; e++) {
-        const taut_real *x = taut_at(run->k, at.x.data, e * lane);
-        const double enough = s->spec.loose * sqrt(taut_dot(run->k, p.sums, x, x, lane)) / p.eta;
+        const double enough = s->spec.loose * sqrt(square[e]) / p.eta;
         end[e].tol = strict ? 0.5 * s->spec.tol : fmax(s->spec.tol, enough);
     }
     solve(s, &p, &kept, end, run->scratch);

@@ -27,7 +27,7 @@ static void respond_inner(const attlip *s, prox *p, taut_real *u, const taut_rea
               *a = taut_take(&scratch, n * prox_lane(p));
     taut_real *turned = taut_take(&scratch, n * len);
     const taut_span mark = p->host;
-    double *tol = taut_take_host(&p->host, n, sizeof *tol);
+    double *tol = taut_take_host(&p->host, n, sizeof *tol), *sums = taut_take_host(&p->host, 3 * n, sizeof *sums);
     k->axpby(real, 1, g, 0, n * lane);
     k->gemm(gw, real, p->weight, rows, inner, d, false, true, 1, 0);
     prox_begin(p, e0, gw);
@@ -36,29 +36,24 @@ static void respond_inner(const attlip *s, prox *p, taut_real *u, const taut_rea
     k->attlip_hvp(h, p->mean, turned, p->v, p->max, p->sum, p->col, &attn);
     prox_turn(p, h, n, -1);
     p->log->products += n;
-    for (int64_t e = 0; e < n; e++) {
-        taut_real *r = prox_at(p, r0, e);
-        k->axpby(r, -1, taut_at(k, h, e * len), 0, len);
-        k->axpby(r, p->shift, taut_at(k, e0, e * len), 1, len);
-    }
+    const taut_factor shift = { p->shift, NULL }, minus = { -1, NULL };
+    k->blend(r0, 2 * len, (taut_term[]){ { minus, h, len }, { shift, e0, len } }, 2, n, len);
     prox_image(p, r0, 0, n);
+    k->dot(p->sums, gw, len, e0, len, n, len);
+    k->dot(taut_sum_at(p->sums, n), real, lane, real, lane, n, lane);
+    k->dot(taut_sum_at(p->sums, 2 * n), r0, 2 * len, taut_at(k, r0, len), 2 * len, n, len);
+    (void)k->read(sums, p->sums, 3 * n);
     for (int64_t e = 0; e < n; e++) {
-        const taut_real *ge = taut_at(k, real, e * lane);
-        const double pull = taut_dot(k, p->sums, taut_at(k, gw, e * len), taut_at(k, e0, e * len), len);
-        const double rhs = taut_dot(k, p->sums, ge, ge, lane) / p->eta - p->shift * pull,
-                     start = prox_dot(p, r0, r0, e);
+        const double rhs = sums[n + e] / p->eta - p->shift * sums[e], start = sums[2 * n + e];
         tol[e] = start > 0 ? s->spec.slope_tol * sqrt(rhs / start) : 0;
         stiff[e] = start > 0 && !(tol[e] > ROUNDINGS * (k->unit));
         if (stiff[e]) tol[e] = INFINITY;
     }
     prox_cg(p, a, r0, tol, ATTLIP_PRODUCTS, 0, n, scratch);
-    for (int64_t e = 0; e < n; e++) {
-        taut_real *he = taut_at(k, h, e * len), *ae = prox_at(p, a, e);
-        k->axpby(he, p->shift, taut_at(k, e0, e * len), 0, len);
-        k->axpby(he, p->shift, taut_at(k, ae, len), 1, len);
-        k->axpby(he, -1, ae, 1, len);
-        k->axpby(he, -1, prox_at(p, r0, e), 1, len);
-    }
+    const taut_term left[] = {
+        { shift, e0, len }, { shift, taut_at(k, a, len), 2 * len }, { minus, a, 2 * len }, { minus, r0, 2 * len }
+    };
+    k->blend(h, len, left, 4, n, len);
     prox_return(p, u, a, real, scratch);
     p->host = mark;
 }

@@ -6,6 +6,8 @@
 
 #include "base/alloc.h"
 
+static const taut_factor ONE = { 1, NULL };
+
 int64_t prox_kept(taut_shape x, int64_t heads, int64_t dh)
 {
     const int64_t inner = heads * dh;
@@ -15,7 +17,7 @@ int64_t prox_kept(taut_shape x, int64_t heads, int64_t dh)
 int64_t prox_used(taut_shape x, int64_t heads, int64_t dh)
 {
     const int64_t inner = heads * dh;
-    return x.n * x.t * ((inner > x.d ? inner : x.d) + heads) + taut_sums_len(3 * x.n);
+    return x.n * x.t * ((inner > x.d ? inner : x.d) + 2 * inner + heads) + taut_sums_len(3 * x.n);
 }
 
 void prox_lay_out(prox *p, taut_span *kept, taut_span *scratch)
@@ -30,6 +32,7 @@ void prox_lay_out(prox *p, taut_span *kept, taut_span *scratch)
     p->col = taut_take(kept, rows * p->heads);
     p->centre = taut_take(scratch, rows * (inner > d ? inner : d));
     p->mean = taut_take(scratch, rows * p->heads);
+    p->side = taut_take(scratch, 2 * rows * inner);
     p->sums = taut_take_sums(scratch, 3 * p->shape.n);
 }
 
@@ -55,11 +58,17 @@ static void dots(const prox *p, taut_sum *out, const taut_real *x, const taut_re
     p->k->dot(out, left, lane, p->plain ? right : taut_at(p->k, right, inner), lane, count, p->plain ? lane : inner);
 }
 
+void prox_dots(const prox *p, double *sum, const taut_real *x, const taut_real *y, int64_t first, int64_t count)
+{
+    dots(p, p->sums, x, y, first, count);
+    (void)p->k->read(sum, p->sums, count); /* NaN where the table has failed */
+}
+
 double prox_dot(const prox *p, const taut_real *x, const taut_real *y, int64_t lane)
 {
     double sum;
-    dots(p, p->sums, x, y, lane, 1);
-    return p->k->read(&sum, p->sums, 1) ? NAN : sum;
+    prox_dots(p, &sum, x, y, lane, 1);
+    return sum;
 }
 
 void prox_add(const prox *p, taut_real *y, double a, const taut_real *x, double b, int64_t lane)
@@ -94,13 +103,23 @@ static taut_real *row_at(const prox *p, const taut_real *row, int64_t lane)
     return taut_at(p->k, row, lane * p->shape.t * p->heads);
 }
 
+/* The A parts of some lanes, one behind the other. */
+static const taut_real *gathered(const prox *p, const taut_real *x, int64_t first, int64_t count)
+{
+    const int64_t len = prox_inner(p);
+    const taut_real *from = prox_at(p, x, first);
+    if (count > 1) p->k->copy_rows(p->side, len, from, 2 * len, count, len);
+    return count > 1 ? p->side : from;
+}
+
 void prox_image(const prox *p, taut_real *x, int64_t first, int64_t count)
 {
-    const int64_t inner = p->heads * p->dh;
-    for (int64_t e = first; e < first + count; e++) {
-        taut_real *a = prox_at(p, x, e);
-        p->k->gemm(taut_at(p->k, a, prox_inner(p)), a, p->gram, p->shape.t, inner, inner, false, false, 1, 0);
-    }
+    const int64_t inner = p->heads * p->dh, len = prox_inner(p);
+    const taut_real *a = gathered(p, x, first, count);
+    taut_real *image = taut_at(p->k, prox_at(p, x, first), len),
+              *out = count > 1 ? taut_at(p->k, p->side, count * len) : image;
+    p->k->gemm(out, a, p->gram, count * p->shape.t, inner, inner, false, false, 1, 0);
+    if (count > 1) p->k->copy_rows(image, 2 * len, out, len, count, len);
 }
 
 void prox_begin(const prox *p, taut_real *v0, const taut_real *x)
@@ -119,10 +138,9 @@ static void inner_point(prox *p, const taut_real *point, int64_t first, int64_t 
     if (p->plain) {
         k->gemm(v, prox_at(p, point, first), p->weight, count * p->shape.t, inner, p->shape.d, false, true, 1, 0);
     } else {
-        for (int64_t e = first; e < first + count; e++) {
-            const taut_term both[] = { { 1, inner_at(p, p->centre, e) }, { 1, taut_at(k, prox_at(p, point, e), len) } };
-            k->blend(inner_at(p, p->v, e), both, 2, len);
-        }
+        const taut_term both[] = { { ONE, inner_at(p, p->centre, first), len },
+                                   { ONE, taut_at(k, prox_at(p, point, first), len), 2 * len } };
+        k->blend(v, len, both, 2, count, len);
     }
     prox_turn(p, v, count, 1);
 }
@@ -156,20 +174,19 @@ static void outer(const prox *p, taut_real *out, const taut_real *h, const taut_
     const int64_t inner = p->heads * p->dh, d = p->shape.d, rows = count * p->shape.t, len = prox_inner(p);
     if (p->plain) {
         taut_real *to = prox_at(p, out, first);
-        const taut_term both[] = { { 1 / p->eta, prox_at(p, dir, first) },
-                                   { -1, base ? prox_at(p, base, first) : NULL } };
-        k->blend(to, both, base ? 2 : 1, rows * d);
+        const taut_term both[] = { { { 1 / p->eta, NULL }, prox_at(p, dir, first), 0 },
+                                   { { -1, NULL }, base ? prox_at(p, base, first) : NULL, 0 } };
+        k->blend(to, 0, both, base ? 2 : 1, 1, rows * d);
         k->gemm(to, h, p->weight, rows, d, inner, false, false, 1, 1);
         return;
     }
-    for (int64_t i = 0; i < count; i++) {
-        const taut_real *from = prox_at(p, dir, first + i);
-        const taut_term all[] = { { 1, from },
-                                  { 1, taut_at(k, h, i * len) },
-                                  { -p->shift, taut_at(k, from, len) },
-                                  { -p->shift, base ? inner_at(p, base, first + i) : NULL } };
-        k->blend(prox_at(p, out, first + i), all, base ? 4 : 3, len);
-    }
+    const taut_factor shift = { -p->shift, NULL };
+    const taut_real *from = prox_at(p, dir, first);
+    const taut_term all[] = { { ONE, from, 2 * len },
+                              { ONE, h, len },
+                              { shift, taut_at(k, from, len), 2 * len },
+                              { shift, base ? inner_at(p, base, first) : NULL, len } };
+    k->blend(prox_at(p, out, first), 2 * len, all, base ? 4 : 3, count, len);
     prox_image(p, out, first, count);
 }
 
@@ -196,8 +213,8 @@ void prox_hessian(prox *p, taut_real *out, const taut_real *dir, taut_real *e, t
     const taut_attn a = prox_attn(p, count);
     if (p->plain)
         k->gemm(e, prox_at(p, dir, first), p->weight, count * p->shape.t, inner, p->shape.d, false, true, 1, 0);
-    for (int64_t i = 0; !p->plain && i < count; i++)
-        k->axpby(taut_at(k, e, i * len), 1, taut_at(k, prox_at(p, dir, first + i), len), 0, len);
+    else
+        k->copy_rows(e, len, taut_at(k, prox_at(p, dir, first), len), 2 * len, count, len);
     prox_turn(p, e, count, 1);
     k->attlip_hvp(h, row_at(p, p->mean, first), e, inner_at(p, p->v, first), row_at(p, p->max, first),
                   row_at(p, p->sum, first), row_at(p, p->col, first), &a);
@@ -210,24 +227,53 @@ int64_t prox_cg_used(const prox *p, int64_t count) { return count * 2 * (prox_la
 
 typedef struct {
     double size, start; /* |r|^2 now and at the start */
-    bool open;
+    bool open, tried;   /* tried: was open when the last step began */
 } cg_lane;
 
-int64_t prox_cg_host(int64_t count) { return taut_host_len(count, sizeof(cg_lane)); }
+int64_t prox_cg_host(int64_t count) { return taut_host_len(count, sizeof(cg_lane)) + 3 * count; }
 
-/* x, r, dir and moved are the lane's own */
-static bool cg_step(prox *p, cg_lane *c, taut_real *x, taut_real *r, taut_real *dir, const taut_real *moved)
+taut_factor prox_factor(const prox *p, taut_sum *room, const double *each, int64_t count)
 {
-    const taut_kernels *k = p->k;
-    const int64_t len = prox_lane(p);
-    const double bend = prox_dot(p, dir, moved, 0), step = c->size / bend;
-    if (!(bend > 0) || !isfinite(step)) return false;
-    k->axpby(x, step, dir, 1, len);
-    k->axpby(r, -step, moved, 1, len);
-    const double size = prox_dot(p, r, r, 0);
-    k->axpby(dir, 1, r, size / c->size, len);
-    c->size = size;
-    return true;
+    if (count == 1) return (taut_factor){ *each, NULL };
+    p->k->put_sum(room, each, count);
+    return (taut_factor){ 1, room };
+}
+
+typedef struct {
+    prox *p;
+    taut_real *x, *r, *dir, *moved; /* of the first lane */
+    int64_t count;
+    cg_lane *lane;
+    double *now, *a, *b; /* a number for every lane each */
+} cg;
+
+/* x += step dir, r -= step moved, dir = r + |r|^2/|r before|^2 dir; a lane that cannot step is closed, and one that is closed
+ * stays as it is. */
+static void cg_step(cg *c)
+{
+    const taut_kernels *k = c->p->k;
+    const int64_t len = prox_lane(c->p), n = c->count;
+    taut_sum *room = taut_sum_at(c->p->sums, n);
+    prox_dots(c->p, c->now, c->dir, c->moved, 0, n);
+    for (int64_t i = 0; i < n; i++) {
+        cg_lane *l = &c->lane[i];
+        const double step = l->size / c->now[i];
+        l->tried = l->open;
+        l->open = l->open && c->now[i] > 0 && isfinite(step);
+        c->a[i] = l->open ? step : 0;
+    }
+    const taut_factor step = prox_factor(c->p, room, c->a, n), back = { -step.value, step.by }, one = { 1, NULL };
+    k->axpby_by(c->x, len, step, c->dir, len, one, n, len);
+    k->axpby_by(c->r, len, back, c->moved, len, one, n, len);
+    prox_dots(c->p, c->now, c->r, c->r, 0, n);
+    for (int64_t i = 0; i < n; i++) {
+        cg_lane *l = &c->lane[i];
+        c->a[i] = l->open ? 1 : 0;
+        c->b[i] = l->open ? c->now[i] / l->size : 1;
+        if (l->open) l->size = c->now[i];
+    }
+    const taut_factor add = prox_factor(c->p, room, c->a, n), keep = prox_factor(c->p, taut_sum_at(room, n), c->b, n);
+    k->axpby_by(c->dir, len, add, c->r, len, keep, n, len);
 }
 
 int64_t prox_cg(prox *p, taut_real *out, taut_real *rhs, const double *tol, int most, int64_t first, int64_t count,
@@ -235,30 +281,34 @@ int64_t prox_cg(prox *p, taut_real *out, taut_real *rhs, const double *tol, int 
 {
     const taut_kernels *k = p->k;
     const int64_t len = prox_lane(p), inner = prox_inner(p);
-    taut_real *r = prox_at(p, rhs, first), *dir = taut_take(&scratch, count * len);
-    taut_real *moved = taut_take(&scratch, count * len);
+    cg c = { .p = p, .x = prox_at(p, out, first), .r = prox_at(p, rhs, first), .count = count };
+    c.dir = taut_take(&scratch, count * len);
+    c.moved = taut_take(&scratch, count * len);
     taut_real *e = taut_take(&scratch, count * inner), *h = taut_take(&scratch, count * inner);
     const taut_span mark = p->host;
-    cg_lane *c = taut_take_host(&p->host, count, sizeof *c);
+    c.lane = taut_take_host(&p->host, count, sizeof *c.lane);
+    c.now = taut_take_host(&p->host, count, sizeof *c.now);
+    c.a = taut_take_host(&p->host, count, sizeof *c.a);
+    c.b = taut_take_host(&p->host, count, sizeof *c.b);
     int64_t open = 0, good = 0;
-    k->axpby(dir, 1, r, 0, count * len);
-    k->axpby(prox_at(p, out, first), 0, NULL, 0, count * len);
+    k->axpby(c.dir, 1, c.r, 0, count * len);
+    k->axpby(c.x, 0, NULL, 0, count * len);
+    prox_dots(p, c.now, c.r, c.r, 0, count);
     for (int64_t i = 0; i < count; i++) {
-        c[i].size = c[i].start = prox_dot(p, r, r, i);
-        c[i].open = c[i].start > 0;
-        open += c[i].open;
-        good += c[i].start == 0;
+        c.lane[i] = (cg_lane){ .size = c.now[i], .start = c.now[i], .open = c.now[i] > 0 };
+        open += c.lane[i].open;
+        good += c.now[i] == 0;
     }
     for (int step = 0; open > 0 && step < most; step++) {
-        prox_hessian(p, taut_at(k, moved, -first * len), taut_at(k, dir, -first * len), e, h, first, count);
+        prox_hessian(p, taut_at(k, c.moved, -first * len), taut_at(k, c.dir, -first * len), e, h, first, count);
+        cg_step(&c);
+        open = 0;
         for (int64_t i = 0; i < count; i++) {
-            if (!c[i].open) continue;
-            c[i].open = cg_step(p, &c[i], prox_at(p, out, first + i), prox_at(p, r, i), prox_at(p, dir, i),
-                                prox_at(p, moved, i));
-            const bool there = c[i].size <= tol[i] * tol[i] * c[i].start;
+            cg_lane *l = &c.lane[i];
+            const bool there = l->tried && l->size <= tol[i] * tol[i] * l->start;
             good += there;
-            if (there) c[i].open = false;
-            open -= !c[i].open;
+            if (there) l->open = false;
+            open += l->open;
         }
     }
     p->host = mark;
@@ -271,15 +321,17 @@ void prox_return(const prox *p, taut_real *y, const taut_real *a, const taut_rea
     const int64_t d = p->shape.d, inner = p->heads * p->dh, rows = taut_rows(p->shape), len = prox_inner(p);
     taut_real *all = taut_take(&scratch, rows * inner);
     k->gemm(all, x, p->weight, rows, inner, d, false, true, -p->shift, 0);
-    for (int64_t e = 0; e < p->shape.n; e++) k->axpby(inner_at(p, all, e), 1, prox_at(p, a, e), 1, len);
+    k->axpby_by(all, len, ONE, a, 2 * len, ONE, p->shape.n, len);
     k->axpby(y, 1, x, 0, rows * d);
     k->gemm(y, all, p->back, rows, d, inner, false, false, 1, 1);
 }
 
-double prox_norm(const prox *p, const taut_real *grad, int64_t lane, taut_span scratch)
+void prox_norms(const prox *p, double *norm, const taut_real *grad, int64_t first, int64_t count, taut_span scratch)
 {
-    const int64_t t = p->shape.t, d = p->shape.d;
-    taut_real *g = taut_take(&scratch, t * d);
-    p->k->gemm(g, prox_at(p, grad, lane), p->weight, t, d, p->heads * p->dh, false, false, 1, 0);
-    return sqrt(taut_dot(p->k, p->sums, g, g, t * d));
+    const int64_t t = p->shape.t, d = p->shape.d, lane = t * d;
+    taut_real *g = taut_take(&scratch, count * lane);
+    p->k->gemm(g, gathered(p, grad, first, count), p->weight, count * t, d, p->heads * p->dh, false, false, 1, 0);
+    p->k->dot(p->sums, g, lane, g, lane, count, lane);
+    (void)p->k->read(norm, p->sums, count);
+    for (int64_t i = 0; i < count; i++) norm[i] = sqrt(norm[i]);
 }

@@ -11,8 +11,8 @@
  * other: it adds like any vector, a product of two is A of one with A K of the other, and an evaluation costs one product with K.
  * In PLAIN coordinates none of that:   phi(y) = f(V) + |y|^2/(2 eta) - y.x/eta,   V = y W^T.
  *
- * Lanes: an example is a lane.  Lanes are evaluated together and decide apart; nothing of one reaches another, but for the last
- * bits where a table's products are rounded by how many rows there are (cpu). */
+ * Lanes: an example is a lane.  Lanes are evaluated and moved together, each by its own factors, and decide apart; nothing of one
+ * reaches another, but for the last bits where a table's products are rounded by how many rows there are (cpu). */
 #ifndef TAUT_MODULE_PROX_H
 #define TAUT_MODULE_PROX_H
 #include "module/modules.h"
@@ -29,13 +29,14 @@ typedef struct {
     taut_real *back, *gram;             /* B (heads*dh, d) and K (heads*dh, heads*dh) */
     taut_real *v, *g, *max, *sum, *col; /* V turned, G turned back, rows of alpha */
     taut_real *centre, *mean;           /* V0, or x/eta (plain); a scratch row each */
-    taut_sum *sums;                     /* three per lane, for numbers on their way to the host */
-    taut_span host;                     /* a stack of doubles on the host */
-    taut_solves *log;                   /* counts what is done */
+    taut_real *side;  /* twice as large as v: A of several lanes without their images, and a product */
+    taut_sum *sums;   /* three per lane, for numbers on their way to the host */
+    taut_span host;   /* a stack of doubles on the host */
+    taut_solves *log; /* counts what is done */
 } prox;
 
 /* Elements that a problem keeps for its derivatives (back, gram, v, g, max, sum, col), and those it needs while it
- * is solved or differentiated (centre, mean, sums). */
+ * is solved or differentiated (centre, mean, side, sums). */
 int64_t prox_kept(taut_shape, int64_t heads, int64_t dh);
 int64_t prox_used(taut_shape, int64_t heads, int64_t dh);
 void prox_lay_out(prox *, taut_span *kept, taut_span *scratch); /* after k, shape, heads, dh are set */
@@ -50,6 +51,9 @@ static inline taut_real *prox_at(const prox *p, const taut_real *x, int64_t lane
     return taut_at(p->k, x, lane * prox_lane(p));
 }
 double prox_dot(const prox *, const taut_real *x, const taut_real *y, int64_t lane);
+void prox_dots(const prox *, double *sum, const taut_real *x, const taut_real *y, int64_t first, int64_t count);
+/* A factor for each of `count` lanes; room: as many sums */
+taut_factor prox_factor(const prox *, taut_sum *room, const double *each, int64_t count);
 void prox_add(const prox *, taut_real *y, double a, const taut_real *x, double b, int64_t lane); /* y = a x + b y */
 
 /* The image of every lane of x, whose A parts are given.  And v0 = X - c X K from X. */
@@ -76,8 +80,8 @@ void prox_turn(const prox *, taut_real *v, int64_t count, double sign);
 
 /* y = x + (A - c X) B.  scratch: as large as v */
 void prox_return(const prox *, taut_real *y, const taut_real *a, const taut_real *x, taut_span scratch);
-/* |(q + A) W| of a lane: the gradient's norm in y.  scratch: a lane of y */
-double prox_norm(const prox *, const taut_real *grad, int64_t lane, taut_span scratch);
+/* |(q + A) W| of lanes: the gradient's norm in y.  scratch: as many lanes of y */
+void prox_norms(const prox *, double *norm, const taut_real *grad, int64_t first, int64_t count, taut_span scratch);
 
 typedef struct {
     double tol; /* |gradient in y| to reach */

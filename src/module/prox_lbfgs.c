@@ -1,4 +1,4 @@
-/* L-BFGS in inner coordinates, and Newton-CG for the lanes it leaves (module/prox.h).
+/* L-BFGS in inner coordinates; the lanes it leaves go to Newton-CG, prox_newton.c (module/prox.h).
  *
  * phi is convex with second derivative at least that of |y|^2/(2 eta): a step t d with b = dphi(z + t d).d <= 0 lowers
  * phi without a value of it being looked at, which near the end would be all rounding.  Accepted when
@@ -6,8 +6,6 @@
  * The first trial that fails is used otherwise: its pair tells how phi bends, so another direction is made with it.
  * The last clause may raise phi; the caps on steps and trials make that harmless.  A lane leaves for Newton when it
  * gains less than a digit in 10 steps, when 12 trials fail, or after 25 steps.
- *
- * Newton-CG: for |A d + g| <= th |g| the slope of |g|^2 along d is at most -2 (1 - th) |g|^2, so |g| is its own merit.
  *
  * What is right does not depend on any of this, only on the residual that was measured in the end. */
 #include <math.h>
@@ -17,21 +15,27 @@
 #include "base/alloc.h"
 #include "module/prox.h"
 
-enum { PAIRS = 5, STEPS = 25, TRIALS = 12, WINDOW = 10, NEWTON_STEPS = 100, NEWTON_TRIALS = 30, PRODUCTS = 500 };
+enum { PAIRS = 5, STEPS = 25, TRIALS = 12, WINDOW = 10 };
 
 /* The vectors of a lane are rows of one matrix, two in every slot: s and y of a pair, and in the one slot that is free the
  * direction d and the gradient g, which become a pair where they lie.  Row 2 i is s of slot i.  A new gradient meets all of
  * them in one pass, and a direction is made in one pass, since vectors that long come from memory every time.  Products of a lane
- * are kept in that order; behind them is the gradient's with itself. */
+ * are kept in that order; behind them is the gradient's with itself.
+ * What happens to rows happens to those of all lanes at once, slot by slot: with factors 0 and 1 a lane stays as it is, and most
+ * often all lanes have the same slot free. */
 enum { SLOTS = PAIRS + 1, ROWS = 2 * SLOTS, SELF = ROWS, MEASURED };
 _Static_assert((int)ROWS <= (int)TAUT_TERMS, "a direction is one blend");
 
 typedef enum { SEEKING, STUCK, ENDED } lane_state;
+typedef enum { NO_TRIAL, TAKEN, LEARNT_FROM, REFUSED } verdict; /* of the last trial; learnt from: and not taken */
 
 typedef struct {
     lane_state state;
     double phi, size, slope, t; /* at z: phi, |g|, g.d; the length of the step that is being tried */
     int step, trial, pairs, free;
+    verdict last;
+    bool learnt, turns; /* the trial became the pair of slot `was`; a new direction is wanted */
+    int was;
     double past[STEPS + 1];                    /* |g| before every step */
     double along[ROWS];                        /* s_i.g and y_i.g of the pairs */
     double sy[SLOTS][SLOTS], yy[SLOTS][SLOTS]; /* s_i.y_j where j is not older than i, and y_i.y_j */
@@ -40,8 +44,10 @@ typedef struct {
 typedef struct {
     prox *p;
     taut_real *z, *z_old, *g_new, *rows;
-    taut_sum *sums;   /* the last gradient's products, MEASURED a lane; */
-    double *measured; /* on the host */
+    taut_sum *sums;              /* of a trial's gradient: its products with all rows, then those with itself; */
+    taut_sum *by;                /* factors, ROWS a lane */
+    double *measured;            /* the products on the host, MEASURED a lane; */
+    double *raw, *factor, *norm; /* as they come; factors; |g| in y */
     lane *lane;
     prox_lane_end *end;
     taut_span rest;
@@ -51,21 +57,25 @@ int64_t prox_solve_used(const prox *p)
 {
     const int64_t n = p->shape.n, len = n * prox_lane(p), lane = p->shape.t * p->shape.d;
     if (p->plain) return 4 * len;
-    return (2 + ROWS) * len + taut_sums_len(n * MEASURED) + lane + prox_cg_used(p, 1);
+    return (2 + ROWS) * len + taut_sums_len(n * MEASURED) + taut_sums_len(n * ROWS) + n * lane + prox_cg_used(p, 1);
 }
 
 int64_t prox_lbfgs_host(const prox *p)
 {
-    return taut_host_len(p->shape.n, sizeof(lane)) + p->shape.n * (1 + MEASURED) + prox_cg_host(1);
+    return taut_host_len(p->shape.n, sizeof(lane)) + p->shape.n * (2 + 2 * MEASURED + ROWS) + prox_cg_host(1);
 }
 
-static taut_real *row_at(const search *q, int64_t e, int64_t row)
+/* Row `row` of lane 0, and how far that of the next lane is. */
+static taut_real *row_at(const search *q, int row) { return taut_at(q->p->k, q->rows, row * prox_lane(q->p)); }
+static int64_t row_stride(const search *q) { return ROWS * prox_lane(q->p); }
+
+/* y = a x + b y, where y is a row of every lane and a and b are the lane's. */
+static void add_to_row(search *q, int row, const double *a, const taut_real *x, int64_t stride, const double *b)
 {
-    return taut_at(q->p->k, q->rows, (e * ROWS + row) * prox_lane(q->p));
+    const int64_t n = q->p->shape.n;
+    const taut_factor by_a = prox_factor(q->p, q->by, a, n), by_b = prox_factor(q->p, taut_sum_at(q->by, n), b, n);
+    q->p->k->axpby_by(row_at(q, row), row_stride(q), by_a, x, stride, by_b, n, prox_lane(q->p));
 }
-
-static taut_real *s_at(const search *q, int64_t e, int slot) { return row_at(q, e, 2 * slot); }
-static taut_real *y_at(const search *q, int64_t e, int slot) { return row_at(q, e, 2 * slot + 1); }
 
 /* The slot of the pair that is `age` pairs older than the newest. */
 static int slot_of(const lane *l, int age) { return (l->free - 1 - age + 2 * SLOTS) % SLOTS; }
@@ -93,21 +103,46 @@ static double two_loops(const lane *l, double down[SLOTS], double up[SLOTS])
     return scale;
 }
 
-static void direction(search *q, int64_t e)
+/* The lane's part of its rows in the next direction: ROWS factors, `stride` apart; and its slope. */
+static void compose(lane *l, double *factor, int64_t stride)
 {
-    lane *l = &q->lane[e];
     double down[SLOTS], up[SLOTS];
     const double scale = two_loops(l, down, up);
-    taut_term terms[ROWS] = { { -scale, y_at(q, e, l->free) } };
-    int count = 1;
+    factor[(2 * l->free + 1) * stride] = -scale;
     l->slope = -scale * l->size * l->size;
     for (int i = 0; i < l->pairs; i++) {
         const int slot = slot_of(l, i);
-        terms[count++] = (taut_term){ -scale * down[slot], y_at(q, e, slot) };
-        terms[count++] = (taut_term){ up[slot], s_at(q, e, slot) };
+        factor[(2 * slot + 1) * stride] = -scale * down[slot];
+        factor[2 * slot * stride] = up[slot];
         l->slope += up[slot] * l->along[2 * slot] - scale * down[slot] * l->along[2 * slot + 1];
     }
-    q->p->k->blend(s_at(q, e, l->free), terms, count, prox_lane(q->p));
+}
+
+/* The directions of the lanes that want one and have this slot free. */
+static void make_directions(search *q, int slot)
+{
+    const int64_t n = q->p->shape.n;
+    taut_term terms[ROWS];
+    int count = 0;
+    bool any = false;
+    memset(q->factor, 0, (size_t)(n * ROWS) * sizeof *q->factor);
+    for (int64_t e = 0; e < n; e++) {
+        lane *l = &q->lane[e];
+        const bool mine = l->turns && l->free == slot;
+        any = any || mine;
+        if (mine)
+            compose(l, q->factor + e, n);
+        else
+            q->factor[2 * slot * n + e] = 1;
+    }
+    for (int row = 0; any && row < ROWS; row++) {
+        bool used = false;
+        for (int64_t e = 0; e < n; e++) used = used || q->factor[row * n + e] != 0;
+        if (!used) continue;
+        const taut_factor by = prox_factor(q->p, taut_sum_at(q->by, row * n), q->factor + row * n, n);
+        terms[count++] = (taut_term){ by, row_at(q, row), row_stride(q) };
+    }
+    if (any) q->p->k->blend(row_at(q, 2 * slot), row_stride(q), terms, count, n, prox_lane(q->p));
 }
 
 static void end_lane(search *q, int64_t e, double at)
@@ -117,29 +152,44 @@ static void end_lane(search *q, int64_t e, double at)
     q->end[e].at = at;
 }
 
-/* Is the gradient at z, which was evaluated last, small enough?  |g| in y is at least |g|/sqrt(eta) here. */
-static bool small_enough(search *q, int64_t e, double size)
+/* Lanes that stand where their trial's gradient, of norm `size`, is small enough, end.  |g| in y is at least |g|/sqrt(eta)
+ * here. */
+static void end_small(search *q)
 {
-    if (!(size <= q->end[e].tol * sqrt(q->p->eta))) return false;
-    const double there = prox_norm(q->p, q->g_new, e, q->rest);
-    if (!(there <= q->end[e].tol)) return false;
-    end_lane(q, e, there);
-    return true;
+    const int64_t n = q->p->shape.n;
+    const double root = sqrt(q->p->eta);
+    bool any = false;
+    for (int64_t e = 0; e < n; e++) any = any || (q->lane[e].last == TAKEN && q->lane[e].size <= q->end[e].tol * root);
+    if (any) prox_norms(q->p, q->norm, q->g_new, 0, n, q->rest);
+    for (int64_t e = 0; any && e < n; e++) {
+        lane *l = &q->lane[e];
+        if (l->last != TAKEN || !(l->size <= q->end[e].tol * root && q->norm[e] <= q->end[e].tol)) continue;
+        end_lane(q, e, q->norm[e]);
+        l->last = NO_TRIAL;
+    }
 }
 
-/* From a new point: the next direction, or out of here. */
-static void next_direction(search *q, int64_t e)
+/* From a new point: another direction, or out of here. */
+static void go_on(lane *l)
 {
-    lane *l = &q->lane[e];
     const bool slow = l->step >= WINDOW + 2 && l->size > 0.1 * l->past[l->step - WINDOW];
     l->state = STUCK;
     if (!isfinite(l->size) || !isfinite(l->phi) || slow || l->step >= STEPS) return;
     l->past[l->step++] = l->size;
-    direction(q, e);
-    if (!(l->slope < 0)) return;
     l->state = SEEKING;
-    l->t = 1;
+    l->turns = true;
     l->trial = 0;
+}
+
+static void turn(search *q)
+{
+    for (int slot = 0; slot < SLOTS; slot++) make_directions(q, slot);
+    for (int64_t e = 0; e < q->p->shape.n; e++) {
+        lane *l = &q->lane[e];
+        if (l->turns && !(l->slope < 0)) l->state = STUCK;
+        if (l->turns) l->t = 1;
+        l->turns = false;
+    }
 }
 
 /* What the pair of a trial tells of how phi bends, `now` being the products with the trial's gradient; false: nothing.  The
@@ -166,32 +216,32 @@ static bool learn(lane *l, const double *now, bool taken)
     return true;
 }
 
-/* d and g become the pair of a trial, taken or not: either way it tells how phi bends.  And the free slot gets the g of where
- * z is then. */
-static bool remember(search *q, int64_t e, const double *now, bool taken)
+/* d and g of this slot become the pair of a trial, taken or not: either way it tells how phi bends.  And the slot that is free
+ * then gets the g of where z is. */
+static void remember(search *q, int slot)
 {
-    const taut_kernels *k = q->p->k;
-    const int64_t len = prox_lane(q->p);
-    lane *l = &q->lane[e];
-    taut_real *s = s_at(q, e, l->free), *g = y_at(q, e, l->free), *g_new = prox_at(q->p, q->g_new, e);
-    const bool learnt = learn(l, now, taken);
-    if (taken || learnt) k->axpby(y_at(q, e, l->free), 1, taken ? g_new : g, 0, len);
-    if (!learnt) return false;
-    k->axpby(g, 1, g_new, -1, len);
-    if (l->t != 1) k->axpby(s, 0, NULL, l->t, len);
-    return true;
+    const int64_t n = q->p->shape.n, len = prox_lane(q->p);
+    double *fresh = q->factor, *stays = fresh + n, *kept = stays + n, *keeps = kept + n, *g = keeps + n, *old = g + n,
+           *zero = old + n, *times = zero + n;
+    bool taken = false, learnt = false, refused = false, shorter = false;
+    for (int64_t e = 0; e < n; e++) {
+        const lane *l = &q->lane[e];
+        const bool here = l->last != NO_TRIAL && l->was == slot, pair = here && l->learnt;
+        fresh[e] = pair && l->last == TAKEN, stays[e] = 1 - fresh[e];
+        kept[e] = pair && l->last != TAKEN, keeps[e] = 1 - kept[e];
+        g[e] = pair || (here && l->last == TAKEN), old[e] = pair ? -1 : g[e] != 0 ? 0 : 1;
+        zero[e] = 0, times[e] = pair ? l->t : 1;
+        taken = taken || fresh[e] != 0, refused = refused || kept[e] != 0, learnt = learnt || g[e] != 0;
+        shorter = shorter || times[e] != 1;
+    }
+    const int next = 2 * ((slot + 1) % SLOTS) + 1;
+    if (taken) add_to_row(q, next, fresh, q->g_new, len, stays);
+    if (refused) add_to_row(q, next, kept, row_at(q, 2 * slot + 1), row_stride(q), keeps);
+    if (learnt) add_to_row(q, 2 * slot + 1, g, q->g_new, len, old);
+    if (shorter) add_to_row(q, 2 * slot, zero, NULL, 0, times);
 }
 
-static void accept(search *q, int64_t e, double phi, double size, const double *now)
-{
-    lane *l = &q->lane[e];
-    if (small_enough(q, e, size)) return;
-    remember(q, e, now, true);
-    l->phi = phi;
-    l->size = size;
-    next_direction(q, e);
-}
-
+/* What becomes of the lane's trial, which found phi there. */
 static void judge(search *q, int64_t e, double phi)
 {
     lane *l = &q->lane[e];
@@ -199,41 +249,91 @@ static void judge(search *q, int64_t e, double phi)
     const double size = sqrt(now[SELF]), b = now[2 * l->free];
     const bool known = isfinite(phi) && isfinite(size);
     if (++l->trial >= TRIALS) l->state = STUCK;
+    l->last = REFUSED;
+    l->was = l->free;
     if (known && (b <= 0 || phi <= l->phi + 1e-4 * l->t * l->slope || (b <= -0.9 * l->slope && size < l->size))) {
-        accept(q, e, phi, size, now);
-        return;
+        l->last = TAKEN;
+    } else if (known && l->trial == 1) {
+        l->learnt = learn(l, now, false);
+        if (l->learnt) l->last = LEARNT_FROM;
     }
-    prox_add(q->p, q->z, 1, q->z_old, 0, e);
-    if (known && l->trial == 1 && remember(q, e, now, false)) {
-        direction(q, e); /* from the same point, knowing more */
-        l->t = 1;
-        if (!(l->slope < 0)) l->state = STUCK;
-        return;
+    if (l->last == REFUSED) l->t *= known ? fmin(0.5, fmax(0.1, l->slope / (l->slope - b))) : 0.1;
+    if (l->last == TAKEN) {
+        l->learnt = learn(l, now, true); /* from what was before */
+        l->phi = phi;
+        l->size = size;
     }
-    l->t *= known ? fmin(0.5, fmax(0.1, l->slope / (l->slope - b))) : 0.1;
 }
 
-/* The trial of every lane that seeks, the others stay where they are; and all products with its gradient, in one reading. */
-static void attempt(search *q, double *phi)
+/* After a trial of every lane that seeks: where z is, what is remembered, where to look next. */
+static void settle(search *q, const double *phi)
+{
+    const int64_t n = q->p->shape.n, len = prox_lane(q->p);
+    double *back = q->factor, *stay = back + n;
+    bool any = false;
+    for (int64_t e = 0; e < n; e++) {
+        q->lane[e].last = NO_TRIAL;
+        if (q->lane[e].state == SEEKING) judge(q, e, phi[e]);
+        back[e] = q->lane[e].last > TAKEN, stay[e] = 1 - back[e];
+        any = any || back[e] != 0;
+    }
+    if (any) {
+        const taut_factor a = prox_factor(q->p, q->by, back, n), b = prox_factor(q->p, taut_sum_at(q->by, n), stay, n);
+        q->p->k->axpby_by(q->z, len, a, q->z_old, len, b, n, len);
+    }
+    end_small(q);
+    for (int slot = 0; slot < SLOTS; slot++) remember(q, slot);
+    for (int64_t e = 0; e < n; e++) {
+        lane *l = &q->lane[e];
+        if (l->last == TAKEN) go_on(l);
+        if (l->last == LEARNT_FROM) l->turns = true; /* from the same point, knowing more */
+    }
+    turn(q);
+}
+
+/* All products with the trials' gradients, in one reading: lane by lane or row by row, whichever are fewer. */
+static void measure(search *q)
 {
     const prox *p = q->p;
     const taut_kernels *k = p->k;
     const int64_t n = p->shape.n, inner = prox_inner(p), len = prox_lane(p);
+    const taut_real *image = taut_at(k, q->g_new, inner);
+    int64_t rows = 0;
+    for (int64_t e = 0; e < n; e++)
+        if (q->lane[e].state == SEEKING && 2 * (q->lane[e].pairs + 1) > rows) rows = 2 * (q->lane[e].pairs + 1);
+    const bool by_lane = n < rows;
+    for (int64_t e = 0; by_lane && e < n; e++)
+        k->dot(taut_sum_at(q->sums, e * rows), taut_at(k, q->rows, e * row_stride(q)), len, taut_at(k, image, e * len),
+               0, rows, inner);
+    for (int64_t r = 0; !by_lane && r < rows; r++)
+        k->dot(taut_sum_at(q->sums, r * n), row_at(q, (int)r), row_stride(q), image, len, n, inner);
+    k->dot(taut_sum_at(q->sums, n * rows), q->g_new, len, image, len, n, inner);
+    (void)k->read(q->raw, q->sums, n * (rows + 1)); /* of a device that failed: NaN, with which no trial is taken */
     for (int64_t e = 0; e < n; e++) {
-        const lane *l = &q->lane[e];
-        if (l->state != SEEKING) continue;
-        prox_add(p, q->z_old, 1, q->z, 0, e);
-        k->axpby(prox_at(p, q->z, e), l->t, s_at(q, e, l->free), 1, len);
+        for (int64_t r = 0; r < rows; r++) q->measured[e * MEASURED + r] = q->raw[by_lane ? e * rows + r : r * n + e];
+        q->measured[e * MEASURED + SELF] = q->raw[n * rows + e];
+    }
+}
+
+/* The trial of every lane that seeks, the others stay where they are. */
+static void attempt(search *q, double *phi)
+{
+    const taut_kernels *k = q->p->k;
+    const int64_t n = q->p->shape.n, len = prox_lane(q->p);
+    k->axpby(q->z_old, 1, q->z, 0, n * len);
+    for (int slot = 0; slot < SLOTS; slot++) {
+        bool any = false;
+        for (int64_t e = 0; e < n; e++) {
+            const lane *l = &q->lane[e];
+            q->factor[e] = l->state == SEEKING && l->free == slot ? l->t : 0;
+            any = any || q->factor[e] != 0;
+        }
+        if (any)
+            k->axpby_by(q->z, len, prox_factor(q->p, q->by, q->factor, n), row_at(q, 2 * slot), row_stride(q),
+                        (taut_factor){ 1, NULL }, n, len);
     }
     prox_gradient(q->p, q->g_new, phi, q->z, 0, n);
-    for (int64_t e = 0; e < n; e++) {
-        if (q->lane[e].state != SEEKING) continue;
-        taut_sum *sums = taut_sum_at(q->sums, e * MEASURED);
-        const taut_real *g = prox_at(p, q->g_new, e), *image = taut_at(k, g, inner);
-        k->dot(sums, row_at(q, e, 0), len, image, 0, 2 * (q->lane[e].pairs + 1), inner);
-        k->dot(taut_sum_at(sums, SELF), g, 0, image, 0, 1, inner);
-    }
-    (void)k->read(q->measured, q->sums, n * MEASURED); /* of a device that failed: NaN, with which no trial is taken */
+    measure(q);
 }
 
 static bool seeking(const search *q)
@@ -251,9 +351,13 @@ static search search_new(prox *p, taut_real *z, prox_lane_end *end, taut_span sc
     q.g_new = taut_take(&scratch, len);
     q.rows = taut_take(&scratch, ROWS * len);
     q.sums = taut_take_sums(&scratch, n * MEASURED);
+    q.by = taut_take_sums(&scratch, n * ROWS);
     q.rest = scratch;
     q.lane = taut_take_host(&p->host, n, sizeof *q.lane);
     q.measured = taut_take_host(&p->host, n * MEASURED, sizeof *q.measured);
+    q.raw = taut_take_host(&p->host, n * MEASURED, sizeof *q.raw);
+    q.factor = taut_take_host(&p->host, n * ROWS, sizeof *q.factor);
+    q.norm = taut_take_host(&p->host, n, sizeof *q.norm);
     return q;
 }
 
@@ -264,17 +368,17 @@ void prox_lbfgs(prox *p, taut_real *z, prox_lane_end *end, taut_span scratch)
     search q = search_new(p, z, end, scratch);
     double *phi = taut_take_host(&p->host, n, sizeof *phi);
     prox_gradient(p, q.g_new, phi, z, 0, n);
-    for (int64_t e = 0; e < n; e++) {
-        q.lane[e].phi = phi[e];
-        q.lane[e].size = sqrt(prox_dot(p, q.g_new, q.g_new, e));
-        if (small_enough(&q, e, q.lane[e].size)) continue;
-        p->k->axpby(y_at(&q, e, 0), 1, prox_at(p, q.g_new, e), 0, prox_lane(p));
-        next_direction(&q, e);
-    }
+    prox_dots(p, q.norm, q.g_new, q.g_new, 0, n);
+    for (int64_t e = 0; e < n; e++) q.lane[e].phi = phi[e], q.lane[e].size = sqrt(q.norm[e]), q.lane[e].last = TAKEN;
+    end_small(&q);
+    p->k->axpby_by(row_at(&q, 1), row_stride(&q), (taut_factor){ 1, NULL }, q.g_new, prox_lane(p),
+                   (taut_factor){ 0, NULL }, n, prox_lane(p));
+    for (int64_t e = 0; e < n; e++)
+        if (q.lane[e].state != ENDED) go_on(&q.lane[e]);
+    turn(&q);
     while (seeking(&q)) {
         attempt(&q, phi);
-        for (int64_t e = 0; e < n; e++)
-            if (q.lane[e].state == SEEKING) judge(&q, e, phi[e]);
+        settle(&q, phi);
     }
     bool stale = false;
     for (int64_t e = 0; e < n; e++) {
@@ -284,50 +388,4 @@ void prox_lbfgs(prox *p, taut_real *z, prox_lane_end *end, taut_span scratch)
     }
     if (stale) prox_gradient(p, q.g_new, phi, z, 0, n); /* v and the rows are those of z again */
     p->host = mark;
-}
-
-/* One step of Newton-CG from (z, g); false: no step helps. */
-static bool newton_step(prox *p, taut_real *z, taut_real *g, taut_real *z_new, taut_real *g_new, taut_real *dir,
-                        double *size, int64_t e, taut_span rest)
-{
-    const double tol = 0.1 * fmin(1, sqrt(*size));
-    double phi;
-    prox_add(p, g_new, -1, g, 0, e);
-    if (prox_cg(p, dir, g_new, &tol, PRODUCTS, e, 1, rest) == 0) { /* not there: good enough to go on? */
-        if (!(prox_dot(p, dir, g, e) < 0)) return false;
-    }
-    double t = 1;
-    for (int trial = 0; trial < NEWTON_TRIALS; trial++, t *= 0.5) {
-        prox_add(p, z_new, 1, z, 0, e);
-        prox_add(p, z_new, t, dir, 1, e);
-        prox_gradient(p, g_new, &phi, z_new, e, 1);
-        const double now = sqrt(prox_dot(p, g_new, g_new, e));
-        if (!(now <= (1 - 1e-4 * t) * *size)) continue;
-        prox_add(p, z, 1, z_new, 0, e);
-        prox_add(p, g, 1, g_new, 0, e);
-        *size = now;
-        return true;
-    }
-    return false;
-}
-
-void prox_newton(prox *p, taut_real *z, prox_lane_end *end, int64_t e, taut_span scratch)
-{
-    const int64_t len = p->shape.n * prox_lane(p);
-    taut_real *g = taut_take(&scratch, len), *dir = taut_take(&scratch, len);
-    taut_real *z_new = taut_take(&scratch, len), *g_new = taut_take(&scratch, len);
-    double phi;
-    prox_gradient(p, g, &phi, z, e, 1);
-    double size = sqrt(prox_dot(p, g, g, e));
-    for (int step = 0; step < NEWTON_STEPS && isfinite(size); step++) {
-        if (size <= end[e].tol * sqrt(p->eta)) {
-            end[e].at = prox_norm(p, g, e, scratch);
-            end[e].done = end[e].at <= end[e].tol;
-            if (end[e].done) return;
-        }
-        if (!newton_step(p, z, g, z_new, g_new, dir, &size, e, scratch)) break;
-        /* g_new, v and the rows are those of z */
-    }
-    end[e].at = size;
-    end[e].why = isfinite(size) ? "the residual did not fall to the tolerance" : "a number that is not finite";
 }

@@ -21,32 +21,56 @@ static void axpby_case(int64_t len)
     free(tol);
 }
 
-/* The last x is y itself; one in four has the factor 0, and NaN, which is not read. */
-static void blend_case(int64_t len)
+/* n vectors; the last x is y itself, one term in four has the factor 0, and NaN, which is not read; one in two has factors of every
+ * vector's own. */
+static void blend_case(int64_t n, int64_t len)
 {
     const int count = rng_int(0, TAUT_TERMS);
-    pair x[TAUT_TERMS], y = pair_new(len, 1);
+    const int64_t ys = len + rng_int(0, 1) * 4;
+    pair x[TAUT_TERMS], y = pair_new(n * ys, 1), one = pair_copy(&y);
     taut_term in_ref[TAUT_TERMS], in_cpu[TAUT_TERMS];
-    double *tol = doubles(len);
+    double by[TAUT_TERMS], *own = doubles(TAUT_TERMS * n), *tol = doubles(y.len);
+    taut_sum *ref_own = table_sums(ref, TAUT_TERMS * n, 0), *cpu_own = table_sums(cpu, TAUT_TERMS * n, 0);
+    for (int64_t i = 0; i < TAUT_TERMS * n; i++) own[i] = rng_int(0, 3) ? rng_pm() : 0;
+    ref->put_sum(ref_own, own, TAUT_TERMS * n), cpu->put_sum(cpu_own, own, TAUT_TERMS * n);
     for (int j = 0; j < count; j++) {
-        const bool last = j == count - 1, read = last || rng_int(0, 3) > 0;
-        const double by = read ? 3 * rng_pm() : 0;
-        x[j] = last ? pair_copy(&y) : pair_new(len, 1);
-        for (int64_t i = 0; i < len; i++) tol[i] += promise_blend(promised, count) * fabs(by * x[j].d[i]);
-        for (int64_t i = 0; !read && i < len; i++) x[j].d[i] = NAN;
+        const bool last = j == count - 1, read = last || rng_int(0, 3) > 0, each = rng_int(0, 1);
+        const int64_t xs = last ? ys : len + rng_int(0, 2) * 2;
+        by[j] = read ? 3 * rng_pm() : 0;
+        x[j] = last ? pair_copy(&y) : pair_new(n * xs, 1);
+        for (int64_t e = 0; e < n; e++) {
+            if (!each) own[j * n + e] = 1;
+            for (int64_t i = 0; i < len; i++)
+                tol[e * ys + i] += promise_blend(promised, count) * fabs(by[j] * own[j * n + e] * x[j].d[e * xs + i]);
+        }
+        for (int64_t i = 0; !read && i < n * xs; i++) x[j].d[i] = NAN;
         pair_sync(&x[j]);
-        in_ref[j] = (taut_term){ by, last ? R(&y) : R(&x[j]) };
-        in_cpu[j] = (taut_term){ by, last ? y.f : x[j].f };
+        in_ref[j] = (taut_term){ { by[j], each ? taut_sum_at(ref_own, j * n) : NULL }, last ? R(&y) : R(&x[j]), xs };
+        in_cpu[j] = (taut_term){ { by[j], each ? taut_sum_at(cpu_own, j * n) : NULL }, last ? y.f : x[j].f, xs };
     }
     pair y0 = pair_copy(&y);
-    ref->blend(R(&y), in_ref, count, len);
-    cpu->blend(y.f, in_cpu, count, len);
+    ref->blend(R(&y), ys, in_ref, count, n, len);
+    cpu->blend(y.f, ys, in_cpu, count, n, len);
     pair_near(&y, tol, 0, 0, "blend");
-    SAME_BITS(y, (memcpy(y.d, y0.d, (size_t)len * sizeof(double)), pair_sync(&y), ref->blend(R(&y), in_ref, count, len),
-                  cpu->blend(y.f, in_cpu, count, len)));
+    for (int64_t e = 0; e < n; e++) {
+        taut_term alone[TAUT_TERMS], cpu_alone[TAUT_TERMS];
+        for (int j = 0; j < count; j++) {
+            const int64_t at = e * in_ref[j].stride;
+            const double factor = by[j] * own[j * n + e];
+            const bool last = j == count - 1;
+            alone[j] = (taut_term){ { factor, NULL }, taut_at(ref, last ? R(&one) : R(&x[j]), at), 0 };
+            cpu_alone[j] = (taut_term){ { factor, NULL }, taut_at(cpu, last ? one.f : x[j].f, at), 0 };
+        }
+        ref->blend(taut_at(ref, R(&one), e * ys), 0, alone, count, 1, len);
+        cpu->blend(taut_at(cpu, one.f, e * ys), 0, cpu_alone, count, 1, len);
+    }
+    pair_same(&y, &one, "each blend as if it were alone");
+    SAME_BITS(y, (memcpy(y.d, y0.d, (size_t)y.len * sizeof(double)), pair_sync(&y),
+                  ref->blend(R(&y), ys, in_ref, count, n, len), cpu->blend(y.f, ys, in_cpu, count, n, len)));
+    ref->release(ref_own), cpu->release(cpu_own);
     for (int j = 0; j < count; j++) pair_free(&x[j]);
-    pair_free(&y), pair_free(&y0);
-    free(tol);
+    pair_free(&y), pair_free(&y0), pair_free(&one);
+    free(tol), free(own);
 }
 
 static void dot_case(int64_t len)
@@ -106,7 +130,7 @@ int main(void)
     for (case_no = 0; case_no < effort(60); case_no++) {
         const int64_t len = case_no < 5 ? case_no : rng_int(0, case_no % 4 ? 300 : 100000);
         axpby_case(len);
-        blend_case(len);
+        blend_case(case_no % 3 ? 1 : rng_int(0, 7), case_no % 3 ? len : len % 2000);
         dot_case(len);
         batch_case(rng_int(0, 20), case_no % 7 ? rng_int(0, 90) : len);
     }

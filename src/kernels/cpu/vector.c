@@ -1,5 +1,5 @@
 /* y = a x + b y, where a = 0 means that x is not read and b = 0 that y is not; the same of n vectors with
- * factors of their own; a sum of several vectors; and n dot products sum_i x_i y_i in double.
+ * factors of their own; sums of several vectors; and n dot products sum_i x_i y_i in double.
  *
  * Aliasing  y may be an x.  Poison: NaN and infinity propagate from what is read.
  * Error     axpby: |y - exact| <= 3 * 2^-24 (|a x| + |b y|): a and b rounded to float, products, sum.
@@ -52,23 +52,28 @@ void CPU(axpby_by)(taut_real *y, int64_t y_stride, taut_factor a, const taut_rea
      cpu_factor(b, e), len);
 }
 
-/* y may be an x: a block is written when all its terms have been read. */
-static void blend(float *y, const taut_term *terms, int count, int64_t from, int64_t len)
+/* Elements from `from` on of vector e.  y may be an x: a block is written when all its terms have been read. */
+static void blend(float *y, const taut_term *terms, int count, int64_t e, int64_t from, int64_t len)
 {
     float sum[BLOCK] = { 0 };
     for (int j = 0; j < count; j++) {
-        const float by = (float)terms[j].by, *x = (const float *)terms[j].x + from;
-        if (terms[j].by == 0) continue;
+        const double factor = cpu_factor(terms[j].by, e);
+        const float by = (float)factor, *x = (const float *)terms[j].x + e * terms[j].stride + from;
+        if (factor == 0) continue;
 #pragma omp simd
         for (int64_t i = 0; i < len; i++) sum[i] += by * x[i];
     }
-    memcpy(y + from, sum, (size_t)len * sizeof(float));
+    memcpy(y, sum, (size_t)len * sizeof(float));
 }
 
-void CPU(blend)(taut_real *y, const taut_term *terms, int count, int64_t len)
+void CPU(blend)(taut_real *y, int64_t y_stride, const taut_term *terms, int count, int64_t n, int64_t len)
 {
-#pragma omp parallel for schedule(static) if (len > CPU_CHUNK)
-    for (int64_t from = 0; from < len; from += BLOCK) blend((float *)y, terms, count, from, cpu_min(BLOCK, len - from));
+    const int64_t blocks = (len + BLOCK - 1) / BLOCK;
+#pragma omp parallel for schedule(static) if (n * len > CPU_CHUNK)
+    for (int64_t b = 0; b < n * blocks; b++) {
+        const int64_t e = b / blocks, from = b % blocks * BLOCK;
+        blend((float *)y + e * y_stride + from, terms, count, e, from, cpu_min(BLOCK, len - from));
+    }
 }
 
 static double dot(const float *x, const float *y, int64_t len)

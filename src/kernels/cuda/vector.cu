@@ -1,5 +1,5 @@
 /* y = a x + b y, where a = 0 means that x is not read and b = 0 that y is not, by numbers of the host or of the device;
- * a sum of several vectors; and dot products in double.
+ * sums of several vectors; and dot products in double.
  *
  * Aliasing  y may be an x.  Poison: NaN and infinity propagate from what is read.
  * Error     with u = 2^-24 (cuda64: 2^-53): axpby, axpby_by: 3 u (|a x| + |b y|): a and b rounded, products, sum;
@@ -68,44 +68,59 @@ void CUDA(axpby_by)(taut_real *y, int64_t y_stride, taut_factor a, const taut_re
     each(axpby_each{ at(y), y_stride, f, at(x), x_stride, g, divisor(n * len, len) }, n * len);
 }
 
+/* G numbers at a time; len counts such groups. */
 template <int G> struct blend_of {
     real *y;
+    int64_t y_stride;
     const real *x[TAUT_TERMS];
-    real by[TAUT_TERMS];
+    int64_t stride[TAUT_TERMS];
+    factor by[TAUT_TERMS];
     int count;
+    divisor len;
     __device__ group<G> read(int64_t i) const
     {
+        const int64_t e = len.quotient(i), from = len.remainder(i);
         group<G> sum = {};
         for (int j = 0; j < count; j++) {
-            const group<G> v = ((const group<G> *)x[j])[i];
+            const double a = by[j].of(e);
+            if (a == 0) continue;
+            const group<G> v = ((const group<G> *)(x[j] + e * stride[j]))[from];
 #pragma unroll
-            for (int g = 0; g < G; g++) sum.x[g] = fma(by[j], v.x[g], sum.x[g]);
+            for (int g = 0; g < G; g++) sum.x[g] = fma((real)a, v.x[g], sum.x[g]);
         }
         return sum;
     }
-    __device__ void write(int64_t i, const group<G> &v) const { ((group<G> *)y)[i] = v; }
+    __device__ void write(int64_t i, const group<G> &v) const
+    {
+        ((group<G> *)(y + len.quotient(i) * y_stride))[len.remainder(i)] = v;
+    }
 };
 
-/* From element `from` on. */
-template <int G> static blend_of<G> blend_from(taut_real *y, const taut_term *terms, int count, int64_t from)
+/* From element `from` of every vector on. */
+template <int G>
+static void blend_from(taut_real *y, int64_t y_stride, const taut_term *terms, int count, int64_t n, int64_t from,
+                       int64_t len)
 {
-    blend_of<G> f = {};
-    f.y = at(y) + from;
+    blend_of<G> f = { at(y) + from, y_stride, {}, {}, {}, 0, divisor(n * len / G, len / G) };
     for (int j = 0; j < count; j++) {
-        if (terms[j].by == 0) continue;
-        f.x[f.count] = at(terms[j].x) + from;
-        f.by[f.count++] = (real)terms[j].by;
+        if (terms[j].by.value == 0) continue;
+        f.x[f.count] = at(terms[j].x) + from, f.stride[f.count] = terms[j].stride;
+        f.by[f.count++] = { terms[j].by.value, at(terms[j].by.by) };
     }
-    return f;
+    each(f, n * len / G);
 }
 
-void CUDA(blend)(taut_real *y, const taut_term *terms, int count, int64_t len)
+void CUDA(blend)(taut_real *y, int64_t y_stride, const taut_term *terms, int count, int64_t n, int64_t len)
 {
-    int64_t wide = wide_part(len, y, NULL);
+    int64_t wide = wide_part(len, y, NULL), strides = n > 1 ? y_stride : 0;
     for (int j = 0; j < count; j++)
-        if (terms[j].by != 0) wide = min(wide, wide_part(len, y, terms[j].x));
-    each(blend_from<WIDE>(y, terms, count, 0), wide / WIDE);
-    each(blend_from<1>(y, terms, count, wide), len - wide);
+        if (terms[j].by.value != 0) {
+            wide = min(wide, wide_part(len, y, terms[j].x));
+            strides |= n > 1 ? terms[j].stride : 0;
+        }
+    if (strides % WIDE != 0) wide = 0; /* WIDE is a power of two */
+    if (wide > 0) blend_from<WIDE>(y, y_stride, terms, count, n, 0, wide);
+    if (len > wide) blend_from<1>(y, y_stride, terms, count, n, wide, len - wide);
 }
 
 static const int64_t PIECE = 32 * THREADS;

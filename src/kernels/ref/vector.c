@@ -1,5 +1,5 @@
 /* y = a x + b y, where a = 0 means that x is not read and b = 0 that y is not; the same of n vectors with
- * factors of their own; a sum of several vectors; and n dot products sum_i x_i y_i.  Aliasing: y may be an x. */
+ * factors of their own; sums of several vectors; and n dot products sum_i x_i y_i.  Aliasing: y may be an x. */
 #include "kernels/ref/ref.h"
 
 void taut_ref_axpby(taut_real *y_, double a, const taut_real *x_, double b, int64_t len)
@@ -17,14 +17,17 @@ void taut_ref_axpby_by(taut_real *y, int64_t y_stride, taut_factor a, const taut
                        (const taut_real *)((const double *)x + e * x_stride), ref_factor(b, e), len);
 }
 
-void taut_ref_blend(taut_real *y, const taut_term *terms, int count, int64_t len)
+void taut_ref_blend(taut_real *y, int64_t y_stride, const taut_term *terms, int count, int64_t n, int64_t len)
 {
-    for (int64_t i = 0; i < len; i++) {
-        double sum = 0;
-        for (int j = 0; j < count; j++)
-            if (terms[j].by != 0) sum += terms[j].by * ((const double *)terms[j].x)[i];
-        ((double *)y)[i] = sum;
-    }
+    for (int64_t e = 0; e < n; e++)
+        for (int64_t i = 0; i < len; i++) {
+            double sum = 0;
+            for (int j = 0; j < count; j++) {
+                const double by = ref_factor(terms[j].by, e);
+                if (by != 0) sum += by * ((const double *)terms[j].x)[e * terms[j].stride + i];
+            }
+            ((double *)y)[e * y_stride + i] = sum;
+        }
 }
 
 void taut_ref_dot(taut_sum *s, const taut_real *x_, int64_t x_stride, const taut_real *y_, int64_t y_stride, int64_t n,
