@@ -77,6 +77,25 @@ template <class T> static inline T __shfl_xor_sync(unsigned, T x, int lanes)
     memcpy(&x, all + (threadIdx.x % 32 ^ lanes) * EMULATE_MOST, sizeof x);
     return x;
 }
+/* The best of the lanes' numbers. */
+template <class BETTER> static inline unsigned emulate_reduce(unsigned x, const BETTER &better)
+{
+    const char *all = emulate_exchange(&x, sizeof x);
+    for (int lane = 0; lane < 32; lane++) {
+        unsigned other;
+        memcpy(&other, all + lane * EMULATE_MOST, sizeof other);
+        if (better(other, x)) x = other;
+    }
+    return x;
+}
+static inline unsigned __reduce_max_sync(unsigned, unsigned x)
+{
+    return emulate_reduce(x, [](unsigned a, unsigned b) { return a > b; });
+}
+static inline unsigned __reduce_min_sync(unsigned, unsigned x)
+{
+    return emulate_reduce(x, [](unsigned a, unsigned b) { return a < b; });
+}
 
 __attribute__((no_sanitize("thread"))) static inline unsigned atomicInc(unsigned *at, unsigned most)
 {
@@ -100,6 +119,18 @@ static inline unsigned __float_as_uint(float x)
 static inline float __uint_as_float(unsigned x)
 {
     float y;
+    memcpy(&y, &x, sizeof y);
+    return y;
+}
+static inline long long __double_as_longlong(double x)
+{
+    long long y;
+    memcpy(&y, &x, sizeof y);
+    return y;
+}
+static inline double __longlong_as_double(long long x)
+{
+    double y;
     memcpy(&y, &x, sizeof y);
     return y;
 }

@@ -35,7 +35,7 @@ static void blend_case(int64_t n, int64_t len)
     ref->put_sum(ref_own, own, TAUT_TERMS * n), cpu->put_sum(cpu_own, own, TAUT_TERMS * n);
     for (int j = 0; j < count; j++) {
         const bool last = j == count - 1, read = last || rng_int(0, 3) > 0, each = rng_int(0, 1);
-        const int64_t xs = last ? ys : len + rng_int(0, 2) * 2;
+        const int64_t xs = last ? ys : len + (len == 16384 ? 4 : rng_int(0, 2) * 2);
         by[j] = read ? 3 * rng_pm() : 0;
         x[j] = last ? pair_copy(&y) : pair_new(n * xs, 1);
         for (int64_t e = 0; e < n; e++) {
@@ -95,7 +95,7 @@ static void dot_case(int64_t len)
 /* n vectors at once, each with its own factors: the bits of each alone. */
 static void batch_case(int64_t n, int64_t len)
 {
-    const int64_t ys = len + rng_int(0, 3), xs = len + rng_int(0, 3);
+    const int64_t apart = rng_int(0, 1) ? 4 : 1, ys = len + apart * rng_int(0, 3), xs = len + apart * rng_int(0, 3);
     pair x = pair_new(n * xs, 1), y = pair_new(n * ys, 1), one = pair_copy(&y), z = pair_new(n * xs, 1);
     double *by = doubles(n), *tol = doubles(y.len);
     for (int64_t e = 0; e < n; e++) by[e] = rng_int(0, 3) ? rng_pm() : 0;
@@ -133,6 +133,7 @@ int main(void)
         blend_case(case_no % 3 ? 1 : rng_int(0, 7), case_no % 3 ? len : len % 2000);
         dot_case(len);
         batch_case(rng_int(0, 20), case_no % 7 ? rng_int(0, 90) : len);
+        if (case_no % 10 == 3) blend_case(5, 16384), batch_case(5, 16384); /* several that are long together */
     }
     pair x = pair_new(3, 1), y = pair_new(3, 1);
     y.d[0] = y.d[1] = NAN;

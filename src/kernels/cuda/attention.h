@@ -119,24 +119,14 @@ struct crew {
     size_t per_row, beside;
 };
 
-/* Rows of the processor that has most, where blocks have `rows` of the t rows of every head. */
-static inline int64_t attn_most(int64_t heads, int64_t t, int64_t rows)
-{
-    return blocks_for(heads * blocks_for(t, rows), attn_processors()) * rows;
-}
-
 /* Launches a kernel with `across` blocks for every few of the t rows of every head of n examples.  Fewer warps than
- * asked for where fewer have all rows, where the memory of a processor is too small, and where processors then share the
- * rows more evenly, by a sixth at least; bits do not depend on it. */
+ * asked for where fewer have all rows, or the memory of a processor is too small; bits do not depend on it. */
 template <class... ARGS>
 static void attn_launch(void (*kernel)(ARGS...), crew c, int64_t n, const attn &a, int64_t t, int64_t across,
                         ARGS... args)
 {
     const auto room = [&] { return (c.per_row * c.warps * c.high + c.beside) * sizeof(real); };
-    const int64_t heads = n * a.heads * across;
     while (c.warps > 1 && (c.warps / 2 * c.high >= t || room() > SHARED_MOST)) c.warps /= 2;
-    for (int few = c.warps / 2; few > 1; few /= 2)
-        if (6 * attn_most(heads, t, few * c.high) <= 5 * attn_most(heads, t, c.warps * c.high)) c.warps = few;
     const int64_t rows = c.warps * c.high, blocks = n * a.heads * ((t + rows - 1) / rows);
     if (a.dh > WIDEST) cuda_fault("attention: heads wider than 256 are not for this device");
     if (blocks * across == 0 || a.dh > WIDEST) return;

@@ -44,24 +44,25 @@ static __device__ inline tokens tokens_of(const real *x, const group &g, int64_t
 static __device__ inline void softmax(const group &g, int64_t head, int64_t i)
 {
     const taut_attn &a = g.a;
-    const int64_t keys = visible(a, i), lane = threadIdx.x % WARP;
+    const int keys = (int)visible(a, i), lane = threadIdx.x % WARP;
     const double slope = a.alibi ? exp2(-8.0 * (double)((g.first + head) % a.heads + 1) / (double)a.heads) : 0;
     double *x = g.x + (head * a.tq + i) * g.wide, max = -INFINITY, sum = 0;
-    for (int64_t j = lane; j < keys; j += WARP) {
-        x[j] = a.scale * x[j] - slope * fabs((double)(i + a.tk - a.tq - j));
+    for (int j = lane; j < keys; j += WARP) {
+        x[j] = a.scale * x[j];
+        if (a.alibi) x[j] -= slope * fabs((double)(i + a.tk - a.tq - j));
         max = fmax(max, x[j]);
     }
     for (int far = WARP / 2; far > 0; far /= 2) max = fmax(max, __shfl_xor_sync(~0u, max, far));
     if (max == -INFINITY) max = 0;
-    for (int64_t j = lane; j < keys; j += WARP) sum += x[j] = exp(x[j] - max);
+    for (int j = lane; j < keys; j += WARP) sum += x[j] = exp(x[j] - max);
     sum = warp_sum(sum);
-    for (int64_t j = lane; j < keys; j += WARP) x[j] /= sum;
+    for (int j = lane; j < keys; j += WARP) x[j] /= sum;
 }
 
 /* The penalty of a row, and its gz. */
 static __device__ inline void penalty(const group &g, int64_t row)
 {
-    const int64_t keys = visible(g.a, row % g.a.tq);
+    const int keys = (int)visible(g.a, row % g.a.tq);
     const bool counts = jasmin_counts(&g.p, keys);
     const double value = counts ? row_penalty(g.gz + row * g.wide, g.x + row * g.wide, keys, g.p) : 0;
     if (threadIdx.x % WARP == 0) g.factor[row] = 0, g.value[row] = value;
@@ -70,22 +71,23 @@ static __device__ inline void penalty(const group &g, int64_t row)
 /* The penalty of a head, and which rows count how much. */
 static __device__ inline void weigh(const group &g, int64_t head)
 {
-    const int64_t tq = g.a.tq, lane = threadIdx.x % WARP;
+    const int tq = (int)g.a.tq, lane = threadIdx.x % WARP;
     const double *value = g.value + head * tq;
-    const auto counts = [&](int64_t i) { return jasmin_counts(&g.p, visible(g.a, i)); };
-    const double count = over_row(tq, [&](int64_t i) { return counts(i) ? 1.0 : 0; });
-    const double sum = over_row(tq, [&](int64_t i) { return counts(i) ? value[i] : 0; });
-    entry worst = { -INFINITY, tq };
-    for (int64_t i = lane; i < tq; i += WARP)
-        if (counts(i) && ahead({ value[i], i }, worst)) worst = { value[i], i };
-    for (int far = WARP / 2; far > 0; far /= 2) {
-        const entry other = { __shfl_xor_sync(~0u, worst.x, far), __shfl_xor_sync(~0u, worst.j, far) };
-        if (ahead(other, worst)) worst = other;
-    }
-    for (int64_t i = lane; i < tq; i += WARP)
-        if (counts(i) && (g.p.mean || i == worst.j))
+    const auto counts = [&](int i) { return jasmin_counts(&g.p, visible(g.a, i)); };
+    const double count = over_row(tq, [&](int i) { return counts(i) ? 1.0 : 0; });
+    const double sum = over_row(tq, [&](int i) { return counts(i) ? value[i] : 0; });
+    double most = -INFINITY;
+    int worst = tq;
+    for (int i = lane; i < tq; i += WARP)
+        if (counts(i)) most = fmax(most, value[i]);
+    for (int far = WARP / 2; far > 0; far /= 2) most = fmax(most, __shfl_xor_sync(~0u, most, far));
+    for (int i = lane; i < tq; i += WARP)
+        if (counts(i) && value[i] == most) worst = min(worst, i);
+    worst = (int)__reduce_min_sync(~0u, (unsigned)worst);
+    for (int i = lane; i < tq; i += WARP)
+        if (counts(i) && (g.p.mean || i == worst))
             g.factor[head * tq + i] = g.p.weight * g.a.scale / (g.p.mean ? count : 1);
-    if (lane == 0) g.total[head] = count == 0 ? 0 : g.p.mean || isnan(sum) ? sum / count : worst.x;
+    if (lane == 0) g.total[head] = count == 0 ? 0 : g.p.mean || isnan(sum) ? sum / count : most;
 }
 
 enum { RUN = 4 }; /* rows of a thread: what they share is read once */
@@ -96,15 +98,15 @@ static __device__ inline void add_query(real *gq, const group &g, tokens k, int6
 {
     const double *gz[RUN];
     double sum[RUN] = { 0 }, factor[RUN];
-    int64_t seen[RUN], most = 0;
+    int seen[RUN], most = 0;
 #pragma unroll
     for (int r = 0; r < RUN; r++) {
         const int64_t row = head * g.a.tq + i + r * step;
         factor[r] = i + r * step < g.a.tq ? g.factor[row] : 0;
-        gz[r] = g.gz + row * g.wide, seen[r] = factor[r] == 0 ? 0 : visible(g.a, i + r * step);
-        most = seen[r] > most ? seen[r] : most;
+        gz[r] = g.gz + row * g.wide, seen[r] = factor[r] == 0 ? 0 : (int)visible(g.a, i + r * step);
+        most = max(most, seen[r]);
     }
-    for (int64_t j = 0; j < most; j++) {
+    for (int j = 0; j < most; j++) {
         const double x = (double)k.x[j * k.stride + c];
 #pragma unroll
         for (int r = 0; r < RUN; r++)
@@ -121,13 +123,14 @@ static __device__ inline void add_key(real *gk, const group &g, tokens q, int64_
                                       int64_t c)
 {
     double sum[RUN] = { 0 };
-    for (int64_t i = 0; i < g.a.tq; i++) {
-        const int64_t row = head * g.a.tq + i, seen = visible(g.a, i);
-        if (g.factor[row] == 0) continue;
-        const double x = g.factor[row] * (double)q.x[i * q.stride + c];
+    const double *gz = g.gz + head * g.a.tq * g.wide + j, *factor = g.factor + head * g.a.tq;
+    for (int i = 0; i < (int)g.a.tq; i++, gz += g.wide) {
+        if (factor[i] == 0) continue;
+        const int seen = (int)(visible(g.a, i) - j);
+        const double x = factor[i] * (double)q.x[i * q.stride + c];
 #pragma unroll
         for (int r = 0; r < RUN; r++)
-            if (j + r * step < seen) sum[r] += g.gz[row * g.wide + j + r * step] * x;
+            if (r * (int)step < seen) sum[r] += gz[r * (int)step] * x;
     }
     for (int r = 0; r < RUN && j + r * step < g.a.tk; r++) {
         real &to = gk[token(g, g.a.tk, head, j + r * step) + c];

@@ -9,43 +9,36 @@
 #include "kernels/cuda/each.h"
 #include "kernels/cuda/reduce.h"
 
-/* One expression for both slots: an axpby of many is bit for bit many of one. */
-__device__ static inline real combine(double a, const real *x, double b, const real *y)
-{
-    if (a == 0) return b == 0 ? (real)0 : (real)b * *y;
-    return b == 0 ? (real)a * *x : fma((real)a, *x, (real)b * *y);
-}
-
-template <int G> struct axpby_of {
-    real *y;
-    const real *x;
-    double a, b;
-    __device__ group<G> read(int64_t i) const
-    {
-        group<G> u = {}, v = {};
-        if (a != 0) u = ((const group<G> *)x)[i];
-        if (b != 0) v = ((const group<G> *)y)[i];
-#pragma unroll
-        for (int g = 0; g < G; g++) u.x[g] = combine(a, u.x + g, b, v.x + g);
-        return u;
-    }
-    __device__ void write(int64_t i, const group<G> &v) const { ((group<G> *)y)[i] = v; }
+/* What a factor is for vector e, and whether it is 0.  Without `by` it is rounded already: kernels that move memory have no time
+ * for doubles. */
+struct scale {
+    real by;
+    bool none;
 };
-
-void CUDA(axpby)(taut_real *y, double a, const taut_real *x, double b, int64_t len)
-{
-    const int64_t wide = wide_part(len, y, a == 0 ? NULL : x);
-    each(axpby_of<WIDE>{ at(y), at(x), a, b }, wide / WIDE);
-    each(axpby_of<1>{ at(y) + wide, at(x) + wide, a, b }, len - wide);
-}
-
 struct factor {
     double value;
     const double *by;
-    __device__ double of(int64_t e) const { return value == 0 || !by ? value : value * by[e]; }
+    scale plain;
+    factor() : factor({ 0, NULL }) {}
+    factor(taut_factor f) : value(f.value), by(f.value == 0 ? NULL : at(f.by)), plain({ (real)f.value, f.value == 0 })
+    {
+    }
+    __device__ scale of(int64_t e) const
+    {
+        const double own = by ? value * by[e] : 0;
+        return by ? scale{ (real)own, own == 0 } : plain;
+    }
 };
 
-struct axpby_each {
+/* How many numbers of each of n vectors come in groups of WIDE: `strides` and `places` are all of them, or'ed. */
+static int64_t wide_of_each(int64_t n, int64_t len, int64_t strides, uintptr_t places)
+{
+    if (n == 1) return wide_part(len, (const void *)places, NULL);
+    return (strides | len) % WIDE == 0 && wide_part(n * len, (const void *)places, NULL) > 0 ? len : 0;
+}
+
+/* G numbers at a time; len counts such groups. */
+template <int G> struct axpby_of {
     real *y;
     int64_t y_stride;
     factor a;
@@ -53,22 +46,43 @@ struct axpby_each {
     int64_t x_stride;
     factor b;
     divisor len;
-    __device__ real read(int64_t i) const
+    __device__ group<G> read(int64_t i) const
     {
-        const int64_t e = len.quotient(i), j = len.remainder(i);
-        return combine(a.of(e), x + e * x_stride + j, b.of(e), y + e * y_stride + j);
+        const int64_t e = len.quotient(i), from = len.remainder(i);
+        const scale s = a.of(e), t = b.of(e);
+        group<G> u = {}, v = {};
+        if (!s.none) u = ((const group<G> *)(x + e * x_stride))[from];
+        if (!t.none) v = ((const group<G> *)(y + e * y_stride))[from];
+#pragma unroll
+        for (int g = 0; g < G; g++)
+            u.x[g] = s.none ? (t.none ? (real)0 : t.by * v.x[g])
+                            : (t.none ? s.by * u.x[g] : fma(s.by, u.x[g], t.by * v.x[g]));
+        return u;
     }
-    __device__ void write(int64_t i, real v) const { y[len.quotient(i) * y_stride + len.remainder(i)] = v; }
+    __device__ void write(int64_t i, const group<G> &v) const
+    {
+        ((group<G> *)(y + len.quotient(i) * y_stride))[len.remainder(i)] = v;
+    }
 };
 
 void CUDA(axpby_by)(taut_real *y, int64_t y_stride, taut_factor a, const taut_real *x, int64_t x_stride, taut_factor b,
                     int64_t n, int64_t len)
 {
-    const factor f = { a.value, at(a.by) }, g = { b.value, at(b.by) };
-    each(axpby_each{ at(y), y_stride, f, at(x), x_stride, g, divisor(n * len, len) }, n * len);
+    const int64_t strides = y_stride | (a.value == 0 ? 0 : x_stride);
+    const int64_t wide = wide_of_each(n, len, strides, (uintptr_t)y | (a.value == 0 ? 0 : (uintptr_t)x)),
+                  rest = len - wide;
+    if (wide > 0)
+        each(axpby_of<WIDE>{ at(y), y_stride, a, at(x), x_stride, b, divisor(n * wide / WIDE, wide / WIDE) },
+             n * wide / WIDE);
+    if (rest > 0)
+        each(axpby_of<1>{ at(y) + wide, y_stride, a, at(x) + wide, x_stride, b, divisor(n * rest, rest) }, n * rest);
 }
 
-/* G numbers at a time; len counts such groups. */
+void CUDA(axpby)(taut_real *y, double a, const taut_real *x, double b, int64_t len)
+{
+    CUDA(axpby_by)(y, 0, { a, NULL }, x, 0, { b, NULL }, 1, len);
+}
+
 template <int G> struct blend_of {
     real *y;
     int64_t y_stride;
@@ -82,11 +96,11 @@ template <int G> struct blend_of {
         const int64_t e = len.quotient(i), from = len.remainder(i);
         group<G> sum = {};
         for (int j = 0; j < count; j++) {
-            const double a = by[j].of(e);
-            if (a == 0) continue;
+            const scale a = by[j].of(e);
+            if (a.none) continue;
             const group<G> v = ((const group<G> *)(x[j] + e * stride[j]))[from];
 #pragma unroll
-            for (int g = 0; g < G; g++) sum.x[g] = fma((real)a, v.x[g], sum.x[g]);
+            for (int g = 0; g < G; g++) sum.x[g] = fma(a.by, v.x[g], sum.x[g]);
         }
         return sum;
     }
@@ -96,7 +110,7 @@ template <int G> struct blend_of {
     }
 };
 
-/* From element `from` of every vector on. */
+/* `len` numbers of every vector, from `from` on. */
 template <int G>
 static void blend_from(taut_real *y, int64_t y_stride, const taut_term *terms, int count, int64_t n, int64_t from,
                        int64_t len)
@@ -105,20 +119,18 @@ static void blend_from(taut_real *y, int64_t y_stride, const taut_term *terms, i
     for (int j = 0; j < count; j++) {
         if (terms[j].by.value == 0) continue;
         f.x[f.count] = at(terms[j].x) + from, f.stride[f.count] = terms[j].stride;
-        f.by[f.count++] = { terms[j].by.value, at(terms[j].by.by) };
+        f.by[f.count++] = terms[j].by;
     }
     each(f, n * len / G);
 }
 
 void CUDA(blend)(taut_real *y, int64_t y_stride, const taut_term *terms, int count, int64_t n, int64_t len)
 {
-    int64_t wide = wide_part(len, y, NULL), strides = n > 1 ? y_stride : 0;
+    int64_t strides = y_stride;
+    uintptr_t places = (uintptr_t)y;
     for (int j = 0; j < count; j++)
-        if (terms[j].by.value != 0) {
-            wide = min(wide, wide_part(len, y, terms[j].x));
-            strides |= n > 1 ? terms[j].stride : 0;
-        }
-    if (strides % WIDE != 0) wide = 0; /* WIDE is a power of two */
+        if (terms[j].by.value != 0) strides |= terms[j].stride, places |= (uintptr_t)terms[j].x;
+    const int64_t wide = wide_of_each(n, len, strides, places);
     if (wide > 0) blend_from<WIDE>(y, y_stride, terms, count, n, 0, wide);
     if (len > wide) blend_from<1>(y, y_stride, terms, count, n, wide, len - wide);
 }
