@@ -1,4 +1,5 @@
-/* One row x of attention (n numbers >= 0 that sum to 1) and how steep its softmax is: what both backends share.
+/* One row x of attention (n numbers >= 0 that sum to 1) and how steep its softmax is: by one thread, as ref and cpu do it; cuda
+ * has jasmin_row.h.
  *
  * The softmax Jacobian diag(x) - x x^T has singular values s_1 >= s_2 >= ..., and with x_(1) >= x_(2) >= ...
  *     x_(m+1) <= s_m <= g_m = x_(m) (1 - x_(m) + x_(m+1)).

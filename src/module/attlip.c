@@ -68,8 +68,8 @@ static prox prox_of(const attlip *s, taut_run *run, taut_point at, attlip_kept *
 
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* forward: how every lane ended, its size, and the solver's numbers or the proof's.  Back: which lanes are stiff, their tolerances
- * and what those are made of. */
+/* forward: how every lane ended, its size, and the solver's numbers or the proof's.  Back: which lanes are stiff, their
+ * tolerances and what those are made of. */
 static int64_t host_len(const attlip *s, const prox *p)
 {
     const int64_t n = p->shape.n, steps = s->spec.unrolled ? attlip_steps_host(s->spec.steps, n) : 0;

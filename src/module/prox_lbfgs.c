@@ -250,6 +250,7 @@ static void judge(search *q, int64_t e, double phi)
     const bool known = isfinite(phi) && isfinite(size);
     if (++l->trial >= TRIALS) l->state = STUCK;
     l->last = REFUSED;
+    l->learnt = false;
     l->was = l->free;
     if (known && (b <= 0 || phi <= l->phi + 1e-4 * l->t * l->slope || (b <= -0.9 * l->slope && size < l->size))) {
         l->last = TAKEN;
@@ -274,7 +275,7 @@ static void settle(search *q, const double *phi)
     for (int64_t e = 0; e < n; e++) {
         q->lane[e].last = NO_TRIAL;
         if (q->lane[e].state == SEEKING) judge(q, e, phi[e]);
-        back[e] = q->lane[e].last > TAKEN, stay[e] = 1 - back[e];
+        back[e] = q->lane[e].last == LEARNT_FROM || q->lane[e].last == REFUSED, stay[e] = 1 - back[e];
         any = any || back[e] != 0;
     }
     if (any) {

@@ -21,8 +21,8 @@ static void axpby_case(int64_t len)
     free(tol);
 }
 
-/* n vectors; the last x is y itself, one term in four has the factor 0, and NaN, which is not read; one in two has factors of every
- * vector's own. */
+/* n vectors; the last x is y itself, one term in four has the factor 0, and NaN, which is not read; one in two has factors of
+ * every vector's own. */
 static void blend_case(int64_t n, int64_t len)
 {
     const int count = rng_int(0, TAUT_TERMS);
@@ -35,7 +35,7 @@ static void blend_case(int64_t n, int64_t len)
     ref->put_sum(ref_own, own, TAUT_TERMS * n), cpu->put_sum(cpu_own, own, TAUT_TERMS * n);
     for (int j = 0; j < count; j++) {
         const bool last = j == count - 1, read = last || rng_int(0, 3) > 0, each = rng_int(0, 1);
-        const int64_t xs = last ? ys : len + (len == 16384 ? 4 : rng_int(0, 2) * 2);
+        const int64_t xs = last ? ys : len + (case_no % 2 ? 4 : 2) * rng_int(0, 2);
         by[j] = read ? 3 * rng_pm() : 0;
         x[j] = last ? pair_copy(&y) : pair_new(n * xs, 1);
         for (int64_t e = 0; e < n; e++) {

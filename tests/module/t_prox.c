@@ -1,5 +1,5 @@
 /* AttLip's solver: how many gradients it takes, firm non-expansiveness within the stated defect, the proved residual
- * against long double, hard and hopeless inputs, and why the layer is never causal. */
+ * against long double, hard and hopeless inputs, several of them at once, and why the layer is never causal. */
 #include "laws.h"
 #include "module/prox.h"
 
@@ -255,10 +255,42 @@ static void future(void)
     law_end(&l);
 }
 
+/* Examples of every size, some with a sink and one with a NaN in every third batch: together each is as alone, bit for bit. */
+static void lanes(void)
+{
+    for (case_no = 0; case_no < effort(30); case_no++) {
+        const int64_t n = rng_int(2, 7), t = rng_int(1, 10), d = rng_int(1, 6), len = t * d;
+        taut_attlip_spec a = spec_of(d, rng_int(1, 2), 2 * rng_int(1, 2));
+        a.eta = pow(10, 2 * rng_unit() - 1), a.tol = 1e-7, a.loose = 0;
+        a.near = rng_int(0, 1) ? rng_unit() : 0, a.rope_base = rng_int(0, 1) ? 100 : 0;
+        law all, one;
+        law_begin(&all, taut_attlip(&a), (taut_shape){ n, t, d });
+        law_begin(&one, taut_attlip(&a), (taut_shape){ 1, t, d });
+        const taut_param *w = all.seen[0];
+        draw(&all, pow(10, 1.5 * rng_unit() - 0.5), 1, 1);
+        memcpy((double *)one.seen[0]->value, (double *)w->value, (size_t)(w->rows * w->cols) * sizeof(double));
+        for (int64_t e = 0; e < n; e++) {
+            const double size = rng_int(0, 5) ? pow(10, 3 * rng_unit() - 2) : 0, sink = rng_int(0, 2) ? 1 : 20;
+            for (int64_t i = 0; i < len; i++) all.x[e * len + i] *= size * (i < d ? sink : 1);
+        }
+        if (case_no % 3 == 0) all.x[rng_int(0, (int)(n * len - 1))] = NAN;
+        const bool strict = rng_int(0, 1);
+        solve(&all, strict);
+        for (int64_t e = 0; e < n; e++) {
+            memcpy(one.x, all.x + e * len, (size_t)len * sizeof(double));
+            solve(&one, strict);
+            for (int64_t i = 0; i < len; i++)
+                CHECK(one.y[i] == all.y[e * len + i] || (isnan(one.y[i]) && isnan(all.y[e * len + i])), "a lane alone");
+        }
+        law_end(&all), law_end(&one);
+    }
+}
+
 int main(void)
 {
     test_begin();
     counts();
+    lanes();
     double most = firm(16, effort(2000));
     most = fmax(most, firm(64, effort(60)));
     most = fmax(most, firm(256, effort(3)));

@@ -82,7 +82,7 @@ static __device__ inline void weigh(const group &g, int64_t head)
         if (counts(i)) most = fmax(most, value[i]);
     for (int far = WARP / 2; far > 0; far /= 2) most = fmax(most, __shfl_xor_sync(~0u, most, far));
     for (int i = lane; i < tq; i += WARP)
-        if (counts(i) && value[i] == most) worst = min(worst, i);
+        if (counts(i) && (isnan(sum) ? isnan(value[i]) : value[i] == most)) worst = min(worst, i);
     worst = (int)__reduce_min_sync(~0u, (unsigned)worst);
     for (int i = lane; i < tq; i += WARP)
         if (counts(i) && (g.p.mean || i == worst))
