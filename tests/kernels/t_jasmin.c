@@ -59,11 +59,12 @@ static jcase new_case(void)
     jcase c = { .a = { .n = rng_int(1, 3),
                        .heads = rng_int(1, 2),
                        .tk = case_no % 16 == 5 ? rng_int(90, 130) : rng_int(1, 9),
-                       .dh = case_no % 16 == 9 ? rng_int(60, 140) : rng_int(1, 5) } };
+                       .dh = case_no % 16 == 9 || case_no % 32 == 5 ? rng_int(60, 140) : rng_int(1, 5) } };
     c.a.tq = case_no % 4 == 0 ? rng_int(1, 6) : c.a.tk;
     c.a.scale = 0.2 + 2 * rng_unit();
     c.a.causal = case_no % 3 == 1, c.a.alibi = case_no % 5 == 2;
-    c.p = (taut_jasmin){ case_no % 2 ? rng_int(2, 4) : 0, case_no % 7 < 3, rng_int(0, 1), 1e-4, 0.1 + rng_unit() };
+    c.p = (taut_jasmin){ case_no % 2 ? rng_int(2, case_no % 16 == 5 ? TAUT_JASMIN_LARGEST : 4) : 0, case_no % 7 < 3,
+                         rng_int(0, 1), 1e-4, 0.1 + rng_unit() };
     c.q = pair_new(c.a.n * c.a.heads * c.a.tq * c.a.dh, 1), c.k = pair_new(c.a.n * c.a.heads * c.a.tk * c.a.dh, 1);
     c.gq = pair_new(c.q.len, 1), c.gk = pair_new(c.k.len, 1);
     return c;
