@@ -29,11 +29,10 @@ typedef struct {
     taut_real *back, *gram;             /* B (heads*dh, d) and K (heads*dh, heads*dh) */
     taut_real *v, *g, *max, *sum, *col; /* V turned, G turned back, rows of alpha */
     taut_real *centre, *mean;           /* V0, or x/eta (plain); a scratch row each */
-    taut_real
-        *side;      /* A of several lanes without their images, and a product; twice as large as v, of one lane empty */
-    taut_sum *sums; /* three per lane, for numbers on their way to the host */
-    taut_span host; /* a stack of doubles on the host */
-    taut_solves *log; /* counts what is done */
+    taut_real *side;                    /* of several lanes: A without images, and a product; twice v */
+    taut_sum *sums;                     /* three per lane, for numbers on their way to the host */
+    taut_span host;                     /* a stack of doubles on the host */
+    taut_solves *log;                   /* counts what is done */
 } prox;
 
 /* Elements that a problem keeps for its derivatives (back, gram, v, g, max, sum, col), and those it needs while it
