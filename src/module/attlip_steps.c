@@ -6,7 +6,7 @@
  * Where a rate jumps there is no derivative; these are the ones beside the jump.  For training only. */
 #include "module/attlip.h"
 
-int64_t attlip_steps_host(int steps, int64_t n) { return (steps + 1) * n; }
+int64_t attlip_steps_host(int steps, int64_t n) { return steps * n; }
 
 void attlip_descend(prox *p, attlip_kept *kept, prox_lane_end *end, int most, taut_span scratch)
 {
@@ -20,7 +20,7 @@ void attlip_descend(prox *p, attlip_kept *kept, prox_lane_end *end, int most, ta
 
 typedef struct {
     taut_real *e, *h, *moved, *at, *unused;
-    double *rate, *phi;
+    double *rate;
 } work;
 
 static work work_new(prox *p, const attlip_kept *kept, taut_span *scratch)
@@ -30,7 +30,6 @@ static work work_new(prox *p, const attlip_kept *kept, taut_span *scratch)
     w.moved = taut_take(scratch, len);
     w.unused = taut_take(scratch, len);
     w.rate = taut_take_host(&p->host, attlip_steps_host(kept->steps, n), sizeof *w.rate);
-    w.phi = w.rate + kept->steps * n;
     p->k->get(w.rate, kept->rates, kept->steps * n);
     return w;
 }
@@ -39,7 +38,7 @@ static work work_new(prox *p, const attlip_kept *kept, taut_span *scratch)
 static taut_real *move(prox *p, const attlip_kept *kept, work *w, int step, const taut_real *dir)
 {
     taut_real *y = taut_at(p->k, kept->path, step * taut_len(p->shape));
-    prox_gradient(p, w->unused, w->phi, y, 0, p->shape.n);
+    prox_gradient(p, w->unused, NULL, y, 0, p->shape.n);
     prox_hessian(p, w->moved, dir, w->e, w->h, 0, p->shape.n);
     return y;
 }

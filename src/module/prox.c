@@ -161,7 +161,7 @@ void prox_value(prox *p, double *phi, const taut_real *point, int64_t first, int
     p->k->sum_op(pull, TAUT_SUM_MUL, p->plain ? -1 : -0.5 * p->shift, pull, NULL, count);
     p->k->sum_op(own, TAUT_SUM_ADD, 1, own, pull, count);
     p->k->sum_op(f, TAUT_SUM_ADD, 1, f, own, count);
-    (void)p->k->read(phi, f, count);
+    if (phi) (void)p->k->read(phi, f, count);
     p->log->values += count;
 }
 

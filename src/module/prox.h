@@ -60,8 +60,8 @@ void prox_add(const prox *, taut_real *y, double a, const taut_real *x, double b
 void prox_image(const prox *, taut_real *x, int64_t first, int64_t count);
 void prox_begin(const prox *, taut_real *v0, const taut_real *x);
 
-/* phi of the lanes first .. first+count-1 at `point`, and its gradient.  v, max, sum and,
- * with the gradient, col and g are then those of the point. */
+/* phi of the lanes first .. first+count-1 at `point`, which stays in the first of `sums` where `phi` is NULL, and its gradient.
+ * v, max, sum and, with the gradient, col and g are then those of the point. */
 void prox_value(prox *, double *phi, const taut_real *point, int64_t first, int64_t count);
 void prox_gradient(prox *, taut_real *grad, double *phi, const taut_real *point, int64_t first, int64_t count);
 /* out = (d2phi) dir where the last gradient was taken; e and h have room for v each */

@@ -20,10 +20,10 @@ enum { PAIRS = 5, STEPS = 25, TRIALS = 12, WINDOW = 10 };
 /* The vectors of a lane are rows of one matrix, two in every slot: s and y of a pair, and in the one slot that is free the
  * direction d and the gradient g, which become a pair where they lie.  Row 2 i is s of slot i.  A new gradient meets all of
  * them in one pass, and a direction is made in one pass, since vectors that long come from memory every time.  Products of a lane
- * are kept in that order; behind them is the gradient's with itself.
+ * are kept in that order; behind them is the gradient's with itself, and phi.
  * What happens to rows happens to those of all lanes at once, slot by slot: with factors 0 and 1 a lane stays as it is, and most
  * often all lanes have the same slot free. */
-enum { SLOTS = PAIRS + 1, ROWS = 2 * SLOTS, SELF = ROWS, MEASURED };
+enum { SLOTS = PAIRS + 1, ROWS = 2 * SLOTS, SELF = ROWS, PHI, MEASURED };
 _Static_assert((int)ROWS <= (int)TAUT_TERMS, "a direction is one blend");
 
 typedef enum { SEEKING, STUCK, ENDED } lane_state;
@@ -62,7 +62,7 @@ int64_t prox_solve_used(const prox *p)
 
 int64_t prox_lbfgs_host(const prox *p)
 {
-    return taut_host_len(p->shape.n, sizeof(lane)) + p->shape.n * (2 + 2 * MEASURED + ROWS) + prox_cg_host(1);
+    return taut_host_len(p->shape.n, sizeof(lane)) + p->shape.n * (1 + 2 * MEASURED + ROWS) + prox_cg_host(1);
 }
 
 /* Row `row` of lane 0, and how far that of the next lane is. */
@@ -241,12 +241,12 @@ static void remember(search *q, int slot)
     if (shorter) add_to_row(q, 2 * slot, zero, NULL, 0, times);
 }
 
-/* What becomes of the lane's trial, which found phi there. */
-static void judge(search *q, int64_t e, double phi)
+/* What becomes of the lane's trial. */
+static void judge(search *q, int64_t e)
 {
     lane *l = &q->lane[e];
     const double *now = q->measured + e * MEASURED;
-    const double size = sqrt(now[SELF]), b = now[2 * l->free];
+    const double size = sqrt(now[SELF]), phi = now[PHI], b = now[2 * l->free];
     const bool known = isfinite(phi) && isfinite(size);
     if (++l->trial >= TRIALS) l->state = STUCK;
     l->last = REFUSED;
@@ -267,14 +267,14 @@ static void judge(search *q, int64_t e, double phi)
 }
 
 /* After a trial of every lane that seeks: where z is, what is remembered, where to look next. */
-static void settle(search *q, const double *phi)
+static void settle(search *q)
 {
     const int64_t n = q->p->shape.n, len = prox_lane(q->p);
     double *back = q->factor, *stay = back + n;
     bool any = false;
     for (int64_t e = 0; e < n; e++) {
         q->lane[e].last = NO_TRIAL;
-        if (q->lane[e].state == SEEKING) judge(q, e, phi[e]);
+        if (q->lane[e].state == SEEKING) judge(q, e);
         back[e] = q->lane[e].last == LEARNT_FROM || q->lane[e].last == REFUSED, stay[e] = 1 - back[e];
         any = any || back[e] != 0;
     }
@@ -292,7 +292,7 @@ static void settle(search *q, const double *phi)
     turn(q);
 }
 
-/* All products with the trials' gradients, in one reading: lane by lane or row by row, whichever are fewer. */
+/* All products with the trials' gradients and phi, in one reading: lane by lane or row by row, whichever are fewer. */
 static void measure(search *q)
 {
     const prox *p = q->p;
@@ -309,15 +309,17 @@ static void measure(search *q)
     for (int64_t r = 0; !by_lane && r < rows; r++)
         k->dot(taut_sum_at(q->sums, r * n), row_at(q, (int)r), row_stride(q), image, len, n, inner);
     k->dot(taut_sum_at(q->sums, n * rows), q->g_new, len, image, len, n, inner);
-    (void)k->read(q->raw, q->sums, n * (rows + 1)); /* of a device that failed: NaN, with which no trial is taken */
+    k->sum_op(taut_sum_at(q->sums, n * (rows + 1)), TAUT_SUM_MUL, 1, p->sums, NULL, n); /* phi */
+    (void)k->read(q->raw, q->sums, n * (rows + 2)); /* of a device that failed: NaN, with which no trial is taken */
     for (int64_t e = 0; e < n; e++) {
         for (int64_t r = 0; r < rows; r++) q->measured[e * MEASURED + r] = q->raw[by_lane ? e * rows + r : r * n + e];
         q->measured[e * MEASURED + SELF] = q->raw[n * rows + e];
+        q->measured[e * MEASURED + PHI] = q->raw[n * (rows + 1) + e];
     }
 }
 
 /* The trial of every lane that seeks, the others stay where they are. */
-static void attempt(search *q, double *phi)
+static void attempt(search *q)
 {
     const taut_kernels *k = q->p->k;
     const int64_t n = q->p->shape.n, len = prox_lane(q->p);
@@ -333,7 +335,7 @@ static void attempt(search *q, double *phi)
             k->axpby_by(q->z, len, prox_factor(q->p, q->by, q->factor, n), row_at(q, 2 * slot), row_stride(q),
                         (taut_factor){ 1, NULL }, n, len);
     }
-    prox_gradient(q->p, q->g_new, phi, q->z, 0, n);
+    prox_gradient(q->p, q->g_new, NULL, q->z, 0, n);
     measure(q);
 }
 
@@ -367,10 +369,9 @@ void prox_lbfgs(prox *p, taut_real *z, prox_lane_end *end, taut_span scratch)
     const int64_t n = p->shape.n;
     const taut_span mark = p->host;
     search q = search_new(p, z, end, scratch);
-    double *phi = taut_take_host(&p->host, n, sizeof *phi);
-    prox_gradient(p, q.g_new, phi, z, 0, n);
+    prox_gradient(p, q.g_new, q.raw, z, 0, n);
     prox_dots(p, q.norm, q.g_new, q.g_new, 0, n);
-    for (int64_t e = 0; e < n; e++) q.lane[e].phi = phi[e], q.lane[e].size = sqrt(q.norm[e]), q.lane[e].last = TAKEN;
+    for (int64_t e = 0; e < n; e++) q.lane[e].phi = q.raw[e], q.lane[e].size = sqrt(q.norm[e]), q.lane[e].last = TAKEN;
     end_small(&q);
     p->k->axpby_by(row_at(&q, 1), row_stride(&q), (taut_factor){ 1, NULL }, q.g_new, prox_lane(p),
                    (taut_factor){ 0, NULL }, n, prox_lane(p));
@@ -378,8 +379,8 @@ void prox_lbfgs(prox *p, taut_real *z, prox_lane_end *end, taut_span scratch)
         if (q.lane[e].state != ENDED) go_on(&q.lane[e]);
     turn(&q);
     while (seeking(&q)) {
-        attempt(&q, phi);
-        settle(&q, phi);
+        attempt(&q);
+        settle(&q);
     }
     bool stale = false;
     for (int64_t e = 0; e < n; e++) {
@@ -387,6 +388,6 @@ void prox_lbfgs(prox *p, taut_real *z, prox_lane_end *end, taut_span scratch)
         stale = true;
         prox_newton(p, z, end, e, scratch);
     }
-    if (stale) prox_gradient(p, q.g_new, phi, z, 0, n); /* v and the rows are those of z again */
+    if (stale) prox_gradient(p, q.g_new, NULL, z, 0, n); /* v and the rows are those of z again */
     p->host = mark;
 }

@@ -11,7 +11,6 @@ static bool newton_step(prox *p, taut_real *z, taut_real *g, taut_real *z_new, t
                         double *size, int64_t e, taut_span rest)
 {
     const double tol = 0.1 * fmin(1, sqrt(*size));
-    double phi;
     prox_add(p, g_new, -1, g, 0, e);
     if (prox_cg(p, dir, g_new, &tol, PRODUCTS, e, 1, rest) == 0) { /* not there: good enough to go on? */
         if (!(prox_dot(p, dir, g, e) < 0)) return false;
@@ -20,7 +19,7 @@ static bool newton_step(prox *p, taut_real *z, taut_real *g, taut_real *z_new, t
     for (int trial = 0; trial < TRIALS; trial++, t *= 0.5) {
         prox_add(p, z_new, 1, z, 0, e);
         prox_add(p, z_new, t, dir, 1, e);
-        prox_gradient(p, g_new, &phi, z_new, e, 1);
+        prox_gradient(p, g_new, NULL, z_new, e, 1);
         const double now = sqrt(prox_dot(p, g_new, g_new, e));
         if (!(now <= (1 - 1e-4 * t) * *size)) continue;
         prox_add(p, z, 1, z_new, 0, e);
@@ -36,8 +35,7 @@ void prox_newton(prox *p, taut_real *z, prox_lane_end *end, int64_t e, taut_span
     const int64_t len = p->shape.n * prox_lane(p);
     taut_real *g = taut_take(&scratch, len), *dir = taut_take(&scratch, len);
     taut_real *z_new = taut_take(&scratch, len), *g_new = taut_take(&scratch, len);
-    double phi;
-    prox_gradient(p, g, &phi, z, e, 1);
+    prox_gradient(p, g, NULL, z, e, 1);
     double size = sqrt(prox_dot(p, g, g, e));
     for (int step = 0; step < STEPS && isfinite(size); step++) {
         if (size <= end[e].tol * sqrt(p->eta)) {

@@ -58,8 +58,7 @@ taut_up prox_proved(prox *p, const taut_real *y, int64_t lane, taut_span scratch
 {
     taut_real *g = taut_take(&scratch, taut_len(p->shape));
     numbers n;
-    double phi;
-    prox_gradient(p, g, &phi, y, lane, 1);
+    prox_gradient(p, g, NULL, y, lane, 1);
     const taut_span mark = p->host;
     taut_attlip_head *heads = taut_take_host(&p->host, p->heads, sizeof *heads);
     numbers_get(&n, p, y, lane);
