@@ -52,8 +52,6 @@ static inline taut_real *prox_at(const prox *p, const taut_real *x, int64_t lane
 }
 double prox_dot(const prox *, const taut_real *x, const taut_real *y, int64_t lane);
 void prox_dots(const prox *, double *sum, const taut_real *x, const taut_real *y, int64_t first, int64_t count);
-/* A factor for each of `count` lanes; room: as many sums */
-taut_factor prox_factor(const prox *, taut_sum *room, const double *each, int64_t count);
 void prox_add(const prox *, taut_real *y, double a, const taut_real *x, double b, int64_t lane); /* y = a x + b y */
 
 /* The image of every lane of x, whose A parts are given.  And v0 = X - c X K from X. */

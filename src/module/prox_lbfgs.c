@@ -44,10 +44,12 @@ typedef struct {
 typedef struct {
     prox *p;
     taut_real *z, *z_old, *g_new, *rows;
-    taut_sum *sums;              /* of a trial's gradient: its products with all rows, then those with itself; */
-    taut_sum *by;                /* factors, ROWS a lane */
-    double *measured;            /* the products on the host, MEASURED a lane; */
-    double *raw, *factor, *norm; /* as they come; factors; |g| in y */
+    taut_sum *sums;   /* of a trial's gradient: its products with all rows, those with itself, and phi; */
+    double *measured; /* the same on the host, MEASURED a lane; */
+    double *raw;      /* as it comes */
+    double *factor;   /* up to ROWS factors of every lane, those of all lanes one behind the other; */
+    taut_sum *by;     /* where the kernels are */
+    double *norm;     /* |g| in y */
     lane *lane;
     prox_lane_end *end;
     taut_span rest;
@@ -69,12 +71,23 @@ int64_t prox_lbfgs_host(const prox *p)
 static taut_real *row_at(const search *q, int row) { return taut_at(q->p->k, q->rows, row * prox_lane(q->p)); }
 static int64_t row_stride(const search *q) { return ROWS * prox_lane(q->p); }
 
-/* y = a x + b y, where y is a row of every lane and a and b are the lane's. */
-static void add_to_row(search *q, int row, const double *a, const taut_real *x, int64_t stride, const double *b)
+/* The first `count` factors of every lane go to where the kernels are; one lane's travel with what is asked of them. */
+static void put_factors(search *q, int count)
 {
     const int64_t n = q->p->shape.n;
-    const taut_factor by_a = prox_factor(q->p, q->by, a, n), by_b = prox_factor(q->p, taut_sum_at(q->by, n), b, n);
-    q->p->k->axpby_by(row_at(q, row), row_stride(q), by_a, x, stride, by_b, n, prox_lane(q->p));
+    if (n > 1) q->p->k->put_sum(q->by, q->factor, count * n);
+}
+static taut_factor factor_at(const search *q, int i)
+{
+    const int64_t n = q->p->shape.n;
+    return n > 1 ? (taut_factor){ 1, taut_sum_at(q->by, i * n) } : (taut_factor){ q->factor[i], NULL };
+}
+
+/* y = a x + b y, where y is a row of every lane, and a and b are factors of it. */
+static void add_to_row(search *q, int row, int a, const taut_real *x, int64_t stride, int b)
+{
+    q->p->k->axpby_by(row_at(q, row), row_stride(q), factor_at(q, a), x, stride, factor_at(q, b), q->p->shape.n,
+                      prox_lane(q->p));
 }
 
 /* The slot of the pair that is `age` pairs older than the newest. */
@@ -130,26 +143,17 @@ static void make_directions(search *q, int slot)
         lane *l = &q->lane[e];
         const bool mine = l->turns && l->free == slot;
         any = any || mine;
-        if (mine)
-            compose(l, q->factor + e, n);
-        else
-            q->factor[2 * slot * n + e] = 1;
+        if (mine) compose(l, q->factor + e, n);
+        if (!mine) q->factor[2 * slot * n + e] = 1;
     }
-    for (int row = 0; any && row < ROWS; row++) {
+    if (!any) return;
+    put_factors(q, ROWS);
+    for (int row = 0; row < ROWS; row++) {
         bool used = false;
         for (int64_t e = 0; e < n; e++) used = used || q->factor[row * n + e] != 0;
-        if (!used) continue;
-        const taut_factor by = prox_factor(q->p, taut_sum_at(q->by, row * n), q->factor + row * n, n);
-        terms[count++] = (taut_term){ by, row_at(q, row), row_stride(q) };
+        if (used) terms[count++] = (taut_term){ factor_at(q, row), row_at(q, row), row_stride(q) };
     }
-    if (any) q->p->k->blend(row_at(q, 2 * slot), row_stride(q), terms, count, n, prox_lane(q->p));
-}
-
-static void end_lane(search *q, int64_t e, double at)
-{
-    q->lane[e].state = ENDED;
-    q->end[e].done = true;
-    q->end[e].at = at;
+    q->p->k->blend(row_at(q, 2 * slot), row_stride(q), terms, count, n, prox_lane(q->p));
 }
 
 /* Lanes that stand where their trial's gradient, of norm `size`, is small enough, end.  |g| in y is at least |g|/sqrt(eta)
@@ -164,8 +168,8 @@ static void end_small(search *q)
     for (int64_t e = 0; any && e < n; e++) {
         lane *l = &q->lane[e];
         if (l->last != TAKEN || !(l->size <= q->end[e].tol * root && q->norm[e] <= q->end[e].tol)) continue;
-        end_lane(q, e, q->norm[e]);
-        l->last = NO_TRIAL;
+        l->state = ENDED, l->last = NO_TRIAL;
+        q->end[e].done = true, q->end[e].at = q->norm[e];
     }
 }
 
@@ -220,25 +224,28 @@ static bool learn(lane *l, const double *now, bool taken)
  * then gets the g of where z is. */
 static void remember(search *q, int slot)
 {
+    enum { FRESH, STAYS, KEPT, KEEPS, G, OLD, ZERO, TIMES, COUNT };
     const int64_t n = q->p->shape.n, len = prox_lane(q->p);
-    double *fresh = q->factor, *stays = fresh + n, *kept = stays + n, *keeps = kept + n, *g = keeps + n, *old = g + n,
-           *zero = old + n, *times = zero + n;
-    bool taken = false, learnt = false, refused = false, shorter = false;
+    bool taken = false, refused = false, any = false, shorter = false;
     for (int64_t e = 0; e < n; e++) {
         const lane *l = &q->lane[e];
-        const bool here = l->last != NO_TRIAL && l->was == slot, pair = here && l->learnt;
-        fresh[e] = pair && l->last == TAKEN, stays[e] = 1 - fresh[e];
-        kept[e] = pair && l->last != TAKEN, keeps[e] = 1 - kept[e];
-        g[e] = pair || (here && l->last == TAKEN), old[e] = pair ? -1 : g[e] != 0 ? 0 : 1;
-        zero[e] = 0, times[e] = pair ? l->t : 1;
-        taken = taken || fresh[e] != 0, refused = refused || kept[e] != 0, learnt = learnt || g[e] != 0;
-        shorter = shorter || times[e] != 1;
+        double *f = q->factor + e;
+        const bool pair = l->last != NO_TRIAL && l->was == slot && l->learnt, fresh = pair && l->last == TAKEN;
+        const bool moved = pair || (l->last == TAKEN && l->was == slot);
+        f[FRESH * n] = fresh, f[STAYS * n] = !fresh;
+        f[KEPT * n] = pair && !fresh, f[KEEPS * n] = !(pair && !fresh);
+        f[G * n] = moved, f[OLD * n] = pair ? -1 : !moved;
+        f[ZERO * n] = 0, f[TIMES * n] = pair ? l->t : 1;
+        taken = taken || fresh, refused = refused || (pair && !fresh), any = any || moved;
+        shorter = shorter || f[TIMES * n] != 1;
     }
+    if (!any) return;
     const int next = 2 * ((slot + 1) % SLOTS) + 1;
-    if (taken) add_to_row(q, next, fresh, q->g_new, len, stays);
-    if (refused) add_to_row(q, next, kept, row_at(q, 2 * slot + 1), row_stride(q), keeps);
-    if (learnt) add_to_row(q, 2 * slot + 1, g, q->g_new, len, old);
-    if (shorter) add_to_row(q, 2 * slot, zero, NULL, 0, times);
+    put_factors(q, COUNT);
+    if (taken) add_to_row(q, next, FRESH, q->g_new, len, STAYS);
+    if (refused) add_to_row(q, next, KEPT, row_at(q, 2 * slot + 1), row_stride(q), KEEPS);
+    add_to_row(q, 2 * slot + 1, G, q->g_new, len, OLD);
+    if (shorter) add_to_row(q, 2 * slot, ZERO, NULL, 0, TIMES);
 }
 
 /* What becomes of the lane's trial. */
@@ -254,16 +261,13 @@ static void judge(search *q, int64_t e)
     l->was = l->free;
     if (known && (b <= 0 || phi <= l->phi + 1e-4 * l->t * l->slope || (b <= -0.9 * l->slope && size < l->size))) {
         l->last = TAKEN;
+        l->learnt = learn(l, now, true); /* from what was before */
+        l->phi = phi, l->size = size;
     } else if (known && l->trial == 1) {
         l->learnt = learn(l, now, false);
         if (l->learnt) l->last = LEARNT_FROM;
     }
     if (l->last == REFUSED) l->t *= known ? fmin(0.5, fmax(0.1, l->slope / (l->slope - b))) : 0.1;
-    if (l->last == TAKEN) {
-        l->learnt = learn(l, now, true); /* from what was before */
-        l->phi = phi;
-        l->size = size;
-    }
 }
 
 /* After a trial of every lane that seeks: where z is, what is remembered, where to look next. */
@@ -279,8 +283,8 @@ static void settle(search *q)
         any = any || back[e] != 0;
     }
     if (any) {
-        const taut_factor a = prox_factor(q->p, q->by, back, n), b = prox_factor(q->p, taut_sum_at(q->by, n), stay, n);
-        q->p->k->axpby_by(q->z, len, a, q->z_old, len, b, n, len);
+        put_factors(q, 2);
+        q->p->k->axpby_by(q->z, len, factor_at(q, 0), q->z_old, len, factor_at(q, 1), n, len);
     }
     end_small(q);
     for (int slot = 0; slot < SLOTS; slot++) remember(q, slot);
@@ -331,9 +335,9 @@ static void attempt(search *q)
             q->factor[e] = l->state == SEEKING && l->free == slot ? l->t : 0;
             any = any || q->factor[e] != 0;
         }
-        if (any)
-            k->axpby_by(q->z, len, prox_factor(q->p, q->by, q->factor, n), row_at(q, 2 * slot), row_stride(q),
-                        (taut_factor){ 1, NULL }, n, len);
+        if (!any) continue;
+        put_factors(q, 1);
+        k->axpby_by(q->z, len, factor_at(q, 0), row_at(q, 2 * slot), row_stride(q), (taut_factor){ 1, NULL }, n, len);
     }
     prox_gradient(q->p, q->g_new, NULL, q->z, 0, n);
     measure(q);
