@@ -60,6 +60,7 @@ typedef struct {
     taut_span scratch, host;   /* stacks: save a copy, take, restore the copy; host: of doubles, on the host */
     bool param_grads;          /* off for measure and attack */
     taut_phase phase;          /* zeros: USE */
+    taut_products products;    /* how k has been told to multiply */
     const taut_watcher *watch; /* or NULL */
 } taut_run;
 

@@ -45,6 +45,7 @@ static taut_status allocate(taut_trainer *t, const taut_kernels *k)
     if (!s && c->target > 0) s = taut_enforcer_create(&t->enforcer, t->model, c);
     if (!s && r->loss == TAUT_BY_MARGIN) s = taut_margin_create(&t->margin, t->model, r);
     if (!s) s = taut_pass_create(&t->pass, t->model, r->batch, tokens, true);
+    if (!s) t->pass->run.products = r->matmul;
     if (!s) s = taut_batch_create(&t->batch, t->source, r->seed, r->batch);
     const int64_t work = s ? 0 : taut_specformer_work(t->model, &t->recipe.penalty);
     if (work && !(t->penalty_work = taut_reals(k, work))) s = taut_no_memory("the penalty");
