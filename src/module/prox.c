@@ -2,9 +2,6 @@
 #include "module/prox.h"
 
 #include <math.h>
-#include <stdlib.h>
-
-#include "base/alloc.h"
 
 static const taut_factor ONE = { 1, NULL };
 

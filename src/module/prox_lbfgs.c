@@ -9,10 +9,8 @@
  *
  * What is right does not depend on any of this, only on the residual that was measured in the end. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "module/prox.h"
 
 enum { PAIRS = 5, STEPS = 25, TRIALS = 12, WINDOW = 10 };

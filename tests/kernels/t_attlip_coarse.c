@@ -1,5 +1,5 @@
-/* AttLip where training multiplies in tf32 and bf16: its solvers multiply exactly all the same, so that steep problems are solved
- * in as few gradients and products as ever, and what comes after them is multiplied as before. */
+/* AttLip where training multiplies in tf32 and bf16: its solvers multiply in float all the same, so that steep problems are
+ * solved in as few gradients and products as ever, and what comes after them is multiplied as before. */
 #include "kernels/pair.h"
 #include "module/modules.h"
 

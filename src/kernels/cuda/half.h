@@ -84,10 +84,11 @@ static __global__ void __launch_bounds__(THREADS) pack(const bundle all, int hea
 /* Where chunk c (8 halves) of row r lies in its row: chunks c of eight rows in order meet different banks. */
 template <int DEPTH> static __device__ inline int half_place(int r, int c)
 {
-    enum { CHUNKS = DEPTH / 8, ROWS = CHUNKS < 8 ? 8 / CHUNKS : 1, PLACES = 8 / ROWS }; /* rows that share all banks */
+    enum { CHUNKS = DEPTH / 8, ROWS = CHUNKS < 8 ? 8 / CHUNKS : 1, PLACES = 8 / ROWS }; /* ROWS rows fill all banks */
     return (c ^ r / ROWS % PLACES) * 8;
 }
 
+/* Starts copying rows of DEPTH halves, of which `there` are there; the others become zeros. */
 template <int DEPTH> static __device__ inline void half_load(__half *tile, int rows, const __half *from, int there)
 {
     for (int k = threadIdx.x; k < rows * (DEPTH / 8); k += blockDim.x) {

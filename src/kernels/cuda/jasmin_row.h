@@ -91,7 +91,7 @@ struct exact {
             s = root(x, n, first, second);
             size = over_row(n, [&](int j) { return x[j] / (x[j] - s) * (x[j] / (x[j] - s)); });
         }
-        value = log(s + eps); /* one-hot: nothing moves it */
+        value = log(s + eps); /* one-hot: s is 0, and nothing moves it */
     }
     __device__ double slope(int j) const
     {
@@ -100,23 +100,25 @@ struct exact {
     }
 };
 
-/* gz = x (G - x.G), G the slope of all terms; answers their sum. */
-template <class TERMS>
-static __device__ inline double project(double *gz, const double *x, int n, double value, const TERMS &slope)
+/* gz = x (G - x.G), G the slope. */
+template <class SLOPE> static __device__ inline void project(double *gz, const double *x, int n, const SLOPE &slope)
 {
     const double along = over_row(n, [&](int j) { return x[j] * slope(j); });
     for (int j = threadIdx.x % WARP; j < n; j += WARP) gz[j] = x[j] * (slope(j) - along);
-    return value;
 }
 
-/* The first term, and the second where k says that there is one: of entry m, which `next` follows. */
+/* The sum of the first term and, where k says that there is one, the second, of entry m, which `next` follows; and gz. */
 template <class FIRST>
 static __device__ inline double slopes(double *gz, const double *x, int n, const FIRST &one, const taut_jasmin &p,
                                        entry m, entry next)
 {
-    if (p.k <= 1) return project(gz, x, n, one.value, [&](int j) { return one.slope(j); });
+    if (p.k <= 1) {
+        project(gz, x, n, [&](int j) { return one.slope(j); });
+        return one.value;
+    }
     const bound two(-1, x, n, m, next, p.eps);
-    return project(gz, x, n, one.value + two.value, [&](int j) { return one.slope(j) + two.slope(j); });
+    project(gz, x, n, [&](int j) { return one.slope(j) + two.slope(j); });
+    return one.value + two.value;
 }
 
 /* JaSMin of the row, and gz = its derivative by the logits. */
