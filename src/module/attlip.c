@@ -112,7 +112,7 @@ static void solve(const attlip *s, prox *p, attlip_kept *kept, prox_lane_end *en
     prox_begin(p, p->centre, p->v);
     k->axpby(a, 0, NULL, 0, all);
     if (s->spec.solver == TAUT_PROX_LBFGS) prox_lbfgs(p, a, end, scratch);
-    for (int64_t e = 0; s->spec.solver == TAUT_PROX_NEWTON && e < p->shape.n; e++) prox_newton(p, a, end, e, scratch);
+    if (s->spec.solver == TAUT_PROX_NEWTON) prox_newton(p, a, end, scratch);
     prox_return(p, kept->p, a, p->x, scratch);
 }
 

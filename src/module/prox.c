@@ -73,6 +73,13 @@ void prox_add(const prox *p, taut_real *y, double a, const taut_real *x, double 
     p->k->axpby(prox_at(p, y, lane), a, prox_at(p, x, lane), b, prox_lane(p));
 }
 
+taut_factor prox_factor(const prox *p, taut_sum *room, const double *each, int64_t count)
+{
+    if (count == 1) return (taut_factor){ *each, NULL };
+    p->k->put_sum(room, each, count);
+    return (taut_factor){ 1, room };
+}
+
 taut_attn prox_attn(const prox *p, int64_t count)
 {
     return (taut_attn){ .n = count,
@@ -228,14 +235,6 @@ typedef struct {
 
 int64_t prox_cg_host(int64_t count) { return taut_host_len(count, sizeof(cg_lane)) + 3 * count; }
 
-/* A factor for each of `count` lanes; room: as many sums. */
-static taut_factor factor_of(const prox *p, taut_sum *room, const double *each, int64_t count)
-{
-    if (count == 1) return (taut_factor){ *each, NULL };
-    p->k->put_sum(room, each, count);
-    return (taut_factor){ 1, room };
-}
-
 typedef struct {
     prox *p;
     taut_real *x, *r, *dir, *moved; /* of the first lane */
@@ -259,7 +258,7 @@ static void cg_step(cg *c)
         l->open = l->open && c->now[i] > 0 && isfinite(step);
         c->a[i] = l->open ? step : 0;
     }
-    const taut_factor step = factor_of(c->p, room, c->a, n), back = { -step.value, step.by }, one = { 1, NULL };
+    const taut_factor step = prox_factor(c->p, room, c->a, n), back = { -step.value, step.by }, one = { 1, NULL };
     k->axpby_by(c->x, len, step, c->dir, len, one, n, len);
     k->axpby_by(c->r, len, back, c->moved, len, one, n, len);
     prox_dots(c->p, c->now, c->r, c->r, 0, n);
@@ -269,7 +268,7 @@ static void cg_step(cg *c)
         c->b[i] = l->open ? c->now[i] / l->size : 1;
         if (l->open) l->size = c->now[i];
     }
-    const taut_factor add = factor_of(c->p, room, c->a, n), keep = factor_of(c->p, taut_sum_at(room, n), c->b, n);
+    const taut_factor add = prox_factor(c->p, room, c->a, n), keep = prox_factor(c->p, taut_sum_at(room, n), c->b, n);
     k->axpby_by(c->dir, len, add, c->r, len, keep, n, len);
 }
 

@@ -53,6 +53,8 @@ static inline taut_real *prox_at(const prox *p, const taut_real *x, int64_t lane
 double prox_dot(const prox *, const taut_real *x, const taut_real *y, int64_t lane);
 void prox_dots(const prox *, double *sum, const taut_real *x, const taut_real *y, int64_t first, int64_t count);
 void prox_add(const prox *, taut_real *y, double a, const taut_real *x, double b, int64_t lane); /* y = a x + b y */
+/* A factor for each of `count` lanes; room: as many sums. */
+taut_factor prox_factor(const prox *, taut_sum *room, const double *each, int64_t count);
 
 /* The image of every lane of x, whose A parts are given.  And v0 = X - c X K from X. */
 void prox_image(const prox *, taut_real *x, int64_t first, int64_t count);
@@ -89,12 +91,13 @@ typedef struct {
 } prox_lane_end;
 
 /* Solvers.  z holds the start and the result, end[lane] says how it ended; scratch: prox_solve_used elements, and on the host
- * prox_lbfgs_host doubles (lbfgs, newton) or prox_descent_host (descent, barzilai). */
+ * prox_lbfgs_host doubles (newton: prox_newton_host is enough) or prox_descent_host (descent, barzilai). */
 int64_t prox_solve_used(const prox *);
 int64_t prox_lbfgs_host(const prox *);
+int64_t prox_newton_host(const prox *);
 int64_t prox_descent_host(const prox *);
 void prox_lbfgs(prox *, taut_real *z, prox_lane_end *end, taut_span scratch);
-void prox_newton(prox *, taut_real *z, prox_lane_end *end, int64_t lane, taut_span scratch);
+void prox_newton(prox *, taut_real *z, prox_lane_end *end, taut_span scratch); /* the lanes that are not done */
 /* In plain coordinates: the paper's gradient descent with Armijo's rule, `steps` of them or to the tolerance, in at most
  * `most` (0: 2000); when `path` is given, the points before every step and, in `rates`, the steps' lengths (steps, lanes).
  * Barzilai-Borwein. */

@@ -57,12 +57,12 @@ int64_t prox_solve_used(const prox *p)
 {
     const int64_t n = p->shape.n, len = n * prox_lane(p), lane = p->shape.t * p->shape.d;
     if (p->plain) return 4 * len;
-    return (2 + ROWS) * len + taut_sums_len(n * MEASURED) + taut_sums_len(n * ROWS) + n * lane + prox_cg_used(p, 1);
+    return (2 + ROWS) * len + taut_sums_len(n * MEASURED) + taut_sums_len(n * ROWS) + n * lane; /* Newton takes less */
 }
 
 int64_t prox_lbfgs_host(const prox *p)
 {
-    return taut_host_len(p->shape.n, sizeof(lane)) + p->shape.n * (1 + 2 * MEASURED + ROWS) + prox_cg_host(1);
+    return taut_host_len(p->shape.n, sizeof(lane)) + p->shape.n * (1 + 2 * MEASURED + ROWS) + prox_newton_host(p);
 }
 
 /* Row `row` of lane 0, and how far that of the next lane is. */
@@ -384,12 +384,6 @@ void prox_lbfgs(prox *p, taut_real *z, prox_lane_end *end, taut_span scratch)
         attempt(&q);
         settle(&q);
     }
-    bool stale = false;
-    for (int64_t e = 0; e < n; e++) {
-        if (q.lane[e].state != STUCK) continue;
-        stale = true;
-        prox_newton(p, z, end, e, scratch);
-    }
-    if (stale) prox_gradient(p, q.g_new, NULL, z, 0, n); /* v and the rows are those of z again */
+    prox_newton(p, z, end, scratch);
     p->host = mark;
 }

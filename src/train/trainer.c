@@ -35,7 +35,8 @@ static taut_status allocate(taut_trainer *t, const taut_kernels *k)
                             (double)taut_constrainer_len(t->model, c) + (double)one +
                             (r->loss == TAUT_BY_MARGIN ? (double)taut_margin_len(t->model, r) : 0) +
                             (double)(r->batch - 1) * (double)(taut_pass_len(t->model, 2, tokens, true) - one) +
-                            (double)taut_tree_len(t->model, r->accumulate);
+                            (double)taut_tree_len(t->model, r->accumulate) +
+                            (double)taut_specformer_work(t->model, &t->recipe.penalty);
     const double proof = c->target > 0 ? 2 * (double)t->model->slab * sizeof(double) : 0;
     const double there = elements * (double)k->elem;
     taut_status s = taut_memory_check(k->host ? there + proof : there, k->available(), "this recipe");

@@ -13,15 +13,15 @@ struct group {
     taut_attn a;
     taut_jasmin p;
     int64_t first, heads; /* of example * heads + head */
-    int64_t wide;         /* from a row of x or gz to the next */
-    double *x, *gz, *value,
-        *factor;   /* (heads, tq, wide) twice, (heads, tq) twice; factor: of gz, 0 where it does not count */
-    double *total; /* (heads) */
+    int64_t wide;         /* from a row of x to the next */
+    double *x; /* (heads, tq, wide): weights, and then in their place the penalty's derivatives by the logits */
+    double *value, *factor; /* (heads, tq): of a row's penalty, of its derivatives, 0 where it does not count */
+    double *total;          /* (heads) */
 };
 
 /* The tokens of a head. */
-struct tokens {
-    const real *x;
+template <class T> struct tokens {
+    const T *x;
     int64_t stride;
 };
 
@@ -35,7 +35,7 @@ static __device__ inline int64_t token(const group &g, int64_t t, int64_t head, 
     const int64_t of = g.first + head;
     return ((of / g.a.heads * t + i) * g.a.heads + of % g.a.heads) * g.a.dh;
 }
-static __device__ inline tokens tokens_of(const real *x, const group &g, int64_t t, int64_t head)
+static __device__ inline tokens<real> tokens_of(const real *x, const group &g, int64_t t, int64_t head)
 {
     return { x + token(g, t, head, 0), g.a.heads * g.a.dh };
 }
@@ -59,12 +59,12 @@ static __device__ inline void softmax(const group &g, int64_t head, int64_t i)
     for (int j = lane; j < keys; j += WARP) x[j] /= sum;
 }
 
-/* The penalty of a row, and its gz. */
+/* The penalty of a row, and its derivatives. */
 static __device__ inline void penalty(const group &g, int64_t row)
 {
     const int keys = (int)visible(g.a, row % g.a.tq);
     const bool counts = jasmin_counts(&g.p, keys);
-    const double value = counts ? row_penalty(g.gz + row * g.wide, g.x + row * g.wide, keys, g.p) : 0;
+    const double value = counts ? row_penalty(g.x + row * g.wide, keys, g.p) : 0;
     if (threadIdx.x % WARP == 0) g.factor[row] = 0, g.value[row] = value;
 }
 
@@ -93,7 +93,8 @@ static __device__ inline void weigh(const group &g, int64_t head)
 enum { RUN = 4 }; /* rows of a thread: what they share is read once */
 
 /* Entry c of the gradients by the queries i, i + step, ..., RUN of them, and by such keys j. */
-static __device__ inline void add_query(real *gq, const group &g, tokens k, int64_t head, int64_t i, int64_t step,
+template <class T>
+static __device__ inline void add_query(real *gq, const group &g, tokens<T> k, int64_t head, int64_t i, int64_t step,
                                         int64_t c)
 {
     const double *gz[RUN];
@@ -103,7 +104,7 @@ static __device__ inline void add_query(real *gq, const group &g, tokens k, int6
     for (int r = 0; r < RUN; r++) {
         const int64_t row = head * g.a.tq + i + r * step;
         factor[r] = i + r * step < g.a.tq ? g.factor[row] : 0;
-        gz[r] = g.gz + row * g.wide, seen[r] = factor[r] == 0 ? 0 : (int)visible(g.a, i + r * step);
+        gz[r] = g.x + row * g.wide, seen[r] = factor[r] == 0 ? 0 : (int)visible(g.a, i + r * step);
         most = max(most, seen[r]);
     }
     for (int j = 0; j < most; j++) {
@@ -119,11 +120,12 @@ static __device__ inline void add_query(real *gq, const group &g, tokens k, int6
         to = (real)((double)to + factor[r] * sum[r]);
     }
 }
-static __device__ inline void add_key(real *gk, const group &g, tokens q, int64_t head, int64_t j, int64_t step,
+template <class T>
+static __device__ inline void add_key(real *gk, const group &g, tokens<T> q, int64_t head, int64_t j, int64_t step,
                                       int64_t c)
 {
     double sum[RUN] = { 0 };
-    const double *gz = g.gz + head * g.a.tq * g.wide + j, *factor = g.factor + head * g.a.tq;
+    const double *gz = g.x + head * g.a.tq * g.wide + j, *factor = g.factor + head * g.a.tq;
     for (int i = 0; i < (int)g.a.tq; i++, gz += g.wide) {
         if (factor[i] == 0) continue;
         const int seen = (int)(visible(g.a, i) - j);
@@ -138,8 +140,8 @@ static __device__ inline void add_key(real *gk, const group &g, tokens q, int64_
     }
 }
 
-/* A block has a head; its queries, keys, weights and slopes stand in shared memory, rows an odd number of places apart: threads
- * meet different banks. */
+/* A block has a head; its queries, keys and weights stand in shared memory, rows an odd number of places apart: threads meet
+ * different banks.  All are doubles there: what is read so often should not be converted every time. */
 struct layout {
     int64_t wide, side; /* from row to row of weights, of tokens */
     size_t bytes;
@@ -147,22 +149,21 @@ struct layout {
 static __host__ __device__ inline layout layout_of(const taut_attn &a)
 {
     const int64_t wide = a.tk | 1, side = a.dh | 1;
-    return { wide, side,
-             (size_t)(2 * a.tq * (wide + 1)) * sizeof(double) + (size_t)((a.tq + a.tk) * side) * sizeof(real) };
+    return { wide, side, (size_t)(a.tq * (wide + 2) + (a.tq + a.tk) * side) * sizeof(double) };
 }
 
 /* Weights, penalties and slopes of the rows i .. i + RUN - 1; a lane has two keys at a time. */
-static __device__ inline void near_weights(const group &g, tokens q, tokens k, int i)
+static __device__ inline void near_weights(const group &g, tokens<double> q, tokens<double> k, int i)
 {
     const int tq = (int)g.a.tq, tk = (int)g.a.tk, dh = (int)g.a.dh;
     for (int j = threadIdx.x % WARP; j < tk; j += 2 * WARP) {
         double dot[RUN][2] = { 0 };
         const int other = min(j + WARP, tk - 1);
         for (int c = 0; c < dh; c++) {
-            const double one = (double)k.x[j * k.stride + c], two = (double)k.x[other * k.stride + c];
+            const double one = k.x[j * k.stride + c], two = k.x[other * k.stride + c];
 #pragma unroll
             for (int r = 0; r < RUN; r++) {
-                const double x = (double)q.x[min(i + r, tq - 1) * q.stride + c];
+                const double x = q.x[min(i + r, tq - 1) * q.stride + c];
                 dot[r][0] += x * one, dot[r][1] += x * two;
             }
         }
@@ -182,14 +183,13 @@ static __global__ void __launch_bounds__(THREADS)
     const taut_attn &a = all.a;
     const layout l = layout_of(a);
     const int tq = (int)a.tq, tk = (int)a.tk, dh = (int)a.dh;
-    double *gz = room + tq * l.wide, *value = gz + tq * l.wide;
-    const group g = { a, all.p, blockIdx.x, 1, l.wide, room, gz, value, value + tq, all.total + blockIdx.x };
-    real *mine = (real *)(value + 2 * tq), *keys = mine + tq * l.side;
-    const tokens near_q = { mine, l.side }, near_k = { keys, l.side };
+    double *value = room + tq * l.wide, *mine = value + 2 * tq, *keys = mine + tq * l.side;
+    const group g = { a, all.p, blockIdx.x, 1, l.wide, room, value, value + tq, all.total + blockIdx.x };
+    const tokens<double> near_q = { mine, l.side }, near_k = { keys, l.side };
     for (int e = threadIdx.x; e < tq * dh; e += THREADS)
-        mine[e / dh * l.side + e % dh] = q[token(g, tq, 0, e / dh) + e % dh];
+        mine[e / dh * l.side + e % dh] = (double)q[token(g, tq, 0, e / dh) + e % dh];
     for (int e = threadIdx.x; e < tk * dh; e += THREADS)
-        keys[e / dh * l.side + e % dh] = k[token(g, tk, 0, e / dh) + e % dh];
+        keys[e / dh * l.side + e % dh] = (double)k[token(g, tk, 0, e / dh) + e % dh];
     __syncthreads();
     for (int i = threadIdx.x / WARP * RUN; i < tq; i += THREADS / WARP * RUN) near_weights(g, near_q, near_k, i);
     __syncthreads();
@@ -206,7 +206,7 @@ static const int SIDE = 64, TEAMS = THREADS / WARP; /* numbers of a key that sta
 
 /* dot += q_i.k_j over entries c .. c + SIDE - 1, for the WARP keys from j = first on, one a lane.  All threads of a block come
  * here: its rows are of one head. */
-static __device__ inline void add_dots(double &dot, const group &g, const real *mine, tokens k, int64_t first,
+static __device__ inline void add_dots(double &dot, const group &g, const real *mine, tokens<real> k, int64_t first,
                                        int64_t c)
 {
     __shared__ real keys[WARP][SIDE + 1];
@@ -279,14 +279,14 @@ static void by_blocks(double *sum, real *gq, real *gk, const real *q, const real
 static void by_parts(double *sum, real *gq, real *gk, const real *q, const real *k, group g)
 {
     const taut_attn &a = g.a;
-    const int64_t all = g.heads, each = 2 * a.tq * (a.tk + 1) + 1, most = ROOM / (each * (int64_t)sizeof(double));
+    const int64_t all = g.heads, each = a.tq * (a.tk + 2) + 1, most = ROOM / (each * (int64_t)sizeof(double));
     const int64_t many = most < 1 ? 1 : all < most ? all : most;
     g.x = (double *)cuda_work((size_t)(many * each) * sizeof(double));
     g.wide = a.tk;
     for (g.first = 0; g.first < all && g.x; g.first += many) {
         g.heads = all - g.first < many ? all - g.first : many;
         const int64_t rows = g.heads * a.tq;
-        g.gz = g.x + rows * a.tk, g.value = g.gz + rows * a.tk, g.factor = g.value + rows, g.total = g.factor + rows;
+        g.value = g.x + rows * a.tk, g.factor = g.value + rows, g.total = g.factor + rows;
         CUDA_LAUNCH(weights, g.heads * blocks_for(a.tq, TEAMS), THREADS, 0, g, q, k);
         CUDA_LAUNCH(weigh_heads, blocks_for(g.heads, TEAMS), THREADS, 0, g);
         CUDA_LAUNCH(add_queries, blocks_for(g.heads * blocks_for(a.tq, RUN) * a.dh, THREADS), THREADS, 0, gq, k, g);

@@ -100,34 +100,34 @@ struct exact {
     }
 };
 
-/* gz = x (G - x.G), G the slope. */
-template <class SLOPE> static __device__ inline void project(double *gz, const double *x, int n, const SLOPE &slope)
+/* x becomes x (G - x.G), G the slope, which looks at no entry but its own. */
+template <class SLOPE> static __device__ inline void project(double *x, int n, const SLOPE &slope)
 {
     const double along = over_row(n, [&](int j) { return x[j] * slope(j); });
-    for (int j = threadIdx.x % WARP; j < n; j += WARP) gz[j] = x[j] * (slope(j) - along);
+    for (int j = threadIdx.x % WARP; j < n; j += WARP) x[j] *= slope(j) - along;
 }
 
-/* The sum of the first term and, where k says that there is one, the second, of entry m, which `next` follows; and gz. */
+/* The sum of the first term and, where k says that there is one, the second, of entry m, which `next` follows; x as in
+ * row_penalty. */
 template <class FIRST>
-static __device__ inline double slopes(double *gz, const double *x, int n, const FIRST &one, const taut_jasmin &p,
-                                       entry m, entry next)
+static __device__ inline double slopes(double *x, int n, const FIRST &one, const taut_jasmin &p, entry m, entry next)
 {
     if (p.k <= 1) {
-        project(gz, x, n, [&](int j) { return one.slope(j); });
+        project(x, n, [&](int j) { return one.slope(j); });
         return one.value;
     }
     const bound two(-1, x, n, m, next, p.eps);
-    project(gz, x, n, [&](int j) { return one.slope(j) + two.slope(j); });
+    project(x, n, [&](int j) { return one.slope(j) + two.slope(j); });
     return one.value + two.value;
 }
 
-/* JaSMin of the row, and gz = its derivative by the logits. */
-static __device__ inline double row_penalty(double *gz, const double *x, int n, const taut_jasmin &p)
+/* JaSMin of the row, whose weights x become its derivative by the logits. */
+static __device__ inline double row_penalty(double *x, int n, const taut_jasmin &p)
 {
     const entry first = follower(x, n, { __longlong_as_double(~0ull >> 1), -1 }), second = follower(x, n, first);
     entry m = first, next = second;
     for (int i = 2; i <= p.k; i++) m = next, next = follower(x, n, m);
-    if (p.exact) return slopes(gz, x, n, exact(x, n, first, second, p.eps), p, m, next);
-    return slopes(gz, x, n, bound(1, x, n, first, second, p.eps), p, m, next);
+    if (p.exact) return slopes(x, n, exact(x, n, first, second, p.eps), p, m, next);
+    return slopes(x, n, bound(1, x, n, first, second, p.eps), p, m, next);
 }
 #endif

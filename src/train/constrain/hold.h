@@ -22,11 +22,12 @@ typedef struct {
 
 int64_t taut_hold_work(int64_t rows, int64_t cols);
 
-/* power.c: the top singular value of w (not RMS) and its unit vectors u (rows), v (cols); v holds the start, work has
- * 2 side^2 + side + taut_sums_len(2) elements.  An estimate from below: 0 (and u = 0) for a zero matrix, NaN when w is not
- * finite.  The two below it wait for the number. */
-void est_top_pair(const taut_kernels *, taut_sum *top, taut_real *u, taut_real *v, const taut_real *w, int64_t rows,
-                  int64_t cols, int iterations, taut_span work);
+/* power.c: the top singular values of `count` matrices of one shape that lie one behind the other (not RMS) and their unit
+ * vectors u (rows), v (cols); v holds the starts, work has est_top_pairs_work elements.  Estimates from below: 0 (and u = 0)
+ * for a zero matrix, NaN for one that is not finite, whatever the others are.  The two below wait for the number of one. */
+void est_top_pairs(const taut_kernels *, taut_sum *top, taut_real *u, taut_real *v, const taut_real *w, int64_t count,
+                   int64_t rows, int64_t cols, int iterations, taut_span work);
+int64_t est_top_pairs_work(int64_t rows, int64_t cols, int64_t count);
 double est_hold_norm(taut_hold);                                /* RMS->RMS */
 double est_hold_top(taut_hold *, taut_real **u, taut_real **v); /* the same; its vectors lie in work */
 
