@@ -49,15 +49,36 @@ void taut_target_done(taut_target *t)
 
 static int64_t row(const int64_t *live, int64_t i) { return live ? live[i] : i; }
 
+/* Whether these rows lie one behind the other, as they do until an example is broken: then nothing has to be packed.  `live`
+ * ascends. */
+static bool in_a_row(const int64_t *live, int64_t first, int64_t count)
+{
+    return row(live, first + count - 1) - row(live, first) == count - 1;
+}
+
 static void forward(const taut_target *t, int64_t lane, packed *p, const double *x, const uint64_t *key,
                     const int64_t *live, int64_t first, int64_t count)
 {
+    const int64_t begin = row(live, first);
+    if (in_a_row(live, first, count)) {
+        t->forward(t->arg, lane, p->z, x + begin * t->dim, key ? key + begin : NULL, count);
+        return;
+    }
     for (int64_t i = 0; i < count; i++) {
         const int64_t e = row(live, first + i);
         memcpy(p->x + i * t->dim, x + e * t->dim, (size_t)t->dim * sizeof *x);
         p->key[i] = key ? key[e] : 0;
     }
     t->forward(t->arg, lane, p->z, p->x, key ? p->key : NULL, count);
+}
+
+static void backward(const taut_target *t, int64_t lane, packed *p, double *g, const int64_t *live, int64_t first,
+                     int64_t count)
+{
+    const bool straight = in_a_row(live, first, count);
+    t->backward(t->arg, lane, straight ? g + row(live, first) * t->dim : p->g, p->w, count);
+    for (int64_t i = 0; !straight && i < count; i++)
+        memcpy(g + row(live, first + i) * t->dim, p->g + i * t->dim, (size_t)t->dim * sizeof *g);
 }
 
 /* How many lanes share the batches of n examples.  One, if most threads would stand idle: then the kernels use them. */
@@ -99,9 +120,7 @@ void taut_target_slope(taut_target *t, double *z, double *loss, double *g, const
             loss[e] = taut_loss_at(p.w + i * c, kind, p.z + i * c, c, label[e], wrong ? wrong[e] : 0);
             memcpy(z + e * c, p.z + i * c, (size_t)c * sizeof *z);
         }
-        t->backward(t->arg, lane, p.g, p.w, count);
-        for (int64_t i = 0; i < count; i++)
-            memcpy(g + row(live, first + i) * t->dim, p.g + i * t->dim, (size_t)t->dim * sizeof *g);
+        backward(t, lane, &p, g, live, first, count);
     }
     t->forwards += n, t->backwards += n;
 }
