@@ -112,7 +112,7 @@ static void solve(const attlip *s, prox *p, attlip_kept *kept, prox_lane_end *en
     prox_begin(p, p->centre, p->v);
     k->axpby(a, 0, NULL, 0, all);
     if (s->spec.solver == TAUT_PROX_LBFGS) prox_lbfgs(p, a, end, scratch);
-    if (s->spec.solver == TAUT_PROX_NEWTON) prox_newton(p, a, end, scratch);
+    if (s->spec.solver == TAUT_PROX_NEWTON) prox_newton(p, a, end, prox_together(p), scratch);
     prox_return(p, kept->p, a, p->x, scratch);
 }
 

@@ -97,7 +97,10 @@ int64_t prox_lbfgs_host(const prox *);
 int64_t prox_newton_host(const prox *);
 int64_t prox_descent_host(const prox *);
 void prox_lbfgs(prox *, taut_real *z, prox_lane_end *end, taut_span scratch);
-void prox_newton(prox *, taut_real *z, prox_lane_end *end, taut_span scratch); /* the lanes that are not done */
+/* Of the lanes that are not done, gathered, at most `together` at a time.  A device is idle with one; a processor would work for
+ * those that end before the others. */
+void prox_newton(prox *, taut_real *z, prox_lane_end *end, int64_t together, taut_span scratch);
+static inline int64_t prox_together(const prox *p) { return p->k->host ? 1 : p->shape.n; }
 /* In plain coordinates: the paper's gradient descent with Armijo's rule, `steps` of them or to the tolerance, in at most
  * `most` (0: 2000); when `path` is given, the points before every step and, in `rates`, the steps' lengths (steps, lanes).
  * Barzilai-Borwein. */

@@ -384,6 +384,6 @@ void prox_lbfgs(prox *p, taut_real *z, prox_lane_end *end, taut_span scratch)
         attempt(&q);
         settle(&q);
     }
-    prox_newton(p, z, end, scratch);
+    prox_newton(p, z, end, prox_together(p), scratch);
     p->host = mark;
 }

@@ -1,5 +1,5 @@
 /* Newton-CG in inner coordinates (module/prox.h): for |A d + g| <= th |g| the slope of |g|^2 along d is at most
- * -2 (1 - th) |g|^2, so |g| is its own merit.  The lanes that have not ended are gathered, and go on together. */
+ * -2 (1 - th) |g|^2, so |g| is its own merit. */
 #include <math.h>
 
 #include "module/prox.h"
@@ -23,7 +23,8 @@ typedef struct {
 int64_t prox_newton_host(const prox *p)
 {
     const int64_t n = p->shape.n;
-    return taut_host_len(n, sizeof(prox_lane_end)) + taut_host_len(n, sizeof(lane)) + 3 * n + prox_cg_host(n);
+    return taut_host_len(n, sizeof(int64_t)) + taut_host_len(n, sizeof(prox_lane_end)) +
+           taut_host_len(n, sizeof(lane)) + 3 * n + prox_cg_host(n);
 }
 
 static search search_new(prox *p, taut_real *z, prox_lane_end *end, taut_span scratch)
@@ -137,31 +138,43 @@ static void solve(prox *p, taut_real *z, prox_lane_end *end, taut_span scratch)
     }
 }
 
-void prox_newton(prox *p, taut_real *z, prox_lane_end *end, taut_span scratch)
+/* The lanes in `which`, gathered, go on and return. */
+static void solve_some(const prox *p, taut_real *z, prox_lane_end *end, const int64_t *which, int64_t count,
+                       taut_span scratch)
 {
     const taut_kernels *k = p->k;
-    const int64_t n = p->shape.n, len = prox_lane(p), inner = prox_inner(p);
+    const int64_t len = prox_lane(p), inner = prox_inner(p);
     prox some = *p;
-    int64_t count = 0, i = 0;
-    for (int64_t e = 0; e < n; e++) count += !end[e].done;
-    if (count == 0) return;
-    taut_span room = scratch;
     some.shape.n = count;
-    some.centre = taut_take(&room, count * inner);
-    taut_real *at = taut_take(&room, count * len);
+    some.centre = taut_take(&scratch, count * inner);
+    taut_real *at = taut_take(&scratch, count * len);
     prox_lane_end *ends = taut_take_host(&some.host, count, sizeof *ends);
-    for (int64_t e = 0; e < n; e++) {
-        if (end[e].done) continue;
-        k->axpby(taut_at(k, some.centre, i * inner), 1, taut_at(k, p->centre, e * inner), 0, inner);
-        k->axpby(taut_at(k, at, i * len), 1, prox_at(p, z, e), 0, len);
-        ends[i++] = end[e];
+    for (int64_t i = 0; i < count; i++) {
+        k->axpby(taut_at(k, some.centre, i * inner), 1, taut_at(k, p->centre, which[i] * inner), 0, inner);
+        k->axpby(taut_at(k, at, i * len), 1, prox_at(p, z, which[i]), 0, len);
+        ends[i] = end[which[i]];
     }
-    solve(&some, at, ends, room);
-    i = 0;
-    for (int64_t e = 0; e < n; e++) {
-        if (end[e].done) continue;
-        k->axpby(prox_at(p, z, e), 1, taut_at(k, at, i * len), 0, len);
-        end[e] = ends[i++];
+    solve(&some, at, ends, scratch);
+    for (int64_t i = 0; i < count; i++) {
+        k->axpby(prox_at(p, z, which[i]), 1, taut_at(k, at, i * len), 0, len);
+        end[which[i]] = ends[i];
     }
-    prox_gradient(p, taut_take(&scratch, n * len), NULL, z, 0, n); /* v and the rows are those of z again */
+}
+
+void prox_newton(prox *p, taut_real *z, prox_lane_end *end, int64_t together, taut_span scratch)
+{
+    const int64_t n = p->shape.n;
+    const taut_span mark = p->host;
+    int64_t *which = taut_take_host(&p->host, n, sizeof *which), count = 0;
+    bool any = false;
+    for (int64_t e = 0; e < n; e++) {
+        if (!end[e].done) which[count++] = e;
+        if (count == 0 || (count < together && e < n - 1)) continue;
+        solve_some(p, z, end, which, count, scratch);
+        any = true, count = 0;
+    }
+    if (any)
+        prox_gradient(p, taut_take(&scratch, n * prox_lane(p)), NULL, z, 0,
+                      n); /* v and the rows are those of z again */
+    p->host = mark;
 }

@@ -286,11 +286,59 @@ static void lanes(void)
     }
 }
 
+/* Newton's lanes, some of which have ended before or have a NaN: gathered by one, by two or all, each goes the same way. */
+static void newton(int64_t n, int64_t t, int64_t d, int64_t heads)
+{
+    const taut_shape shape = { n, t, d };
+    const int64_t dh = 2, inner = heads * dh, len = n * t * d, kept = prox_kept(shape, heads, dh);
+    prox p = { .k = taut_kernels_find("ref"),
+               .shape = shape,
+               .heads = heads,
+               .dh = dh,
+               .scale = sqrt(0.5),
+               .shift = 4 * sqrt(0.5) };
+    const int64_t all = n * prox_lane(&p),
+                  used = prox_used(shape, heads, dh) + prox_ready_used(&p) + prox_solve_used(&p);
+    double *x = doubles(len), *w = doubles(inner * d), *memory = doubles(kept + used),
+           *host = doubles(prox_newton_host(&p));
+    double *z = doubles(3 * all);
+    prox_lane_end end[3][8];
+    taut_solves log = { 0 };
+    const double size = pow(10, 2 * rng_unit() - 1);
+    for (int64_t i = 0; i < len; i++) x[i] = size * normal() * (i % (t * d) < d ? 10 : 1);
+    for (int64_t i = 0; i < inner * d; i++) w[i] = 3 * normal() / sqrt((double)d);
+    if (rng_int(0, 1)) x[rng_int(0, (int)len - 1)] = NAN;
+    taut_span a = { (taut_real *)memory, kept, 8 }, b = { (taut_real *)(memory + kept), used, 8 };
+    prox_lay_out(&p, &a, &b);
+    p.eta = pow(10, rng_unit() - 1), p.x = (taut_real *)x, p.weight = (taut_real *)w, p.log = &log;
+    p.rope_base = rng_int(0, 1) ? 100 : 0;
+    p.host = (taut_span){ (taut_real *)host, prox_newton_host(&p), 8 };
+    prox_precondition(&p, b);
+    const uint64_t ended = (uint64_t)rng_int(0, (1 << n) - 1);
+    for (int way = 0; way < 3; way++) {
+        double *at = z + way * all;
+        p.k->gemm(p.v, p.x, p.weight, n * t, inner, d, false, true, 1, 0);
+        prox_begin(&p, p.centre, p.v);
+        for (int64_t e = 0; e < n; e++) end[way][e] = (prox_lane_end){ .tol = 1e-8, .done = ended >> e & 1 };
+        prox_newton(&p, (taut_real *)at, end[way], way == 2 ? n : way + 1, b);
+        for (int64_t e = 0; e < n; e++) {
+            const double *mine = at + e * prox_lane(&p), *first = z + e * prox_lane(&p);
+            const bool moved = memcmp(mine, (double[1]){ 0 }, sizeof(double)) != 0;
+            CHECK(!(ended >> e & 1) || !moved, "a lane that has ended stays");
+            CHECK(memcmp(mine, first, (size_t)prox_lane(&p) * sizeof(double)) == 0, "a lane of several");
+            CHECK(end[way][e].done == end[0][e].done && end[way][e].why == end[0][e].why, "how it ended");
+            CHECK((ended >> e & 1) || !end[way][e].done || end[way][e].at <= 1e-8, "it ended where it is small");
+        }
+    }
+    free(x), free(w), free(memory), free(host), free(z);
+}
+
 int main(void)
 {
     test_begin();
     counts();
     lanes();
+    for (int i = 0; i < effort(200); i++) newton(rng_int(1, 8), rng_int(1, 9), rng_int(1, 5), rng_int(1, 2));
     double most = firm(16, effort(2000));
     most = fmax(most, firm(64, effort(60)));
     most = fmax(most, firm(256, effort(3)));
