@@ -154,7 +154,7 @@ deps:
 	@tools/deps
 
 # The tests that take the table which KERNELS names.
-ANY_TABLE = /kernels/ golden/t_bert golden/t_gpt golden/t_muon verdict/t_ahead cli/t_kernels
+ANY_TABLE = /kernels/ golden/t_bert golden/t_gpt golden/t_muon train/t_specformer verdict/t_ahead cli/t_kernels
 
 # Each README command does everything by itself: first what is missing, then the work, on all processors unless told otherwise.
 PARALLEL = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))

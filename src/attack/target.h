@@ -33,7 +33,7 @@ taut_status taut_target_ready(taut_target *) TAUT_MUST_USE;
 void taut_target_done(taut_target *);
 taut_status taut_target_status(const taut_target *) TAUT_MUST_USE; /* of the network, so far */
 
-/* z[e] = logits of x[e] for the n rows e in live, which ascend; NULL: rows 0 .. n-1. */
+/* z[e] = logits of x[e] for the n rows e in live, which ascend, each once; NULL: rows 0 .. n-1. */
 void taut_target_logits(taut_target *, double *z, const double *x, const uint64_t *key, const int64_t *live, int64_t n);
 /* And loss[e], with g[e] its gradient in x[e].  kind as in loss.h; wrong is the class a targeted loss pulls to. */
 void taut_target_slope(taut_target *, double *z, double *loss, double *g, const double *x, const uint64_t *key,

@@ -166,15 +166,15 @@ void prox_newton(prox *p, taut_real *z, prox_lane_end *end, int64_t together, ta
     const int64_t n = p->shape.n;
     const taut_span mark = p->host;
     int64_t *which = taut_take_host(&p->host, n, sizeof *which), count = 0;
-    bool any = false;
+    bool stale = false; /* v and the rows are not those of z */
     for (int64_t e = 0; e < n; e++) {
         if (!end[e].done) which[count++] = e;
         if (count == 0 || (count < together && e < n - 1)) continue;
         solve_some(p, z, end, which, count, scratch);
-        any = true, count = 0;
+        stale = stale || count < n;
+        for (int64_t i = 0; i < count; i++) stale = stale || !end[which[i]].done;
+        count = 0;
     }
-    if (any)
-        prox_gradient(p, taut_take(&scratch, n * prox_lane(p)), NULL, z, 0,
-                      n); /* v and the rows are those of z again */
+    if (stale) prox_gradient(p, taut_take(&scratch, n * prox_lane(p)), NULL, z, 0, n);
     p->host = mark;
 }

@@ -1,4 +1,4 @@
-/* Matrices of one shape, which Muon and the polar constraint take side by side: a device is idle with one. */
+/* Matrices of one shape, which Muon, the polar constraint and Specformer take side by side: a device is idle with one. */
 #ifndef TAUT_TRAIN_ALIKE_H
 #define TAUT_TRAIN_ALIKE_H
 #include "model/model.h"

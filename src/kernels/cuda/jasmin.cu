@@ -15,7 +15,7 @@ struct group {
     int64_t first, heads; /* of example * heads + head */
     int64_t wide;         /* from a row of x to the next */
     double *x; /* (heads, tq, wide): weights, and then in their place the penalty's derivatives by the logits */
-    double *value, *factor; /* (heads, tq): of a row's penalty, of its derivatives, 0 where it does not count */
+    double *value, *factor; /* (heads, tq): a row's penalty; the factor of its derivatives, 0 where it does not count */
     double *total;          /* (heads) */
 };
 

@@ -13,7 +13,7 @@ typedef struct { /* `count` matrices, each array one behind the other */
     const taut_kernels *k;
     int64_t count, rows, cols, side;
     const taut_real *w;
-    taut_sum *room; /* 2 */
+    taut_sum *room; /* 2 count */
 } group;
 
 /* How often G is squared, and how many products follow: `iterations` with G^8, or an eighth of them with G^64.  On a processor

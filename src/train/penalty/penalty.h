@@ -27,8 +27,8 @@ typedef struct {
 } taut_jasmin_step;
 taut_watcher taut_jasmin_watch(taut_jasmin_step *, const taut_pass *, const taut_penalty_spec *, int64_t examples);
 
-/* specformer.c: *sum += its value; adds its gradient to the weights'.  Power iteration from a start that is the same every
- * time; a zero matrix has none.  work has taut_specformer_work elements. */
+/* specformer.c: *sum += its value; adds its gradient to the weights'.  Power iteration from the mean of a matrix's rows;
+ * a zero matrix has none.  work has taut_specformer_work elements. */
 int64_t taut_specformer_work(const taut_model *, const taut_penalty_spec *);
 void taut_specformer_add(const taut_model *, const taut_penalty_spec *, taut_sum *sum, taut_span work);
 #endif
