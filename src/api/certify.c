@@ -126,7 +126,9 @@ static taut_status check_options(const taut_certify_options *o)
 static taut_status use_device(const taut_certify_options *o)
 {
     const taut_far *far = is_far(o) ? taut_library_far() : NULL;
-    return is_far(o) && !far ? TAUT_DEVICE : taut_far_use(far);
+    const taut_status s = is_far(o) && !far ? TAUT_DEVICE : taut_far_use(far);
+    const taut_kernels *k = s && far ? taut_kernels_find("cuda64") : NULL;
+    return k && k->read(NULL, NULL, 0) ? TAUT_DEVICE : s; /* one that failed on trial says so itself */
 }
 
 typedef struct {

@@ -33,9 +33,10 @@ taut_status taut_alarm_check(taut_alarm *out, taut_target *ref, const double *x,
     return TAUT_OK;
 }
 
-static void fetch(void *arg, double *dst, int64_t first, int64_t count)
+static taut_status fetch(void *arg, double *dst, int64_t first, int64_t count)
 {
     memcpy(dst, (const double *)arg + first, (size_t)count * sizeof *dst);
+    return TAUT_OK;
 }
 
 enum { FIGURES = 10 };

@@ -39,8 +39,9 @@ taut_status taut_probe_create(taut_probe *p, const taut_module *m, const taut_ke
     p->run = (taut_run){ .k = k, .scratch = rest, .host = { (taut_real *)p->host, plan.host, sizeof(double) } };
     stand(p, x);
     if (isfinite(taut_dot(k, p->sum, p->y.data, p->y.data, ny))) return TAUT_OK;
+    const taut_status s = k->read(NULL, NULL, 0); /* a device that failed */
     taut_probe_free(p);
-    return taut_fail(TAUT_BAD_DATA, "the output at this input is not finite");
+    return s ? s : taut_fail(TAUT_BAD_DATA, "the output at this input is not finite");
 }
 
 void taut_probe_free(taut_probe *p)

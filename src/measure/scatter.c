@@ -120,7 +120,8 @@ static taut_status clusters_of(taut_clusters *c, const taut_kernels *k, const ta
     if (!w) return taut_no_memory("a head's weights");
     for (int i = 0; i < 2; i++) k->get(w + i * len, taut_at(k, v.weight[i]->value, a->head * len), len);
     const taut_logits l = { w, w + len, dh, d, v.spec->scale };
-    const taut_status s = a->castin ? taut_clusters_castin(c, &l) : taut_clusters_general(c, &l, 20, a->seed);
+    taut_status s = k->read(NULL, NULL, 0); /* a device may have failed */
+    if (!s) s = a->castin ? taut_clusters_castin(c, &l) : taut_clusters_general(c, &l, 20, a->seed);
     free(w);
     return s;
 }

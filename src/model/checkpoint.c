@@ -11,10 +11,11 @@
 
 enum { CHUNK = 1 << 16, PART = 16 * CHUNK };
 
-static void fetch(void *arg, double *dst, int64_t first, int64_t count)
+static taut_status fetch(void *arg, double *dst, int64_t first, int64_t count)
 {
     const taut_slab_view *v = arg;
     v->k->get(dst, taut_at(v->k, v->data, first), count);
+    return v->k->read(NULL, NULL, 0); /* a device may have failed */
 }
 
 taut_st_entry taut_slab_entry(taut_slab_view *view, const char *name, const char *dtype, const taut_param *p)
@@ -72,7 +73,7 @@ taut_status taut_model_save(const taut_model *m, const char *path)
     taut_st_entry *entry = taut_calloc((size_t)m->weights, sizeof *entry);
     taut_slab_view *view = taut_calloc((size_t)m->weights, sizeof *view);
     char *tree = taut_model_tree(m);
-    taut_status s = entry && view && tree ? m->k->read(NULL, NULL, 0) : taut_no_memory("saving the model");
+    taut_status s = entry && view && tree ? TAUT_OK : taut_no_memory("saving the model");
     for (int i = 0; !s && i < m->weights; i++) {
         const taut_weight *w = &m->weight[i];
         view[i] = (taut_slab_view){ m->k, w->param->value };

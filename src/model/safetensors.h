@@ -38,7 +38,8 @@ typedef struct {
     const char *name, *dtype; /* "F32" or "F64" */
     int rank;
     int64_t shape[TAUT_ST_RANK];
-    void (*fetch)(void *arg, double *dst, int64_t first, int64_t count); /* called in order, in chunks */
+    /* called in order, in chunks; not all well: nothing is written */
+    taut_status (*fetch)(void *arg, double *dst, int64_t first, int64_t count);
     void *arg;
 } taut_st_entry;
 

@@ -164,12 +164,13 @@ static taut_status put_numbers(taut_writer *w, const char *path, const taut_st_e
     char show[80];
     for (int64_t first = 0, part; first < count; first += part) {
         part = count - first < CHUNK ? count - first : CHUNK;
-        e->fetch(e->arg, numbers, first, part);
+        taut_status status = e->fetch(e->arg, numbers, first, part);
+        if (status) return status;
         const int64_t done = taut_st_pack(bytes, numbers, part, dtype);
         if (done < part)
             return taut_fail(TAUT_BAD_DATA, "%s: element %" PRId64 " of tensor \"%s\" is %g, too large for F32", path,
                              first + done, taut_st_show(show, e->name), numbers[done]);
-        const taut_status status = taut_writer_put(w, bytes, (size_t)part * (size_t)dtype->bits / 8);
+        status = taut_writer_put(w, bytes, (size_t)part * (size_t)dtype->bits / 8);
         if (status) return status;
     }
     return TAUT_OK;

@@ -99,30 +99,37 @@ static void no_more(const taut_optimiser *o)
     o->ranks.m->wait();
 }
 
-static void fetch(void *arg, double *dst, int64_t first, int64_t count)
+/* Of another rank's device that failed only NaN arrives, and with one a run cannot go on anyway. */
+static taut_status fetch(void *arg, double *dst, int64_t first, int64_t count)
 {
     item *i = arg;
     question q = i->ask;
+    bool bad = false;
     q.first = first, q.end = first + count;
     if (!i->answer) {
         look(i->o, dst, q);
-        return;
+        return i->o->m->k->read(NULL, NULL, 0);
     }
     for (int64_t done = 0; done < count;) { /* a message for each of the writer's pieces would be many */
         if (first + done == i->to) {
             const int64_t len = taut_weight_len(&i->o->m->weight[q.weight]), end = i->to + ANSWER;
             q.first = i->from = i->to, q.end = i->to = end < len ? end : len;
             ask(i->o, i->answer, q);
+            for (int64_t e = 0; e < q.end - q.first; e++)
+                if (isnan(i->answer[e])) bad = true;
         }
         const int64_t there = i->to - first - done, part = there < count - done ? there : count - done;
         memcpy(dst + done, i->answer + (first + done - i->from), (size_t)part * sizeof *dst);
         done += part;
     }
+    const taut_status s = i->o->m->k->read(NULL, NULL, 0);
+    return s || !bad ? s : taut_fail(TAUT_NOT_FINITE, "%s: a rank's numbers are not finite", i->name);
 }
 
-static void fetch_recent(void *arg, double *dst, int64_t first, int64_t count)
+static taut_status fetch_recent(void *arg, double *dst, int64_t first, int64_t count)
 {
     memcpy(dst, (const double *)arg + first, (size_t)count * sizeof *dst);
+    return TAUT_OK;
 }
 
 /* The [model] section of a printed recipe, from its heading to the next one, as a string of its own; NULL: no memory. */

@@ -45,6 +45,7 @@ taut_status taut_deviation_find(taut_deviation *t, taut_model *m, const taut_sou
         (void)taut_batch_windows(&b, TAUT_VALID, &index, 1);
         taut_batch_forward(&b, pass);
         s = join(t, pass);
+        if (!s) s = m->k->read(NULL, NULL, 0); /* weights, too, come from a device that may have failed */
         if (!s && told && told((double)(i + 1) / (double)t->examples, arg)) s = taut_fail(TAUT_BAD_CALL, "stopped");
     }
     for (int r = 0; !s && r < t->rows; r++) t->beaten += t->row[r].beaten;

@@ -1,6 +1,6 @@
 /* A device that fails: the tables of ref and cpu under the names of a device's, until as many products were made as
- * FAIL_AFTER says (without it there is no end, and the number is told at the end).  From then on whatever is got is NaN, and
- * a read says why: what src/kernels/cuda/device.cu does.  t_failing.sh puts it in libtaut_cuda.so's place. */
+ * FAIL_AFTER says, or as many arrays got as FAIL_GETS does (without one there is no end, and the numbers are told at the end).
+ * From then on whatever is got is NaN, and a read says why: what src/kernels/cuda/device.cu does.  t_failing.sh puts it in libtaut_cuda.so's place. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,12 +12,13 @@
 static const taut_host *host;
 static const taut_kernels *true_table;
 static taut_kernels table;
-static long left;
+static long left, gets; /* how many of each go well */
 
-static bool works(void) { return left >= 0; }
+static bool works(void) { return left >= 0 && gets >= 0; }
 
 static void get(double *y, const taut_real *x, int64_t len)
 {
+    gets--;
     if (works()) true_table->get(y, x, len);
     for (int64_t i = 0; !works() && i < len; i++) y[i] = NAN;
 }
@@ -43,7 +44,13 @@ static void affine(taut_real *y, const taut_real *x, const taut_real *w, const t
     if (works()) true_table->affine(y, x, w, b, rows, out, in, alpha);
 }
 
-static void tell(void) { fprintf(stderr, "products %ld\n", LONG_MAX - left); }
+static void tell(void) { fprintf(stderr, "products %ld\ngets %ld\n", LONG_MAX - left, LONG_MAX - gets); }
+
+static long end_of(const char *name)
+{
+    const char *after = getenv(name);
+    return after ? atol(after) : LONG_MAX;
+}
 
 __attribute__((visibility("default"))) const taut_kernels *taut_cuda_open(const char *name, unsigned long build,
                                                                           const taut_host *caller)
@@ -51,9 +58,8 @@ __attribute__((visibility("default"))) const taut_kernels *taut_cuda_open(const 
     (void)build;
     if (host) return &table;
     host = caller;
-    const char *after = getenv("FAIL_AFTER");
-    left = after ? atol(after) : LONG_MAX;
-    if (!after) (void)atexit(tell);
+    left = end_of("FAIL_AFTER"), gets = end_of("FAIL_GETS");
+    if (left == LONG_MAX && gets == LONG_MAX) (void)atexit(tell);
     true_table = taut_kernels_find(strcmp(name, "cuda") == 0 ? "cpu" : "ref");
     table = *true_table;
     table.name = strcmp(name, "cuda") == 0 ? "cuda" : "cuda64";

@@ -1,6 +1,7 @@
 #!/bin/sh
 # A device that fails on the way, at its first product, in the middle or at the very last: eval, sample, measure and attack
-# end with its line, whatever they found before; nothing reads as a small slope, as robust or as an answer.
+# end with its line, whatever they found before; nothing reads as a small slope, as robust or as an answer.  And one that fails
+# while numbers are fetched: the files of a run stay what they were, and the run goes on from them.
 . tests/cli/lib.sh
 long
 compile() { ${CC:-cc} "$@"; } # CC may be words: ccache gcc
@@ -37,4 +38,37 @@ fails measure "$tmp/text" --tokens 8 --maps --kernels cuda64
 fails measure "$tmp/plash" --deviation --kernels cuda64
 fails eval "$tmp/series" --json --kernels cuda
 fails attack "$tmp/images" --attack pgd --norm L2 --eps 0.1 --steps 3 --n-ex 4 --out "$tmp" --kernels cuda
-finish "failing      a device that fails while it evaluates, samples, measures, attacks"
+fetches() { # COMMAND...
+    gets=$("$TAUT" "$@" 2>&1 >/dev/null | sed -n 's/^gets //p')
+    check "$1 $2 $3 fetches: $gets" [ "${gets:-0}" -gt 0 ]
+    for after in 0 $((gets / 2)) $((gets - 1)); do
+        refuse "$* after $after of $gets fetched" "the device failed on purpose" env FAIL_GETS="$after" "$TAUT" "$@"
+    done
+}
+fetches measure "$tmp/text" --adversarial --lengths 2:4:1 --layer 0 --steps 3 --kernels cuda
+fetches measure "$tmp/text" --adversarial --castin --lengths 2:4:1 --layer 0 --steps 3 --kernels cuda
+fetches measure "$tmp/plash" --deviation --kernels cuda64
+
+for recipe in tiny tiny-free; do
+    run() { # FOLDER STEPS...
+        folder=$1 steps=$2
+        shift 2
+        "$TAUT" train recipes/$recipe.ini --set model.width=16 --set model.heads=2 --set model.depth=1 --set model.context=8 --set train.batch=2 \
+            --set train.checkpoint_every=2 --set train.eval_every=0 --set train.steps="$steps" --kernels cuda --out "$folder" "$@"
+    }
+    check "$recipe, two steps" run "$tmp/$recipe" 2
+    cp -r "$tmp/$recipe" "$tmp/go"
+    gets=$(run "$tmp/go" 4 --resume 2>&1 >/dev/null | sed -n 's/^gets //p')
+    check "$recipe fetches: $gets" [ "${gets:-0}" -gt 8 ]
+    for eighth in 0 1 2 3 4 5 6 7; do
+        after=$((eighth * gets / 8))
+        rm -rf "$tmp/go"
+        cp -r "$tmp/$recipe" "$tmp/go"
+        export FAIL_GETS="$after"
+        refuse "$recipe after $after of $gets fetched" "the device failed on purpose" run "$tmp/go" 4 --resume
+        unset FAIL_GETS
+        check "$recipe goes on, after $after of $gets" run "$tmp/go" 4 --resume
+    done
+    rm -rf "$tmp/go"
+done
+finish "failing      a device that fails while it evaluates, samples, measures, attacks, trains"

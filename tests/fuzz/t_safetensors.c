@@ -3,10 +3,11 @@
 
 #include "model/safetensors.h"
 
-static void ramp(void *arg, double *dst, int64_t first, int64_t count)
+static taut_status ramp(void *arg, double *dst, int64_t first, int64_t count)
 {
     (void)arg;
     for (int64_t i = 0; i < count; i++) dst[i] = (double)(first + i) / 8;
+    return TAUT_OK;
 }
 
 static void fuzz_begin(void)

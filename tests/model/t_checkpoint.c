@@ -77,16 +77,18 @@ typedef struct {
 
 static source sources[MOST];
 
-static void fetch(void *arg, double *dst, int64_t first, int64_t count)
+static taut_status fetch(void *arg, double *dst, int64_t first, int64_t count)
 {
     const source *s = arg;
     must(taut_safetensors_read(s->st, s->tensor, dst, first, count));
+    return TAUT_OK;
 }
 
-static void fetch_zero(void *arg, double *dst, int64_t first, int64_t count)
+static taut_status fetch_zero(void *arg, double *dst, int64_t first, int64_t count)
 {
     (void)arg, (void)first;
     memset(dst, 0, (size_t)count * sizeof *dst);
+    return TAUT_OK;
 }
 
 static void take_apart(parts *p, const char *path)
@@ -293,10 +295,11 @@ static long out_of_memory(const char *path)
     return saving + opening - 2;
 }
 
-static void fetch_number(void *arg, double *dst, int64_t first, int64_t count)
+static taut_status fetch_number(void *arg, double *dst, int64_t first, int64_t count)
 {
     (void)arg;
     for (int64_t i = 0; i < count; i++) dst[i] = (double)((first + i) % 65521) / 64;
+    return TAUT_OK;
 }
 
 /* A tensor that threads share out: all of it comes, also from its middle on; one that is cut while it is open is refused. */

@@ -17,9 +17,10 @@ static size_t make(unsigned char *file, const char *header, size_t header_len, s
     return 8 + header_len + data_len;
 }
 
-static void fetch(void *arg, double *dst, int64_t first, int64_t count)
+static taut_status fetch(void *arg, double *dst, int64_t first, int64_t count)
 {
     memcpy(dst, (const double *)arg + first, (size_t)count * sizeof *dst);
+    return TAUT_OK;
 }
 
 static double from_bits(uint64_t bits)

@@ -182,9 +182,10 @@ static void bad_ranges(void)
     CHECK(taut_safetensors_open(&st, "/dev/zero") == TAUT_BAD_FILE, "a device");
 }
 
-static void fetch(void *arg, double *dst, int64_t first, int64_t count)
+static taut_status fetch(void *arg, double *dst, int64_t first, int64_t count)
 {
     memcpy(dst, (const double *)arg + first, (size_t)count * sizeof *dst);
+    return TAUT_OK;
 }
 
 /* A file with everything in it, small enough to be damaged often. */

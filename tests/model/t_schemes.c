@@ -94,9 +94,10 @@ static void put_both(const taut_model *m, const char *ours, const char *theirs, 
     }
 }
 
-static void fetch(void *arg, double *dst, int64_t first, int64_t n)
+static taut_status fetch(void *arg, double *dst, int64_t first, int64_t n)
 {
     memcpy(dst, (double *)arg + first, (size_t)n * sizeof *dst);
+    return TAUT_OK;
 }
 
 static const char *store(void)

@@ -174,16 +174,17 @@ static void shrink_all(taut_enforcer *e)
     if (!met(e)) try_factor(e, is_any, lo);
 }
 
-/* kept <- the model's weights, rounded to floats; false: one of them is not finite. */
-static bool read_weights(taut_enforcer *e, const taut_model *m)
+/* kept <- the model's weights, rounded to floats. */
+static taut_status read_weights(taut_enforcer *e, const taut_model *m)
 {
     TAUT_CHECK(e->twin->slab == m->slab, "enforce: the twin of another model");
     m->k->get(e->kept, m->values, m->slab);
-    for (int64_t i = 0; i < m->slab; i++) {
+    const taut_status s = m->k->read(NULL, NULL, 0);
+    for (int64_t i = 0; !s && i < m->slab; i++) {
         e->kept[i] = taut_float32(e->kept[i]);
-        if (!isfinite(e->kept[i])) return false;
+        if (!isfinite(e->kept[i])) return taut_fail(TAUT_NOT_FINITE, "a weight is not finite");
     }
-    return true;
+    return s;
 }
 
 /* Steps 2 to 4; false: the goal is not met. */
@@ -207,7 +208,8 @@ static void prove_kept(taut_enforcer *e)
 taut_status taut_enforcer_fill(taut_enforcer *e, const taut_model *m)
 {
     begin(e);
-    if (!read_weights(e, m)) return taut_fail(TAUT_NOT_FINITE, "a weight is not finite");
+    const taut_status s = read_weights(e, m);
+    if (s) return s;
     prove_kept(e);
     if (e->failed) return e->failed;
     const taut_weight *head = taut_model_find(m, "head.weight");
@@ -229,7 +231,8 @@ taut_status taut_enforcer_run(taut_enforcer *e, const taut_model *m, bool *shrun
     const size_t size = (size_t)m->slab * sizeof *e->kept;
     *shrunk = false;
     begin(e);
-    if (!read_weights(e, m)) return taut_fail(TAUT_NOT_FINITE, "a weight is not finite");
+    const taut_status s = read_weights(e, m);
+    if (s) return s;
     if (met(e) && memcmp(slab(e), e->kept, size) == 0) return TAUT_OK;
     prove_kept(e);
     *shrunk = !met(e);
