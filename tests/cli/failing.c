@@ -1,6 +1,7 @@
 /* A device that fails: the tables of ref and cpu under the names of a device's, until as many products were made as
- * FAIL_AFTER says, or as many arrays got as FAIL_GETS does (without one there is no end, and the numbers are told at the end).
- * From then on whatever is got is NaN, and a read says why: what src/kernels/cuda/device.cu does.  t_failing.sh puts it in libtaut_cuda.so's place. */
+ * FAIL_AFTER says, or as many arrays got as FAIL_GETS does (without one there is no end, and the numbers are told at the
+ * end).  From then on whatever is got is NaN, and a read says why: what src/kernels/cuda/device.cu does.  t_failing.sh
+ * puts it in libtaut_cuda.so's place. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>

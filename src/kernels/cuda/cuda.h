@@ -1,10 +1,12 @@
 /* The cuda backend: files here are compiled twice, as `cuda` in float and as `cuda64` in double (TAUT_VARIANT and
- * TAUT_ELEMENT; device, products and between once, far in double alone), so external names go through CUDA(): taut_cuda_gemm,
- * taut_cuda64_gemm.  A declaration takes its type from the list of slots, so a definition that drifts from the contract does not compile.
+ * TAUT_ELEMENT; device, products and between once, far in double alone), so external names go through CUDA():
+ * taut_cuda_gemm, taut_cuda64_gemm.  A declaration takes its type from the list of slots, so a definition that drifts
+ * from the contract does not compile.
  *
- * Everything runs on one stream, in order; no slot that computes waits; `get` and `read` do, `release`, a
- * workspace that grows, and `put` for a free piece of pinned memory.  An error stays: what follows it does not matter, and `read` tells.  Same bits for every run on one chip and library: work is cut at borders that depend on
- * sizes alone, sums are fixed trees, no number is added atomically. */
+ * Everything runs on one stream, in order.  No slot that computes waits; `get` and `read` do, `release`, a workspace
+ * that grows, and `put` for a free piece of pinned memory.  An error stays: what follows it does not matter, and `read`
+ * tells.  Same bits for every run on one chip and library: work is cut at borders that depend on sizes alone, sums are
+ * fixed trees, no number is added atomically. */
 #ifndef TAUT_KERNELS_CUDA_H
 #define TAUT_KERNELS_CUDA_H
 #include <math.h>
