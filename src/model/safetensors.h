@@ -38,7 +38,7 @@ typedef struct {
     const char *name, *dtype; /* "F32" or "F64" */
     int rank;
     int64_t shape[TAUT_ST_RANK];
-    /* called in order, in chunks; not all well: nothing is written */
+    /* called in order, in chunks; where it fails the old file stays */
     taut_status (*fetch)(void *arg, double *dst, int64_t first, int64_t count);
     void *arg;
 } taut_st_entry;
