@@ -171,7 +171,7 @@ check-other: deps
 	@tools/check_other
 
 # The device's sources where there is none: C++ is made of them (tests/emulate), one object of each element's, so that names which
-# both have stay apart.  Products are not cuBLASLt's there, and nothing is said between ranks.
+# both have stay apart.  cuBLASLt is one of our own there, and nothing is said between ranks.
 EMULATED := build/cuda/emulated$(if $(RACES),/races)
 RACED    := $(if $(RACES),-g -fsanitize=thread --param=tsan-instrument-func-entry-exit=0)
 EMULATE  := -std=c++20 -O3 -fPIC -fno-strict-aliasing -ffp-contract=off -fvisibility=hidden -U_FORTIFY_SOURCE -w -MMD -MP \
@@ -183,7 +183,7 @@ check-emulated: deps
 	@TAUT_KERNELS=cuda LD_LIBRARY_PATH=$(EMULATED) $(BUILD)/tests/kernels/t_memory # which would be skipped without the library
 	@for k in cuda cuda64; do BUILD=$(BUILD) TAUT_KERNELS=$$k LD_LIBRARY_PATH=$(EMULATED) TAUT_EFFORT=$${TAUT_EFFORT:-0.05} \
 	    tools/run_tests $(or $(ONLY),$(filter-out cli/%,$(ANY_TABLE))) || exit 1; done
-$(EMULATED)/libtaut_cuda.so: $(EMULATION) $(EMULATED)/device.o $(EMULATED)/f32.o $(EMULATED)/f64.o
+$(EMULATED)/libtaut_cuda.so: $(EMULATION) $(EMULATED)/device.o $(EMULATED)/products.o $(EMULATED)/f32.o $(EMULATED)/f64.o
 	@echo "  lib   $@"
 	@$(CXX) -shared -o $@ $^
 $(EMULATED)/f32.o: $(CUDA_TWICE:%=$(EMULATED)/f32/%.o)
@@ -194,8 +194,8 @@ $(EMULATED)/f32.o $(EMULATED)/f64.o:
 $(EMULATED)/translated: tests/emulate/translate $(TABLE_OF) Makefile
 	@mkdir -p $(EMULATED)/kernels/cuda $(EMULATED)/f32 $(EMULATED)/f64
 	@tests/emulate/translate src/kernels/cuda/* $(EMULATED)/kernels/cuda && touch $@
-$(EMULATED)/device.o: $(EMULATED)/translated
-	@$(CXX) $(EMULATE) $(TABLE) -x c++ -c -o $@ $(EMULATED)/kernels/cuda/device.cu
+$(EMULATED)/device.o $(EMULATED)/products.o: $(EMULATED)/%.o: $(EMULATED)/translated
+	@$(CXX) $(EMULATE) $(TABLE) -x c++ -c -o $@ $(EMULATED)/kernels/cuda/$*.cu
 $(EMULATION): $(EMULATED)/%.o: tests/emulate/%.cpp $(EMULATED)/translated
 	@$(CXX) $(EMULATE) -c -o $@ $<
 define emulated
