@@ -103,6 +103,23 @@ static void each_case(shape s, int64_t count, bool apart)
     free(tol);
 }
 
+/* No product depends on how many there are. */
+static void any_count(int64_t m, int64_t n, int64_t k, int64_t count)
+{
+    const int64_t mk = m * k, kn = k * n, mn = m * n;
+    pair a = pair_new(count * mk, 1), b = pair_new(count * kn, 1), all = pair_new(count * mn, 1), one = pair_copy(&all);
+    const bool ta = rng_int(0, 1), tb = rng_int(0, 1);
+    cpu->gemm_each(all.f, all.f, a.f, b.f, count, m, n, k, ta, tb, 1, 0.5);
+    for (int64_t i = 0, some; i < count; i += some) {
+        some = 1 + (i > 0 && i + 1 < count);
+        taut_real *c = taut_at(cpu, one.f, i * mn);
+        cpu->gemm_each(c, c, taut_at(cpu, a.f, i * mk), taut_at(cpu, b.f, i * kn), some, m, n, k, ta, tb, 1, 0.5);
+    }
+    cpu->get(all.d, all.f, all.len), cpu->get(one.d, one.f, one.len);
+    CHECK(memcmp(all.d, one.d, (size_t)all.len * sizeof *all.d) == 0, "the same bits, however many");
+    pair_free(&a), pair_free(&b), pair_free(&all), pair_free(&one);
+}
+
 /* Ref's is gemm and then the bias, bit by bit; cpu's is near it, whether its bias begins at a round place or not. */
 static void affine_case(int64_t rows, int64_t out, int64_t in, double alpha, bool biased)
 {
@@ -256,6 +273,8 @@ int main(void)
                                  { 900, 1, 200 }, { 279, 41, 530 },  { 270, 700, 1100 } };
     for (int i = 0; i < 28; i++, case_no++)
         gemm_case((shape){ large[i / 4][0], large[i / 4][1], large[i / 4][2], i % 2, i / 2 % 2, 1, i / 4 % 2 });
+    for (int i = 0; i < 12; i++, case_no++)
+        any_count(rng_int(1, 2) * 65, rng_int(1, 130), rng_int(60, 130), rng_int(2, 6));
     poison();
     zeros();
     coarse(TAUT_PRODUCTS_TF32, 0x1p-9);

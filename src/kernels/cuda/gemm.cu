@@ -74,7 +74,7 @@ void CUDA(gemm_by)(taut_real *c, const taut_real *a, const taut_real *b, int64_t
 
 /* Products of matrices of at most SMALL rows and columns, one a block, sums in order: cuBLASLt's algorithm for such a
  * product alone is one that takes no batch.  Thread: up to 4 x 4 entries, 16 apart. */
-static const int SMALL = 64, DEEP = 32;
+static const int SMALL = 64, DEEP = 32, USUAL = 8; /* matrices of one shape, of a network's weights */
 
 static __global__ void __launch_bounds__(THREADS)
     small_products(real *c, const real *p, const real *a, const real *b, int m, int n, int k, bool ta, bool tb,
@@ -113,7 +113,7 @@ void CUDA(gemm_each)(taut_real *c, const taut_real *p, const taut_real *a, const
                      int64_t n, int64_t k, bool ta, bool tb, double alpha, double beta)
 {
     const cuda_steps next_c = { 0, m * n }, next_a = { 0, m * k }, next_b = { 0, k * n };
-    const cuda_product each = { m, n, k, ta, tb, count, next_c, next_a, next_b, (int)sizeof(real), false };
+    const cuda_product each = { m, n, k, ta, tb, count, next_c, next_a, next_b, (int)sizeof(real), false, NULL, USUAL };
     if (m <= SMALL && n <= SMALL && k <= SMALL && m > 0 && n > 0 && k > 0 && count > 0 && alpha != 0)
         CUDA_LAUNCH(small_products, (unsigned)count, THREADS, 0, at(c), at(p), at(a), at(b), (int)m, (int)n, (int)k, ta,
                     tb, (real)alpha, (real)beta);

@@ -194,7 +194,9 @@ static inline void heads_large(const heads_product &p, int64_t examples, bool ta
                                 { p.a.row, p.a.head },
                                 { p.b.row, p.b.head },
                                 (int)sizeof(real),
-                                false };
+                                false,
+                                NULL,
+                                p.heads };
     const real one = 1;
     for (int64_t e = 0; e < examples; e++) {
         real *c = (real *)p.c.x + e * p.c.example;

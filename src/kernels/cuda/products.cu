@@ -1,7 +1,7 @@
 /* cuBLASLt: for every shape the algorithm that its heuristic names first is kept and used for ever, with a workspace of
  * our own, so the same bits come out of every run on one chip and library.  Sums that are split along k are added in
- * the product's own type, in order; nothing is added atomically.  An algorithm is chosen for one product and serves any
- * batch of them: a product does not depend on how many there are.
+ * the product's own type, in order; nothing is added atomically.  An algorithm is chosen for the batch that is usual and
+ * serves any other: a product does not depend on how many there are.
  *
  * bf16 converts both matrices first, tf32 leaves that to the matrix units; sums are float in both.  Products of one matrix with
  * several others, one right after the other, convert it once. */
@@ -59,9 +59,9 @@ static bool reserve(size_t bytes)
     return blas.low != NULL;
 }
 
-/* All that a choice of algorithm depends on; every byte is set. */
+/* All that a plan depends on; every byte is set. */
 struct shape {
-    int64_t m, n, k, batch;
+    int64_t m, n, k, batch, usual;
     cuda_steps c, a, b;
     int32_t ta, tb, bytes, bf16, tf32, there;
     uint32_t a_align, b_align, c_align, bias;
@@ -152,20 +152,28 @@ static void choose(plan *p, const shape *s)
     cublasLtMatmulPreferenceDestroy(wish);
 }
 
-/* All products of a batch at once, if the algorithm can do that. */
-static void gather(plan *p, const shape *s)
+/* Whether the algorithm takes so many products at once; then they are laid out. */
+static bool takes(plan *p, const shape *s, int64_t count)
 {
     cublasLtMatmulHeuristicResult_t fit;
     plan all = *p;
-    lay_out(&all, s, s->batch);
-    if (cublasLtMatmulAlgoCheck(blas.handle, all.desc, all.a, all.b, all.c, all.c, &all.algo, &fit) ||
-        fit.workspaceSize > WORKSPACE) {
-        forget_layouts(&all);
-        return;
-    }
+    lay_out(&all, s, count);
+    const bool fits = !cublasLtMatmulAlgoCheck(blas.handle, all.desc, all.a, all.b, all.c, all.c, &all.algo, &fit) &&
+                      fit.workspaceSize <= WORKSPACE;
+    forget_layouts(fits ? p : &all);
+    if (fits) *p = all, p->at_once = count;
+    return fits;
+}
+
+/* The algorithm for `usual` products, and as many of them at once as there are, or one at a time. */
+static bool suits(plan *p, const shape *s, int64_t usual)
+{
+    lay_out(p, s, usual);
+    choose(p, s);
+    if (p->made && (takes(p, s, s->batch) || takes(p, s, 1))) return true;
     forget_layouts(p);
-    *p = all;
-    p->at_once = s->batch;
+    p->made = false;
+    return false;
 }
 
 static void make(plan *p, const shape *s)
@@ -179,10 +187,7 @@ static void make(plan *p, const shape *s)
     set(p, CUBLASLT_MATMUL_DESC_TRANSB, s->ta ? CUBLAS_OP_T : CUBLAS_OP_N);
     if (s->there) set(p, CUBLASLT_MATMUL_DESC_POINTER_MODE, CUBLASLT_POINTER_MODE_DEVICE);
     if (s->bias) set(p, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
-    lay_out(p, s, 1);
-    choose(p, s);
-    p->at_once = 1;
-    if (s->batch > 1 && p->made) gather(p, s);
+    if (!suits(p, s, s->usual) && s->usual > 1) (void)suits(p, s, 1);
 }
 
 static plan *plan_of(const shape *s)
@@ -245,11 +250,8 @@ static void convert(char *y_, const void *x_, int64_t rows, int64_t cols, int64_
     *steps = { cols, rows * cols };
 }
 
-/* Steps as cuBLAS wants them: rows of `cols` at least, and no next where there is but one matrix. */
-static cuda_steps steps_of(cuda_steps s, int64_t cols, int64_t batch)
-{
-    return { s.row ? s.row : cols, batch > 1 ? s.next : 0 };
-}
+/* Steps as cuBLAS wants them: rows of `cols` at least. */
+static cuda_steps steps_of(cuda_steps s, int64_t cols) { return { s.row ? s.row : cols, s.next }; }
 
 /* Whether x is there already: nothing was asked of the device since the product that read it, which did not write into it. */
 static bool stands(const void *x, int64_t rows, int64_t cols, int64_t count, cuda_steps steps)
@@ -305,10 +307,9 @@ bool cuda_multiply(const cuda_product *p, void *c, const void *plus, const void 
     shape s;
     memset(&s, 0, sizeof s);
     const int64_t a_cols = p->ta ? p->m : p->k, b_cols = p->tb ? p->k : p->n;
-    s.m = p->m, s.n = p->n, s.k = p->k, s.batch = p->batch;
+    s.m = p->m, s.n = p->n, s.k = p->k, s.batch = p->batch, s.usual = p->usual > 1 ? p->usual : 1;
     s.ta = p->ta, s.tb = p->tb, s.bytes = p->bytes, s.there = p->there;
-    s.c = steps_of(p->c, p->n, p->batch), s.a = steps_of(p->a, a_cols, p->batch);
-    s.b = steps_of(p->b, b_cols, p->batch);
+    s.c = steps_of(p->c, p->n), s.a = steps_of(p->a, a_cols), s.b = steps_of(p->b, b_cols);
     const bool matrices = p->m > 1 && p->n > 1; /* a vector's product is over before a matrix is converted */
     s.bf16 = p->bytes == 4 && matrices && blas.how == TAUT_PRODUCTS_BF16,
     s.tf32 = p->bytes == 4 && blas.how == TAUT_PRODUCTS_TF32;

@@ -4,8 +4,9 @@
 #include "kernels/cuda/device.h"
 
 /* `batch` products C (m,n) = alpha op(A) op(B) + beta P, P being C or like it, row-major: the next row of a matrix is
- * `row` elements further on (0: rows are contiguous), the next matrix `next`.  alpha and beta are elements of C: the host's,
- * or the device's where `there`.  bytes: of an element, 4 or 8. */
+ * `row` elements further on (0: rows are contiguous), the next matrix `next`.  No product depends on `batch`: the way to make them is
+ * that for `usual` of them (0: for one).  alpha and beta are elements of C: the host's, or the device's where `there`.  bytes: of an
+ * element, 4 or 8. */
 typedef struct {
     int64_t row, next;
 } cuda_steps;
@@ -18,6 +19,7 @@ typedef struct {
     int bytes;
     bool there;
     const void *bias; /* n elements, added to every row of C; NULL: none */
+    int64_t usual;
 } cuda_product;
 
 /* false: `bias` is still to be added. */
