@@ -56,7 +56,7 @@ CUDA_FLAGS := -std=c++20 -O3 -Xcompiler -fPIC,-Wall,-fvisibility=hidden -Isrc -I
               -gencode arch=compute_$(lastword $(CUDA_ARCH)),code=compute_$(lastword $(CUDA_ARCH))
 CUDA_f32   := -DTAUT_VARIANT=cuda -DTAUT_ELEMENT=float
 CUDA_f64   := -DTAUT_VARIANT=cuda64 -DTAUT_ELEMENT=double
-CUDA_ONCE  := device products between
+CUDA_ONCE  := device lowered products between
 CUDA_WIDE  := far
 CUDA_TWICE := $(filter-out $(CUDA_ONCE) $(CUDA_WIDE),$(patsubst src/kernels/cuda/%.cu,%,$(wildcard src/kernels/cuda/*.cu)))
 CUDA_OBJ   := $(CUDA_ONCE:%=build/cuda/once/%.o) $(CUDA_TWICE:%=build/cuda/f32/%.o) $(CUDA_TWICE:%=build/cuda/f64/%.o) \
@@ -183,7 +183,7 @@ check-emulated: deps
 	@TAUT_KERNELS=cuda LD_LIBRARY_PATH=$(EMULATED) $(BUILD)/tests/kernels/t_memory # which would be skipped without the library
 	@for k in cuda cuda64; do BUILD=$(BUILD) TAUT_KERNELS=$$k LD_LIBRARY_PATH=$(EMULATED) TAUT_EFFORT=$${TAUT_EFFORT:-0.05} \
 	    tools/run_tests $(or $(ONLY),$(filter-out cli/%,$(ANY_TABLE))) || exit 1; done
-$(EMULATED)/libtaut_cuda.so: $(EMULATION) $(EMULATED)/device.o $(EMULATED)/products.o $(EMULATED)/f32.o $(EMULATED)/f64.o
+$(EMULATED)/libtaut_cuda.so: $(EMULATION) $(EMULATED)/device.o $(EMULATED)/lowered.o $(EMULATED)/products.o $(EMULATED)/f32.o $(EMULATED)/f64.o
 	@echo "  lib   $@"
 	@$(CXX) -shared -o $@ $^
 $(EMULATED)/f32.o: $(CUDA_TWICE:%=$(EMULATED)/f32/%.o)
@@ -194,7 +194,7 @@ $(EMULATED)/f32.o $(EMULATED)/f64.o:
 $(EMULATED)/translated: tests/emulate/translate $(TABLE_OF) Makefile
 	@mkdir -p $(EMULATED)/kernels/cuda $(EMULATED)/f32 $(EMULATED)/f64
 	@tests/emulate/translate src/kernels/cuda/* $(EMULATED)/kernels/cuda && touch $@
-$(EMULATED)/device.o $(EMULATED)/products.o: $(EMULATED)/%.o: $(EMULATED)/translated
+$(EMULATED)/device.o $(EMULATED)/lowered.o $(EMULATED)/products.o: $(EMULATED)/%.o: $(EMULATED)/translated
 	@$(CXX) $(EMULATE) $(TABLE) -x c++ -c -o $@ $(EMULATED)/kernels/cuda/$*.cu
 $(EMULATION): $(EMULATED)/%.o: tests/emulate/%.cpp $(EMULATED)/translated
 	@$(CXX) $(EMULATE) -c -o $@ $<

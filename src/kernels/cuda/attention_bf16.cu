@@ -50,7 +50,7 @@ static __device__ inline void low_finish(float *lse, float (&by)[M][2], const fl
 
 template <int M, int DEPTH, int PASS>
 static __global__ void __launch_bounds__(CREW / 2, 2)
-    forward_low(float *o_, float *lse, const __half *q, const __half *k, const __half *v, const attn a)
+    forward_low(float *o_, void *low, float *lse, const __half *q, const __half *k, const __half *v, const attn a)
 {
     extern __shared__ chunk room[];
     const int rows = blockDim.x / 2 * M, first = threadIdx.x / 32 * 16 * M;
@@ -87,7 +87,8 @@ static __global__ void __launch_bounds__(CREW / 2, 2)
     }
     tile_wait();
     low_finish(lse, by, max, sum, a, p, p.first + first);
-    half_store<DEPTH>(o_ + head_at(a, p, a.tq) + p.first * a.stride, a.stride, o, first, a.tq - p.first, a.dh, by);
+    const int64_t o_at = head_at(a, p, a.tq) + p.first * a.stride;
+    half_store<DEPTH>(o_ + o_at, a.stride, o, first, a.tq - p.first, a.dh, by, low_behind(low, o_at));
 }
 
 template <int M, int DEPTH, int PASS>
@@ -99,14 +100,18 @@ static void run(float *o, float *lse, const float *q, const float *k, const floa
     if (over == 0) return;
     char *work = (char *)cuda_work((size_t)none);
     if (!work) return;
+    cuda_lowered_begin();
+    cuda_lowered_wrote(lse, (size_t)over * sizeof *lse);
+    void *const low = lowered_one(o, over * a.dh);
     __half *lq = low_at(work, over, DEPTH), *lk = low_at(work, under, DEPTH), *lv = low_at(work, under, DEPTH);
     const lowered_all all = { { { q, lq, over, a.tq }, { k, lk, under, a.tk }, { v, lv, under, a.tk } } };
     lower<DEPTH><<<dim3((unsigned)blocks_for(over > under ? over : under, each), 3), THREADS, 0, cuda_stream()>>>(
         all, a.heads, a.dh);
     cuda_note(cudaGetLastError(), "attention");
     const size_t per_row = DEPTH / 2; /* two are a float */
-    attn_launch(forward_low<M, DEPTH, PASS>, { 4, 16 * M, per_row, 4 * PASS * per_row }, n, a, a.tq, 1, o, lse,
+    attn_launch(forward_low<M, DEPTH, PASS>, { 4, 16 * M, per_row, 4 * PASS * per_row }, n, a, a.tq, 1, o, low, lse,
                 (const __half *)lq, (const __half *)lk, (const __half *)lv, a);
+    cuda_lowered_end();
 }
 
 template <int M>

@@ -58,12 +58,12 @@ static __device__ inline void deltas(float (&delta)[M][2], const float *go, cons
 /* half_store with one factor for all rows. */
 template <int DEPTH, int M>
 static __device__ inline void store_times(float *y, const attn &a, const cell (&o)[M][DEPTH / 8], int first, int there,
-                                          float by)
+                                          float by, void *low = NULL)
 {
     float factor[M][2];
 #pragma unroll
     for (int r = 0; r < 2 * M; r++) factor[r / 2][r % 2] = by;
-    half_store<DEPTH>(y, a.stride, o, first, there, a.dh, factor);
+    half_store<DEPTH>(y, a.stride, o, first, there, a.dh, factor, low);
 }
 #endif
 #endif

@@ -11,6 +11,7 @@ struct arrays {
     attn_back of;
     float *delta; /* (n, heads, tq): D_i = go_i.o_i */
     const __half *q, *k, *v, *go;
+    void *low_gq, *low_gk, *low_gv; /* as bf16 (lowered.h), or NULL */
 };
 
 template <int M, int DEPTH, int PASS>
@@ -59,7 +60,7 @@ static __global__ void __launch_bounds__(CREW / 2, 2) query_side_low(const array
         low_mix<DEPTH>(gq, ds, k);
     }
     tile_wait();
-    store_times<DEPTH>(x.of.gq + q_at, a, gq, first, there, a.scale);
+    store_times<DEPTH>(x.of.gq + q_at, a, gq, first, there, a.scale, low_behind(x.low_gq, q_at));
 }
 
 template <int M, int DEPTH, int PASS>
@@ -109,8 +110,8 @@ static __global__ void __launch_bounds__(CREW / 2, 2) key_side_low(const arrays 
         low_mix<DEPTH>(gk, ds, q);
     }
     tile_wait();
-    store_times<DEPTH>(x.of.gk + k_at, a, gk, first, there, a.scale);
-    store_times<DEPTH>(x.of.gv + k_at, a, gv, first, there, 1);
+    store_times<DEPTH>(x.of.gk + k_at, a, gk, first, there, a.scale, low_behind(x.low_gk, k_at));
+    store_times<DEPTH>(x.of.gv + k_at, a, gv, first, there, 1, low_behind(x.low_gv, k_at));
 }
 
 template <int M, int DEPTH, int PASS> static void run(const attn_back &of, int64_t n, const attn &a)
@@ -124,7 +125,12 @@ template <int M, int DEPTH, int PASS> static void run(const attn_back &of, int64
     if (!work) return;
     __half *low[4];
     for (int i = 0; i < 4; i++) low[i] = low_at(work, i % 2 ? under : over, DEPTH);
-    const arrays x = { of, (float *)work, low[0], low[1], low[3], low[2] };
+    const void *const out[] = { of.gq, of.gk, of.gv };
+    void *left[3] = { NULL, NULL, NULL };
+    cuda_lowered_begin();
+    for (int i = 0; i < 3; i++) cuda_lowered_wrote(out[i], (size_t)((i == 0 ? over : under) * a.dh) * sizeof(float));
+    if (over == under) (void)cuda_lowered_places(left, out, 3, over * a.dh);
+    const arrays x = { of, (float *)work, low[0], low[1], low[3], low[2], left[0], left[1], left[2] };
     const lowered_all all = { { { of.q, low[0], over, a.tq },
                                 { of.k, low[1], under, a.tk },
                                 { of.go, low[2], over, a.tq },
@@ -134,6 +140,7 @@ template <int M, int DEPTH, int PASS> static void run(const attn_back &of, int64
     const size_t tile = PASS * DEPTH; /* of two arrays: two numbers are a float */
     attn_launch(query_side_low<M, DEPTH, PASS>, { 4, 16 * M, DEPTH, 2 * tile }, n, a, a.tq, 1, x, a);
     attn_launch(key_side_low<M, DEPTH, PASS>, { 4, 16 * M, DEPTH, 2 * (tile + 2 * PASS) }, n, a, a.tk, 1, x, a);
+    cuda_lowered_end();
 }
 
 void attention_vjp_by_bf16(const attn_back &of, int64_t n, const attn &a)

@@ -7,6 +7,7 @@
 #ifndef TAUT_KERNELS_CUDA_HALF_H
 #define TAUT_KERNELS_CUDA_HALF_H
 #include "kernels/cuda/attention.h"
+#include "kernels/cuda/lowered.h"
 
 /* Doubles have no use for halves. */
 #define HALVES_OF_float       1
@@ -243,10 +244,10 @@ static __device__ inline void half_guard(cell (&o)[M][DEPTH / 8], __half *v, int
     __syncthreads();
 }
 
-/* o = factor o for the rows below `there`, d numbers in each. */
+/* y = factor o for the rows below `there`, d numbers in each; low: its place as bf16 (lowered.h), or NULL. */
 template <int DEPTH, int M>
 static __device__ inline void half_store(float *y, int64_t stride, const cell (&o)[M][DEPTH / 8], int first, int there,
-                                         int d, const float (&factor)[M][2])
+                                         int d, const float (&factor)[M][2], void *low = NULL)
 {
     const bool whole = d % 2 == 0 && stride % 2 == 0 && (size_t)y % 8 == 0;
 #pragma unroll
@@ -257,10 +258,12 @@ static __device__ inline void half_store(float *y, int64_t stride, const cell (&
         for (int n = 0; n < DEPTH / 8; n++) {
             const int c = 8 * n + 2 * lane_t();
             const float a = by * o[m / 2][n].x[m % 2 * 2], b = by * o[m / 2][n].x[m % 2 * 2 + 1];
-            float *to = y + row * stride + c;
-            if (row < there && c < d && whole) *(float2 *)to = make_float2(a, b);
-            if (row < there && c < d && !whole) to[0] = a;
-            if (row < there && c + 1 < d && !whole) to[1] = b;
+            const float both[2] = { a, b }, one[2][1] = { { a }, { b } };
+            const int64_t at = row * stride + c;
+            float *to = y + at;
+            if (row < there && c < d && whole) *(float2 *)to = make_float2(a, b), lower_group<2>(low, at / 2, both);
+            if (row < there && c < d && !whole) to[0] = a, lower_group<1>(low, at, one[0]);
+            if (row < there && c + 1 < d && !whole) to[1] = b, lower_group<1>(low, at + 1, one[1]);
         }
     }
 }

@@ -7,6 +7,7 @@
  *           what is asked for besides: 2 u (|gain z| + |bias|) for the z beside it;
  *           slope: 2 u |y| + (d+4) 2^-52 rstd (|u| + mean|u| + |z| mean|z u|), u = gain t;
  *           centre: 2 u |y| + (d+4) 2^-52 max|x|. */
+#include "kernels/cuda/lowered.h"
 #include "kernels/cuda/reduce.h"
 
 template <int TEAM> __device__ static inline double row_mean(const real *x, int64_t d, int lane)
@@ -19,6 +20,7 @@ template <int TEAM> __device__ static inline double row_mean(const real *x, int6
 struct scaled {
     real *y;
     const real *gain, *bias;
+    void *low; /* y, or z where there is no y, as bf16 (lowered.h); or NULL */
 };
 
 template <int TEAM>
@@ -35,8 +37,10 @@ static __global__ void __launch_bounds__(THREADS) normalise_rows(real *z, real *
     const double scale = 1 / sqrt(team_sum<TEAM>(var) / (double)d + eps);
     for (int64_t c = lane; c < d; c += TEAM) {
         const real here = (real)(((double)x[c] - mu) * scale);
+        real last[1] = { here };
         z[c] = here;
-        if (also.y) also.y[row * d + c] = also.gain[c] * here + (also.bias ? also.bias[c] : 0);
+        if (also.y) also.y[row * d + c] = last[0] = also.gain[c] * here + (also.bias ? also.bias[c] : 0);
+        lower_group<1>(also.low, row * d + c, last);
     }
     if (lane == 0) rstd[row] = (real)scale;
 }
@@ -44,8 +48,13 @@ static __global__ void __launch_bounds__(THREADS) normalise_rows(real *z, real *
 void CUDA(normalise)(taut_real *z, taut_real *rstd, const taut_scaled *also, const taut_real *x, int64_t rows,
                      int64_t d, bool centre, double eps)
 {
-    const scaled beside = also ? scaled{ at(also->y), at(also->gain), at(also->bias) } : scaled{};
+    scaled beside = also ? scaled{ at(also->y), at(also->gain), at(also->bias), NULL } : scaled{};
+    cuda_lowered_begin();
+    cuda_lowered_wrote(z, (size_t)(rows * d) * sizeof(real));
+    cuda_lowered_wrote(rstd, (size_t)rows * sizeof(real));
+    beside.low = lowered_one(beside.y ? beside.y : at(z), rows * d);
     CUDA_ROWS(normalise_rows, rows, d, at(z), at(rstd), beside, at(x), rows, d, centre, eps);
+    cuda_lowered_end();
 }
 
 template <int TEAM>

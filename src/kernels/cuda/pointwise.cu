@@ -11,6 +11,7 @@
  *                  RELU and ABS 0;  SILU 6 u |y| + u';  TANH 5 u |y|;  ELU 10 u |y| + u'
  *           slope  16 u |t| for every curve (RELU, ABS: 0): near the zeros of f' it is absolute. */
 #include "kernels/cuda/each.h"
+#include "kernels/cuda/lowered.h"
 
 #define ROOT_2_PI 0.79788456080286535588
 #define CUBIC     0.044715
@@ -111,8 +112,10 @@ template <int CURVE> __device__ static inline real slope(real x)
     }
 }
 
+/* low: y as bf16 (lowered.h), or NULL */
 template <int CURVE, int G> struct values {
     real *y;
+    void *low;
     const real *x;
     __device__ group<G> read(int64_t i) const
     {
@@ -121,11 +124,16 @@ template <int CURVE, int G> struct values {
         for (int g = 0; g < G; g++) v.x[g] = value<CURVE>(v.x[g]);
         return v;
     }
-    __device__ void write(int64_t i, const group<G> &v) const { ((group<G> *)y)[i] = v; }
+    __device__ void write(int64_t i, const group<G> &v) const
+    {
+        ((group<G> *)y)[i] = v;
+        lower_group<G>(low, i, v.x);
+    }
 };
 
 template <int CURVE, int G> struct slopes {
     real *y;
+    void *low;
     const real *t, *x;
     __device__ group<G> read(int64_t i) const
     {
@@ -135,43 +143,51 @@ template <int CURVE, int G> struct slopes {
         for (int g = 0; g < G; g++) v.x[g] *= slope<CURVE>(at.x[g]);
         return v;
     }
-    __device__ void write(int64_t i, const group<G> &v) const { ((group<G> *)y)[i] = v; }
+    __device__ void write(int64_t i, const group<G> &v) const
+    {
+        ((group<G> *)y)[i] = v;
+        lower_group<G>(low, i, v.x);
+    }
 };
 
-template <int CURVE> static void all_values(real *y, const real *x, int64_t len)
+template <int CURVE> static void all_values(real *y, void *low, const real *x, int64_t len)
 {
     const int64_t wide = wide_part(len, x, y);
-    each(values<CURVE, WIDE>{ y, x }, wide / WIDE);
-    each(values<CURVE, 1>{ y + wide, x + wide }, len - wide);
+    each(values<CURVE, WIDE>{ y, low, x }, wide / WIDE);
+    each(values<CURVE, 1>{ y + wide, low_behind(low, wide), x + wide }, len - wide);
 }
 
-template <int CURVE> static void all_slopes(real *y, const real *t, const real *x, int64_t len)
+template <int CURVE> static void all_slopes(real *y, void *low, const real *t, const real *x, int64_t len)
 {
     const int64_t wide = wide_part(len, x, y, t);
-    each(slopes<CURVE, WIDE>{ y, t, x }, wide / WIDE);
-    each(slopes<CURVE, 1>{ y + wide, t + wide, x + wide }, len - wide);
+    each(slopes<CURVE, WIDE>{ y, low, t, x }, wide / WIDE);
+    each(slopes<CURVE, 1>{ y + wide, low_behind(low, wide), t + wide, x + wide }, len - wide);
 }
 
 #define CURVES(of) of(TAUT_GELU) of(TAUT_GELU_TANH) of(TAUT_RELU) of(TAUT_SILU) of(TAUT_TANH) of(TAUT_ABS) of(TAUT_ELU)
 
 void CUDA(pointwise)(taut_real *y, const taut_real *x, taut_curve f, int64_t len)
 {
+    void *const low = lowered_one(at(y), len);
     switch (f) {
-#define VALUES(curve)                         \
-    case curve:                               \
-        all_values<curve>(at(y), at(x), len); \
+#define VALUES(curve)                              \
+    case curve:                                    \
+        all_values<curve>(at(y), low, at(x), len); \
         break;
         CURVES(VALUES)
     }
+    cuda_lowered_end();
 }
 
 void CUDA(pointwise_slope)(taut_real *y, const taut_real *t, const taut_real *x, taut_curve f, int64_t len)
 {
+    void *const low = lowered_one(at(y), len);
     switch (f) {
-#define SLOPES(curve)                                \
-    case curve:                                      \
-        all_slopes<curve>(at(y), at(t), at(x), len); \
+#define SLOPES(curve)                                     \
+    case curve:                                           \
+        all_slopes<curve>(at(y), low, at(t), at(x), len); \
         break;
         CURVES(SLOPES)
     }
+    cuda_lowered_end();
 }

@@ -3,15 +3,15 @@
  * the product's own type, in order; nothing is added atomically.  An algorithm is chosen for the batch that is usual and
  * serves any other: a product does not depend on how many there are.
  *
- * bf16 converts both matrices first, tf32 leaves that to the matrix units; sums are float in both.  Products of one matrix with
- * several others, one right after the other, convert it once. */
+ * bf16 takes both matrices as lowered.cu has them, tf32 leaves it to the matrix units; sums are float in both. */
 #include "kernels/cuda/products.h"
 
 #include <cublasLt.h>
-#include <cuda_bf16.h>
 #include <stdio.h>
 #include <string.h>
 #include <unordered_map>
+
+#include "kernels/cuda/lowered.h"
 
 static const size_t WORKSPACE = (size_t)32 << 20;
 
@@ -19,14 +19,6 @@ static struct {
     cublasLtHandle_t handle;
     void *workspace;
     taut_products how;
-    char *low; /* factors as bf16; not cuda_work's, since slots keep their own things there while they multiply */
-    size_t size;
-    struct { /* the left factor that stands at the start of `low` */
-        const void *x;
-        int64_t rows, cols, count;
-        cuda_steps steps;
-        uint64_t asked; /* of the device, by the end of that product */
-    } kept;
 } blas;
 
 taut_products cuda_products(void) { return blas.how; }
@@ -47,16 +39,6 @@ static bool opened(void)
     if (blas.handle) return true;
     cuda_note(cudaMalloc(&blas.workspace, WORKSPACE), "workspace of products");
     return !cuda_failed() && good(cublasLtCreate(&blas.handle), "cuBLASLt");
-}
-
-static bool reserve(size_t bytes)
-{
-    if (bytes <= blas.size) return true;
-    cuda_note(cudaFree(blas.low), "bf16"); /* waits for whoever uses it */
-    blas.low = NULL, blas.size = 0, blas.kept.x = NULL;
-    cuda_note(cudaMalloc((void **)&blas.low, bytes + bytes / 4), "factors in bf16");
-    if (blas.low) blas.size = bytes + bytes / 4;
-    return blas.low != NULL;
 }
 
 /* All that a plan depends on; every byte is set. */
@@ -213,90 +195,16 @@ static const plan *plan_with(shape *s, const void *bias)
     return plan_of(s);
 }
 
-enum { THREADS = 256 };
-
-/* y: the rows and matrices of x without what lies between them.  Block: a row. */
-static __global__ void rows_to_bf16(__nv_bfloat16 *y, const float *x, int64_t rows, int64_t cols, cuda_steps steps)
-{
-    const int64_t row = (int64_t)blockIdx.x % rows, matrix = blockIdx.x / rows;
-    const float *from = x + matrix * steps.next + row * steps.row;
-    for (int64_t c = threadIdx.x; c < cols; c += THREADS) y[blockIdx.x * cols + c] = __float2bfloat16(from[c]);
-}
-
-/* The same without anything between them, eight numbers a thread; both begin at multiples of 16 bytes. */
-static __global__ void to_bf16(__nv_bfloat16 *y, const float *x, int64_t len)
-{
-    const int64_t first = ((int64_t)blockIdx.x * THREADS + threadIdx.x) * 8;
-    if (first + 8 <= len) {
-        const float4 a = *(const float4 *)(x + first), b = *(const float4 *)(x + first + 4);
-        __nv_bfloat162 all[4] = { __floats2bfloat162_rn(a.x, a.y), __floats2bfloat162_rn(a.z, a.w),
-                                  __floats2bfloat162_rn(b.x, b.y), __floats2bfloat162_rn(b.z, b.w) };
-        *(uint4 *)(y + first) = *(const uint4 *)all;
-    } else
-        for (int64_t i = first; i < len; i++) y[i] = __float2bfloat16(x[i]);
-}
-
-static void convert(char *y_, const void *x_, int64_t rows, int64_t cols, int64_t count, cuda_steps *steps)
-{
-    __nv_bfloat16 *y = (__nv_bfloat16 *)y_;
-    const float *x = (const float *)x_;
-    const int64_t len = rows * cols * count;
-    const bool whole = steps->row == cols && (count == 1 || steps->next == rows * cols) && (uintptr_t)x % 16 == 0;
-    if (whole)
-        to_bf16<<<(unsigned)((len + 8 * THREADS - 1) / (8 * THREADS)), THREADS, 0, cuda_stream()>>>(y, x, len);
-    else
-        rows_to_bf16<<<(unsigned)(rows * count), THREADS, 0, cuda_stream()>>>(y, x, rows, cols, *steps);
-    cuda_note(cudaGetLastError(), "to_bf16");
-    *steps = { cols, rows * cols };
-}
-
 /* Steps as cuBLAS wants them: rows of `cols` at least. */
 static cuda_steps steps_of(cuda_steps s, int64_t cols) { return { s.row ? s.row : cols, s.next }; }
 
-/* Whether x is there already: nothing was asked of the device since the product that read it, which did not write into it. */
-static bool stands(const void *x, int64_t rows, int64_t cols, int64_t count, cuda_steps steps)
+static bool lower_both(const cuda_product *p, shape *s, const void **a, const void **b)
 {
-    return blas.kept.x == x && blas.kept.rows == rows && blas.kept.cols == cols && blas.kept.count == count &&
-           blas.kept.steps.row == steps.row && blas.kept.steps.next == steps.next && blas.kept.asked == cuda_asked();
-}
-
-/* The left factor as bf16, at the start of `low`. */
-static void convert_left(const void *x, int64_t rows, int64_t cols, int64_t count, cuda_steps *steps)
-{
-    if (stands(x, rows, cols, count, *steps)) {
-        *steps = { cols, rows * cols };
-        return;
-    }
-    blas.kept = { x, rows, cols, count, *steps, 0 };
-    convert(blas.low, x, rows, cols, count, steps);
-}
-
-/* After a product of `s` into c: the left factor may be used again unless c lies in it. */
-static void keep(const cuda_product *p, const shape *s, const void *c)
-{
-    const char *x = (const char *)blas.kept.x, *y = (const char *)c;
-    const int64_t last = (blas.kept.rows - 1) * blas.kept.steps.row + blas.kept.cols;
-    const int64_t read = (blas.kept.count - 1) * blas.kept.steps.next + last;
-    const int64_t written = (p->batch - 1) * s->c.next + (p->m - 1) * s->c.row + p->n;
-    const bool apart = y + written * s->bytes <= x || x + read * s->bytes <= y;
-    blas.kept.asked = cuda_asked();
-    if (!apart) blas.kept.x = NULL;
-}
-
-/* Both factors as bf16; a matrix times itself is converted once. */
-static bool lower(const cuda_product *p, shape *s, const void **a, const void **b)
-{
-    const int64_t a_rows = p->ta ? p->k : p->m, a_cols = p->ta ? p->m : p->k;
-    const int64_t b_rows = p->tb ? p->n : p->k, b_cols = p->tb ? p->k : p->n;
-    const bool same = *a == *b && a_rows == b_rows && a_cols == b_cols && s->a.row == s->b.row &&
-                      s->a.next == s->b.next;
-    const int64_t room = same ? 0 : (p->m * p->k * p->batch + 127) / 128 * 128;
-    if (!reserve((size_t)(room + p->k * p->n * p->batch) * 2)) return false;
-    if (same) blas.kept.x = NULL;
-    if (!same) convert_left(*a, a_rows, a_cols, p->batch, &s->a);
-    convert(blas.low + room * 2, *b, b_rows, b_cols, p->batch, &s->b);
-    if (same) s->a = s->b;
-    *a = blas.low, *b = blas.low + room * 2;
+    cuda_floats left = { *a, p->ta ? p->k : p->m, p->ta ? p->m : p->k, p->batch, s->a };
+    cuda_floats right = { *b, p->tb ? p->n : p->k, p->tb ? p->k : p->n, p->batch, s->b };
+    if (!cuda_lowered_pair(&left, &right)) return false;
+    *a = left.x, *b = right.x;
+    s->a = left.steps, s->b = right.steps;
     return true;
 }
 
@@ -313,7 +221,8 @@ bool cuda_multiply(const cuda_product *p, void *c, const void *plus, const void 
     const bool matrices = p->m > 1 && p->n > 1; /* a vector's product is over before a matrix is converted */
     s.bf16 = p->bytes == 4 && matrices && blas.how == TAUT_PRODUCTS_BF16,
     s.tf32 = p->bytes == 4 && blas.how == TAUT_PRODUCTS_TF32;
-    if (s.bf16 && !lower(p, &s, &a, &b)) return false;
+    cuda_lowered_begin();
+    if (s.bf16 && !lower_both(p, &s, &a, &b)) return false;
     s.a_align = alignment(a, s.a, s.bf16 ? 2 : s.bytes), s.b_align = alignment(b, s.b, s.bf16 ? 2 : s.bytes);
     const uint32_t out_align = alignment(c, s.c, s.bytes), plus_align = alignment(plus, s.c, s.bytes);
     s.c_align = out_align < plus_align ? out_align : plus_align;
@@ -329,6 +238,7 @@ bool cuda_multiply(const cuda_product *p, void *c, const void *plus, const void 
                             &how->algo, blas.workspace, WORKSPACE, cuda_stream()),
              "a product");
     }
-    if (s.bf16) keep(p, &s, c);
+    cuda_lowered_wrote(c, (size_t)(((p->batch - 1) * s.c.next + (p->m - 1) * s.c.row + p->n) * s.bytes));
+    cuda_lowered_end();
     return s.bias;
 }

@@ -4,9 +4,9 @@
 #include "kernels/cuda/device.h"
 
 /* `batch` products C (m,n) = alpha op(A) op(B) + beta P, P being C or like it, row-major: the next row of a matrix is
- * `row` elements further on (0: rows are contiguous), the next matrix `next`.  No product depends on `batch`: the way to make them is
- * that for `usual` of them (0: for one).  alpha and beta are elements of C: the host's, or the device's where `there`.  bytes: of an
- * element, 4 or 8. */
+ * `row` elements further on (0: rows are contiguous), the next matrix `next`.  No product depends on `batch`: they are made in
+ * the way that is right for `usual` of them (0: for one).  alpha and beta are elements of C: the host's, or the device's where
+ * `there`.  bytes: of an element, 4 or 8. */
 typedef struct {
     int64_t row, next;
 } cuda_steps;

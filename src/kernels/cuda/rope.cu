@@ -5,6 +5,7 @@
  * Error     |y - exact| <= 3 u (|x_i| + |x_{i+dh/2}|), u = 2^-24 (cuda64: 2^-53): cosine, sine, products and sum are
  *           rounded; the angle, in double, adds 2^-50 of itself. */
 #include "kernels/cuda/each.h"
+#include "kernels/cuda/lowered.h"
 
 struct turn {
     real cosine, sine;
@@ -34,6 +35,7 @@ template <int G> struct alignas(G > 1 ? 16 : sizeof(turn)) turns {
 /* Group i of all groups of G pairs: of row, head, place. */
 template <int G> struct turned {
     real *y;
+    void *low; /* y as bf16 (lowered.h), or NULL */
     const real *x;
     const turn *table;
     int64_t dh;
@@ -55,23 +57,30 @@ template <int G> struct turned {
     __device__ void write(int64_t i, const both<G> &v) const
     {
         *(group<G> *)(y + place(i)) = v.a, *(group<G> *)(y + place(i) + half.by * G) = v.b;
+        lower_group<G>(low, place(i) / G, v.a.x), lower_group<G>(low, place(i) / G + half.by, v.b.x);
     }
 };
 
 template <int G>
-static void turn_all(real *y, const real *x, const turn *table, int64_t rows, int64_t t, int64_t heads, int64_t dh)
+static void turn_all(real *y, void *low, const real *x, const turn *table, int64_t rows, int64_t t, int64_t heads,
+                     int64_t dh)
 {
     const int64_t half = dh / 2 / G, all = rows * heads * half;
-    each(turned<G>{ y, x, table, dh, divisor(all, half), divisor(all, heads * half), divisor(rows, t) }, all);
+    each(turned<G>{ y, low, x, table, dh, divisor(all, half), divisor(all, heads * half), divisor(rows, t) }, all);
 }
 
 /* An odd dh leaves its last feature alone. */
 struct last {
     real *y;
+    void *low;
     const real *x;
     int64_t dh;
     __device__ real read(int64_t i) const { return x[i * dh + dh - 1]; }
-    __device__ void write(int64_t i, real v) const { y[i * dh + dh - 1] = v; }
+    __device__ void write(int64_t i, real v) const
+    {
+        const real one[1] = { y[i * dh + dh - 1] = v };
+        lower_group<1>(low, i * dh + dh - 1, one);
+    }
 };
 
 void CUDA(rope)(taut_real *y, const taut_real *x, int64_t rows, int64_t t, int64_t heads, int64_t dh, double base,
@@ -79,10 +88,12 @@ void CUDA(rope)(taut_real *y, const taut_real *x, int64_t rows, int64_t t, int64
 {
     const int64_t half = dh / 2;
     const bool wide = dh % (2 * WIDE) == 0 && ((uintptr_t)y | (uintptr_t)x) % 16 == 0;
+    void *const low = lowered_one(at(y), rows * heads * dh);
     turn *table = (turn *)cuda_work((size_t)(t * half) * sizeof *table);
     if (rows * heads * half > 0 && table) {
         each(angles{ table, dh, base, sign, divisor(t * half, half) }, t * half);
-        (wide ? turn_all<WIDE> : turn_all<1>)(at(y), at(x), table, rows, t, heads, dh);
+        (wide ? turn_all<WIDE> : turn_all<1>)(at(y), low, at(x), table, rows, t, heads, dh);
     }
-    if (dh % 2) each(last{ at(y), at(x), dh }, rows * heads);
+    if (dh % 2) each(last{ at(y), low, at(x), dh }, rows * heads);
+    cuda_lowered_end();
 }

@@ -6,6 +6,7 @@
  * Error     with u = 2^-24 (cuda64: 2^-53): add_rows, mul_rows, spread_tokens: 2 u |y|; copy_rows: none.
  *           sum_rows, dot_rows, mean_tokens: 2 u |result| + (rows+4) 2^-53 sum |terms|. */
 #include "kernels/cuda/each.h"
+#include "kernels/cuda/lowered.h"
 
 struct plus_rows {
     real *y;
@@ -156,8 +157,11 @@ static void all_sums(columns c)
 void CUDA(sum_rows)(taut_real *p, const taut_real *y, int64_t rows, int64_t cols, int64_t period)
 {
     const int64_t whole = rows / period, more = rows % period;
+    cuda_lowered_begin();
+    cuda_lowered_wrote(p, (size_t)(period * cols) * sizeof(real));
     if (more > 0) all_sums({ at(y), NULL, cols, more, whole + 1, 1, period, at(p) });
     if (whole > 0) all_sums({ at(y) + more * cols, NULL, cols, period - more, whole, 1, period, at(p) + more * cols });
+    cuda_lowered_end();
 }
 
 void CUDA(dot_rows)(taut_real *g, const taut_real *x, const taut_real *y, int64_t rows, int64_t cols)
