@@ -37,7 +37,7 @@ typedef enum {
     TAUT_BAD_FILE,   /* missing, unreadable, damaged, or not what it should be */
     TAUT_BAD_CONFIG, /* a recipe or an override that makes no sense */
     TAUT_BAD_DATA,   /* data that are not found or do not fit the model */
-    TAUT_NOT_FINITE, /* a loss, a gradient or a weight is NaN or infinite */
+    TAUT_NOT_FINITE, /* a loss, a gradient, a weight or what a model says is NaN or infinite */
     TAUT_DEVICE,     /* a device failed or is not there, or nothing can be proved with this machine's arithmetic */
     TAUT_BAD_CALL    /* NULL, a size or an option that a function does not take, kernels of an unknown name */
 } taut_status;

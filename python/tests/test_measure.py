@@ -95,3 +95,23 @@ def test_sample(text_model, image_model):
                            (text_model, {"temperature": float("nan")})):
         with pytest.raises(taut.Error):
             model.sample(**options)
+
+
+def test_weights_that_are_not_finite(recipes, tmp_path):
+    def spoiled(arch):
+        path = tmp_path / f"{arch}.safetensors"
+        with taut.create(recipes / "tiny-free.ini", {"model.width": 16, "model.heads": 2, "model.arch": arch}) as model:
+            model.save(path)
+        raw = path.read_bytes()
+        start = 8 + int.from_bytes(raw[:8], "little")
+        path.write_bytes(raw[:start] + b"\xff\xff\xff\x7f" * ((len(raw) - start) // 4))
+        return taut.load(path)
+
+    with spoiled("gpt") as model:
+        for options in ({}, {"likeliest": True}, {"top_k": 2}):
+            with pytest.raises(taut.NotFiniteError, match="token 2: a logit is not finite"):
+                model.sample(length=3, **options)
+    with spoiled("encoder") as model:
+        for unit in (False, True):
+            with pytest.raises(taut.NotFiniteError, match="a feature is not finite"):
+                model.features(["to be"], unit=unit)

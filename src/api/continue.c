@@ -47,6 +47,16 @@ static int32_t draw(const choice *c, double *logits, double *work, int64_t class
     return (int32_t)best;
 }
 
+/* What a device that failed has written is not finite either: it is asked first. */
+static taut_status check_logits(const taut_kernels *k, const double *logits, int64_t classes, int64_t position)
+{
+    int64_t good = 0;
+    while (good < classes && isfinite(logits[good])) good++;
+    const taut_status s = good < classes ? k->read(NULL, NULL, 0) : TAUT_OK;
+    if (s || good == classes) return s;
+    return taut_fail(TAUT_NOT_FINITE, "token %lld: a logit is not finite", (long long)position + 1);
+}
+
 /* Appends `length` tokens to ids[0..count), reading at most the last `context` of them each time. */
 static taut_status generate(const taut_net *m, int32_t *ids, int64_t count, int64_t length, const choice *c)
 {
@@ -59,7 +69,8 @@ static taut_status generate(const taut_net *m, int32_t *ids, int64_t count, int6
         const int64_t t = count < context ? count : context;
         taut_pass_forward(pass, ids + count - t, 1, t);
         k->get(logits, taut_at(k, pass->logits.data, (t - 1) * pass->logits.shape.d), vocab);
-        ids[count] = draw(c, logits, logits + vocab, vocab, count);
+        s = check_logits(k, logits, vocab, count);
+        if (!s) ids[count] = draw(c, logits, logits + vocab, vocab, count);
     }
     taut_pass_free(pass);
     free(logits);

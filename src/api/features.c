@@ -73,7 +73,10 @@ static taut_status one(double *y, int64_t *tokens, taut_model *m, const taut_net
     if (!s) taut_pass_forward(pass, ids, 1, count);
     if (!s) m->k->get(y, pass->logits.data, m->classes);
     if (!s) s = m->k->read(NULL, NULL, 0);
-    for (int64_t i = 0; !s && i < m->classes; i++) sum += y[i] * y[i];
+    for (int64_t i = 0; !s && i < m->classes; i++) {
+        if (!isfinite(y[i])) s = taut_fail(TAUT_NOT_FINITE, "a feature is not finite");
+        sum += y[i] * y[i];
+    }
     for (int64_t i = 0; !s && unit && sum > 0 && i < m->classes; i++) y[i] /= sqrt(sum);
     if (!s && tokens) *tokens = all;
     taut_pass_free(pass);

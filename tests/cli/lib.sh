@@ -71,3 +71,9 @@ split_state() {
     tail -c +9 "$1" | head -c "$len" | sed 's/"seconds":"[^"]*"//; s/ *$//' >"$2"
     tail -c +"$((len + 9))" "$1" >"$3"
 }
+
+nan_weights() { # MODEL OUT: a model.safetensors with NaN for every weight
+    len=$(od -An -tu8 -N8 "$1" | tr -d ' ')
+    head -c $((len + 8)) "$1" >"$2"
+    awk -v n=$((($(wc -c <"$1") - len - 8) / 4)) 'BEGIN { for (i = 0; i < n; i++) printf "%s", "\377\377\377\177" }' >>"$2"
+}

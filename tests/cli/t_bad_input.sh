@@ -157,6 +157,19 @@ sed 's/,3c-3e,/,3e-3c,/' "$tmp/encoder/model.safetensors" >"$tmp/less.safetensor
 refuse "a vocabulary that is none" "less.safetensors.*vocabulary" "$TAUT" eval "$tmp/less.safetensors"
 refuse "an encoder writes no text" "encoder" "$TAUT" sample "$tmp/encoder"
 
+# weights that are not finite: nothing that such a model says is printed as if it were something
+nan_weights "$good/model.safetensors" "$tmp/nan.safetensors"
+nan_weights "$tmp/encoder/model.safetensors" "$tmp/nan-encoder.safetensors"
+printf '(())\n' >"$tmp/line"
+for json in "" --json; do
+    refuse "eval of NaN $json" "the loss is not finite" "$TAUT" eval "$tmp/nan.safetensors" $json
+    refuse "sample of NaN $json" "token 2: a logit is not finite" "$TAUT" sample "$tmp/nan.safetensors" $json
+    refuse "sample of NaN, the likeliest $json" "not finite" "$TAUT" sample "$tmp/nan.safetensors" --temperature 0 $json
+    refuse "features of NaN $json" "line:1: a feature is not finite" "$TAUT" embed "$tmp/nan-encoder.safetensors" "$tmp/line" $json
+done
+refuse "features in a file" "not finite" "$TAUT" embed "$tmp/nan-encoder.safetensors" "$tmp/line" --unit --out "$tmp/never.csv"
+check "no such file was written" [ ! -e "$tmp/never.csv" ]
+
 refuse "prompt with unknown characters" "U+00E9" "$TAUT" sample "$good" --prompt "caf$(printf '\303\251')"
 refuse "prompt that is not UTF-8" "sample" "$TAUT" sample "$good" --prompt "$(printf '\377')"
 refuse "empty prompt" "prompt" "$TAUT" sample "$good" --prompt ""

@@ -29,9 +29,7 @@ check "what is proved, in words" grep -q "^proved of 3 of 3: the class stays if 
 "$TAUT" predict "$run" "$tmp/three.npy" --radius 0.001 --norm tokens --csv >"$tmp/b.csv"
 check "no radius above --radius" awk -F, 'NR > 1 && $5 > 0.001 { exit 1 }' "$tmp/b.csv"
 cp -r "$run" "$tmp/nan" # weights that are not finite: no answer and no radius
-len=$(od -An -tu8 -N8 "$run/model.safetensors" | tr -d ' ')
-size=$(wc -c <"$run/model.safetensors")
-{ head -c $((len + 8)) "$run/model.safetensors"; awk -v n=$(((size - len - 8) / 4)) 'BEGIN { for (i = 0; i < n; i++) printf "%s", "\377\377\377\177" }'; } >"$tmp/nan/model.safetensors"
+nan_weights "$run/model.safetensors" "$tmp/nan/model.safetensors"
 "$TAUT" predict "$tmp/nan" "$tmp/three.npy" --csv >"$tmp/b.csv" 2>"$tmp/err"
 check "NaN weights: no class, radius 0: $(cat "$tmp/err")" [ "$(awk -F, '$3 == "" && $5 == 0' "$tmp/b.csv" | wc -l)" = 3 ]
 

@@ -107,6 +107,13 @@ sed 195d "$tmp/own.csv" >"$tmp/gap.csv"
 refuse "a gap among the newest" "1 gap in time: lines 194 and 195 are 7200 s apart" "$TAUT" forecast "$tmp/ms" "$tmp/gap.csv"
 refuse "a missing column" "no column 'load'" "$TAUT" forecast "$tmp/ms" "$tmp/less.csv"
 refuse "the table itself" "would take the place of what is read" "$TAUT" forecast "$tmp/ms" "$tmp/own.csv" --out "$tmp/own.csv"
+nan_weights "$tmp/ms/model.safetensors" "$tmp/nan.safetensors"
+for option in "" --json "--noise 0.01" "--noise 0.01 --json"; do
+    # shellcheck disable=SC2086
+    refuse "weights of NaN $option" "a number of the forecast is not finite" "$TAUT" forecast "$tmp/nan.safetensors" "$tmp/own.csv" \
+        --out "$tmp/never.csv" $option
+done
+check "no such file was written" [ ! -e "$tmp/never.csv" ]
 refuse "no noise" "noise 0 moves nothing" "$TAUT" forecast "$tmp/ms" "$tmp/own.csv" --noise 0
 refuse "no table" "nowhere.csv" "$TAUT" forecast "$tmp/ms" nowhere.csv
 refuse "a table without an end" "missing MODEL CSV" "$TAUT" forecast "$tmp/ms"
