@@ -35,7 +35,7 @@ static int run(const cli_args *a)
     const char *names[FIGURES], *name = a->operand[0];
     const bool parts = cli_flag(a, "--parts"), small = cli_flag(a, "--small"), train = strcmp(name, "train") == 0,
                grows = strcmp(name, "growth") == 0;
-    (void)cli_table(a);
+    cli_look(a); /* a figure opens what it is about */
     if (parts && !train) return cli_refuse(a, "--parts is for train");
     if (small && !parts && !grows) return cli_refuse(a, "--small is for train --parts and for growth");
     for (int i = 0; i < FIGURES; i++) {

@@ -10,7 +10,7 @@ const cli_option cli_common[] = {
     { "--threads", "N", "threads to use (default: OMP_NUM_THREADS, or one per processor)" },
     { "--kernels", "NAME",
       "cpu (float, fast; cpu-base, cpu-v3, cpu-v4: one build), wide (float, products in double), ref (double, the "
-      "definition), on a GPU cuda or cuda64" },
+      "definition), on a GPU cuda or cuda64; a command that computes nothing with them opens no GPU" },
     { "--help", NULL, "this text" },
     { NULL, NULL, NULL },
 };
@@ -112,11 +112,13 @@ double cli_real(const cli_args *a, const char *name, double def, double lo, doub
     return v;
 }
 
-const char *cli_table(const cli_args *a)
+/* device: one that is named is opened; else this processor's kernels stand for it. */
+static const char *table(const cli_args *a, bool device)
 {
     static const char *const names[] = { "cpu", "wide", "ref", "cuda", "cuda64", "cpu-base", "cpu-v3", "cpu-v4" };
     const char *name = cli_text(a, "--kernels", "cpu");
     char *about = NULL;
+    if (!device && (strcmp(name, "cuda") == 0 || strcmp(name, "cuda64") == 0)) name = "cpu";
     if (taut_build_json(&about, name)) {
         const char *near = taut_nearest(name, names, sizeof names / sizeof *names);
         if (near && strcmp(near, name) == 0) near = NULL; /* it exists, but not here */
@@ -129,5 +131,8 @@ const char *cli_table(const cli_args *a)
     (void)cli_seed(a); /* a bad one is refused also where nothing is random */
     return name;
 }
+
+const char *cli_table(const cli_args *a) { return table(a, true); }
+void cli_look(const cli_args *a) { (void)table(a, false); }
 
 uint64_t cli_seed(const cli_args *a) { return (uint64_t)cli_int(a, "--seed", 1, 0, INT64_MAX); }

@@ -61,7 +61,7 @@ static char *record_of(const char *cert, const char *run)
 static int run(const cli_args *a)
 {
     char *json = NULL;
-    (void)cli_table(a); /* --threads */
+    cli_look(a);
     if (taut_check_json(&json, a->operand[0], a->operand[1])) return cli_fail(a);
     char *record = record_of(a->operand[0], a->operand[1]);
     const int kept = record ? cli_write(a, record, put, json) : EXIT_DONE;

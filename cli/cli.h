@@ -47,8 +47,10 @@ const char *cli_text(const cli_args *, const char *name, const char *def);
 /* A number in [lo, hi]; else one clear line and exit. */
 int64_t cli_int(const cli_args *, const char *name, int64_t def, int64_t lo, int64_t hi);
 double cli_real(const cli_args *, const char *name, double def, double lo, double hi);
-/* --kernels by name, and --threads is set; exits on a name that is none.  Every command asks. */
+/* --kernels by name, which can be had, and --threads is set; exits on a name that is none.  cli_look: the same for a command that
+ * computes nothing with them, so that it opens no device and needs none.  Every command asks one of the two. */
 const char *cli_table(const cli_args *);
+void cli_look(const cli_args *);
 uint64_t cli_seed(const cli_args *); /* --seed, or 1 */
 
 void cli_wait_asleep(char **argv); /* wait.c: starts the program again if its threads would spin while they wait */

@@ -97,7 +97,7 @@ static int run(const cli_args *a)
                                   .set = set,
                                   .maps = values(map, a, "--map"),
                                   .sets = values(set, a, "--set") };
-    (void)cli_table(a);
+    cli_look(a);
     if (!out) return cli_refuse(a, "--out FILE is missing: where the model goes");
     if (cli_same_file(from, out)) return cli_refuse(a, "--out %s is the checkpoint itself", out);
     taut_net *net = NULL;

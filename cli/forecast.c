@@ -65,7 +65,7 @@ static int run(const cli_args *a)
                                       .overrides = list,
                                       .count = count };
     char *json = NULL;
-    (void)cli_table(a);
+    cli_look(a);
     if (cli_flag(a, "--noise") && !(o.noise > 0)) return cli_refuse(a, "--noise 0 moves nothing");
     if (out && (cli_same_file(a->operand[0], out) || cli_same_file(table, out)))
         return cli_refuse(a, "--out %s would take the place of what is read", out);

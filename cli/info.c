@@ -55,7 +55,8 @@ static void print(const cli_args *a, const cJSON *o)
 
 static int run(const cli_args *a)
 {
-    const char *kernels = cli_table(a);
+    const char *kernels = a->operands ? NULL : cli_table(a);
+    if (a->operands) cli_look(a);
     const taut_describe_options options = { .size = sizeof options,
                                             .recipe = cli_text(a, "--recipe", NULL),
                                             .seed = cli_seed(a),

@@ -106,7 +106,7 @@ static int page_of_recipe(const cli_args *a)
 
 static int run(const cli_args *a)
 {
-    (void)cli_table(a);
+    cli_look(a);
     if (cli_flag(a, "--json")) return cli_refuse(a, "a manual page is no JSON");
     static const struct {
         const char *option;

@@ -86,7 +86,7 @@ static int run(const cli_args *a)
     const bool table = cli_flag(a, "--table");
     const char *norm = cli_text(a, "--norm", "none");
     char *json = NULL;
-    (void)cli_table(a); /* a plan needs no kernels, but a name that is none is refused as everywhere */
+    cli_look(a);
     if (!table && !cli_flag(a, "--target")) return cli_refuse(a, "missing --target (see taut plan --help)");
     if (strcmp(norm, "none") != 0) return cli_refuse(a, "--norm %s is not one of none", norm);
     const taut_plan_options o = ask(a);

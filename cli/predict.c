@@ -100,7 +100,7 @@ static int run(const cli_args *a)
                                      .progress = cli_show,
                                      .arg = "predicting" };
     char *json = NULL;
-    (void)cli_table(a);
+    cli_look(a);
     if (norm && strcmp(norm, "tokens") != 0 && strcmp(norm, "flat") != 0)
         return cli_refuse(a, "--norm is tokens (the largest token) or flat (l2 over everything), not %s", norm);
     if (cli_flag(a, "--csv") && cli_flag(a, "--json")) return cli_refuse(a, "--csv or --json: one of them on stdout");

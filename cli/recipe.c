@@ -46,7 +46,7 @@ static int run(const cli_args *a)
     for (int i = 0; i < a->given; i++)
         if (strcmp(a->name[i], "--set") == 0) set[count++] = a->value[i];
     const taut_recipe_options o = { .size = sizeof o, .overrides = set, .count = count };
-    (void)cli_table(a);
+    cli_look(a);
     if (count && !a->operands) return cli_refuse(a, "--set is about a recipe: say which");
     if (taut_recipe_json(&json, a->operands ? a->operand[0] : NULL, &o)) return cli_fail(a);
     cJSON *found = cli_answer(a, json);

@@ -11,7 +11,7 @@ static int run(const cli_args *a)
                                   .svg = cli_text(a, "--svg", NULL),
                                   .radius = cli_real(a, "--radius", 0, 0, 1e9) };
     int figures = 0;
-    (void)cli_table(a);
+    cli_look(a);
     if (taut_report_page(&figures, out, a->operand, a->operands, &o)) return cli_fail(a);
     if (cli_flag(a, "--json")) {
         cJSON *o = cJSON_CreateObject();

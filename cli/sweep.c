@@ -45,7 +45,10 @@ static int run(const cli_args *a)
 {
     static sweep s;
     s = (sweep){ .args = a, .recipe = a->operand[0], .out = cli_text(a, "--out", NULL), .runs = 1 };
-    (void)cli_table(a);
+    if (cli_flag(a, "--slurm")) /* the job's machines may have a device that this one has not */
+        cli_look(a);
+    else
+        (void)cli_table(a); /* said once, and not by every run */
     if (!s.out) return cli_refuse(a, "say where the runs go: --out FOLDER");
     if (strlen(s.out) >= SWEEP_LEN) return cli_refuse(a, "--out is too long a name");
     if (strchr(s.out, '\'') || strchr(s.recipe, '\'')) return cli_refuse(a, "a name with a quote in it");

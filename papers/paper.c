@@ -103,7 +103,7 @@ static int make(const cli_args *a, int which, const char *scale)
                                                      .out = cli_text(a, "--out", folder),
                                                      .data = data,
                                                      .only = only,
-                                                     .k = kernels ? kernels : "cpu",
+                                                     .k = cli_table(a),
                                                      .kept = &kept });
     cli_bar_end();
     if (!o) return cli_fail(a);
@@ -127,7 +127,7 @@ static int make(const cli_args *a, int which, const char *scale)
 static int run(const cli_args *a)
 {
     const char *names[FIGURES], *scale = cli_text(a, "--scale", "small"), *id = a->operands ? a->operand[0] : NULL;
-    (void)cli_table(a);
+    cli_look(a);
     if (cli_flag(a, "--list")) return list(a);
     if (!id) return cli_refuse(a, "which figure?  taut paper --list names them");
     if (strcmp(scale, "tiny") != 0 && strcmp(scale, "small") != 0 && strcmp(scale, "full") != 0)

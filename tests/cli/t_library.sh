@@ -8,17 +8,7 @@ if ! compile --version >/dev/null; then
     exit 77
 fi
 mkdir "$tmp/bin" "$tmp/whole" "$tmp/path"
-cat >"$tmp/library.c" <<'C'
-#include "kernels/library.h"
-static int numbers[100000] = { 1 }; /* enough for many pages, at whose end are words that the loader moves */
-int *first = numbers;
-const taut_kernels *taut_cuda_open(const char *name, unsigned long build, const taut_host *host)
-{
-    (void)host->fail(TAUT_DEVICE, "kernels %s: all of it is here, build %lu", name, build);
-    return (void *)0;
-}
-C
-check "compiles" compile -std=c11 -fPIC -shared -Isrc -Iinclude "$tmp/library.c" -o "$tmp/whole/libtaut_cuda.so"
+check "compiles" compile -std=c11 -fPIC -shared -Isrc -Iinclude tests/cli/refusing.c -o "$tmp/whole/libtaut_cuda.so"
 size=$(wc -c <"$tmp/whole/libtaut_cuda.so")
 check "many pages: $size" [ "$size" -gt 400000 ]
 cp "$TAUT" "$tmp/bin/taut"
@@ -26,7 +16,7 @@ cp "$TAUT" "$tmp/bin/taut"
 tries() { # WHERE COMMAND...: the library lies in the folder WHERE, whole and cut
     where=$1; shift
     cp "$tmp/whole/libtaut_cuda.so" "$where"
-    refuse "whole in $where" "all of it is here" "$@"
+    refuse "whole in $where" "the library was asked" "$@"
     for left in 0 1 63 64 65 200 1000 4096 8192 $((size / 4)) $((size / 2)) $((size - 8192)) $((size - 4096)) $((size - 1)); do
         head -c "$left" "$tmp/whole/libtaut_cuda.so" >"$where/libtaut_cuda.so"
         refuse "$left of $size bytes in $where" "^taut info: kernels cuda: .*libtaut_cuda.so" "$@"
@@ -40,5 +30,5 @@ tries "$tmp/path" env LD_LIBRARY_PATH="$tmp/none:$tmp/path" "$TAUT" info --kerne
 # The loader opens the first that there is: another one behind it does not matter.
 cp "$tmp/whole/libtaut_cuda.so" "$tmp/path"
 head -c 100000 "$tmp/whole/libtaut_cuda.so" >"$tmp/bin/libtaut_cuda.so"
-refuse "a whole one before it" "all of it is here" env LD_LIBRARY_PATH="$tmp/path" "$tmp/bin/taut" info --kernels cuda
+refuse "a whole one before it" "the library was asked" env LD_LIBRARY_PATH="$tmp/path" "$tmp/bin/taut" info --kernels cuda
 finish "library      cut off at 14 places, beside the program and where LD_LIBRARY_PATH says"
