@@ -64,6 +64,13 @@ static taut_status prepare(taut_data **data, double *rows, const char *model, co
 
 static bool is_far(const taut_certify_options *o) { return o->kernels && strcmp(o->kernels, "cuda64") == 0; }
 
+/* Where a device fails the host makes what is left of a proof, and that is as true; but who asked for the device is told. */
+static taut_status device_lasted(const taut_certify_options *o)
+{
+    const taut_kernels *k = is_far(o) ? taut_kernels_find("cuda64") : NULL;
+    return k ? k->read(NULL, NULL, 0) : TAUT_OK;
+}
+
 /* Certifies the caller's own inputs, or examples spread over the validation split. */
 static taut_status predict(taut_cert *c, const char *path, const taut_data *data, const taut_certify_options *o)
 {
@@ -79,7 +86,8 @@ static taut_status predict(taut_cert *c, const char *path, const taut_data *data
     if (!s) s = taut_predictions_make(&c->predictions, &c->proof, &from, &how, o->progress, o->arg);
     taut_ahead_free(&ahead);
     const taut_swaps_way way = { o->swaps, o->tries ? o->tries : 64, o->progress, o->arg };
-    return s || !o->swaps ? s : taut_swaps_make(&c->swaps, &c->proof, &from, &way);
+    if (!s && o->swaps) s = taut_swaps_make(&c->swaps, &c->proof, &from, &way);
+    return s ? s : device_lasted(o);
 }
 
 static taut_status read_falls(taut_cert *c)
@@ -160,7 +168,9 @@ static taut_status open_both(taut_certificate *c, const char *path, const taut_c
 
 static taut_status prove(taut_certificate *c, const char *path, double rows, const taut_certify_options *o)
 {
-    return o->metric == TAUT_OWN ? taut_certificate_prove_own(c, path, rows) : taut_certificate_prove(c, rows);
+    const taut_status s = o->metric == TAUT_OWN ? taut_certificate_prove_own(c, path, rows)
+                                                : taut_certificate_prove(c, rows);
+    return s ? s : device_lasted(o);
 }
 
 /* Of several ranks each proves some of the norms, of the same file; the rest of the proof every one of them does. */

@@ -1,4 +1,5 @@
-/* A device for the large products of a proof.  Without one, or where it fails, the host makes them. */
+/* A device for the large products of a proof.  Without one, or where it fails, the host makes them; whoever chose it
+ * asks afterwards whether it failed. */
 #ifndef TAUT_BOUND_FAR_H
 #define TAUT_BOUND_FAR_H
 #include "base/far.h"

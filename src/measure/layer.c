@@ -301,12 +301,12 @@ taut_status taut_layer_measure_at(taut_layer_measure *m, const taut_capture *c, 
     if (!s) s = first_example(&z, c->m->k, read);
     if (!s) radii(m, z, in.t, in.d);
     if (!s) s = search(m, direction, c, x, in, &o->slope);
-    if (!s && taut_exact_create(&e, c, layer, map, in.t) == TAUT_OK) { /* else found, but not proved */
-        s = witness(&m->lower, &e, e.map, x, direction, in);
-        if (!s) s = prove(m, c, &e, x, z, o);
-        if (!s && o->ball > 0) s = search_ball(m, c, &e, x, in, o);
-        taut_exact_free(&e);
-    }
+    const bool copied = !s && taut_exact_create(&e, c, layer, map, in.t) == TAUT_OK; /* else found, but not proved */
+    if (!s) s = c->m->k->read(NULL, NULL, 0); /* of a device that failed a copy holds NaN */
+    if (!s && copied) s = witness(&m->lower, &e, e.map, x, direction, in);
+    if (!s && copied) s = prove(m, c, &e, x, z, o);
+    if (!s && copied && o->ball > 0) s = search_ball(m, c, &e, x, in, o);
+    taut_exact_free(&e);
     free(x), free(z), free(direction);
     if (!s) s = taut_alloc_lasted(failures, "the measures of a layer");
     if (s) taut_layer_measure_free(m);
