@@ -1,6 +1,8 @@
-/* alloc zeroes and aligns; put and get round trip; a failing allocation is NULL. */
+/* alloc zeroes and aligns; put and get round trip; a failing allocation is NULL.  A device without room for what a slot
+ * needs while it runs fails in the middle of a training step, which ends with its line, and nothing is a number afterwards. */
 #include "base/alloc.h"
 #include "kernels/pair.h"
+#include "train/small.h"
 
 /* Sums and indices, also carved out of the middle of elements. */
 static void carved(const taut_kernels *k)
@@ -25,6 +27,27 @@ static void carved(const taut_kernels *k)
     k->put_sum(sums, NULL, N - 1);
     CHECK(k->read(got, sums, N) == TAUT_OK && got[0] == 0 && got[3] == 0 && got[4] == 1e300, "zeros");
     k->release(all);
+}
+
+/* The last thing that is done: a failure stays. */
+static void workspace(const taut_kernels *k)
+{
+    static const char recipe[] =
+        "[data]\nsource = brackets\nlength = 2000\n[model]\narch = gpt\nwidth = 32\nheads = 2\ndepth = 1\n"
+        "context = 16\npositions = rope\n[train]\nsteps = 2\nbatch = 2\n";
+    taut_trainer t;
+    taut_step step = { .loss = 1 };
+    double y = 0;
+    taut_config *cfg = trainer_of(&t, recipe, k->name);
+    taut_alloc_fail_at(1);
+    CHECK(taut_trainer_step(&t, &step) == TAUT_DEVICE, "a step");
+    taut_alloc_fail_at(0);
+    CHECK(strstr(taut_last_error(), "out of memory") && strstr(taut_last_error(), "of workspace"), taut_last_error());
+    CHECK(k->read(NULL, NULL, 0) == TAUT_DEVICE, "it stays");
+    k->get(&y, t.model->values, 1);
+    CHECK(isnan(y), "no number");
+    CHECK(taut_trainer_step(&t, &step) == TAUT_DEVICE, "another step");
+    trainer_end(&t, cfg);
 }
 
 int main(void)
@@ -63,5 +86,6 @@ int main(void)
         CHECK(tables[t]->read(NULL, NULL, 0) == TAUT_OK, "nothing failed");
     }
     carved(ref), carved(cpu);
+    if (!cpu->host) workspace(cpu);
     return test_end("memory", "worst error / promised = %.3f", worst);
 }

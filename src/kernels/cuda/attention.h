@@ -129,7 +129,7 @@ static void attn_launch(void (*kernel)(ARGS...), crew c, int64_t n, const attn &
     while (c.warps > 1 && (c.warps / 2 * c.high >= t || room() > SHARED_MOST)) c.warps /= 2;
     const int64_t rows = c.warps * c.high, blocks = n * a.heads * ((t + rows - 1) / rows);
     if (a.dh > WIDEST) cuda_fault("attention: heads wider than 256 are not for this device");
-    if (blocks * across == 0 || a.dh > WIDEST) return;
+    if (blocks * across == 0 || cuda_failed()) return;
     cuda_note(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)room()), "attention");
     kernel<<<dim3((unsigned)blocks, (unsigned)across), 32 * c.warps, room(), cuda_stream()>>>(args...);
     cuda_note(cudaGetLastError(), "attention");

@@ -32,7 +32,7 @@ static const size_t SHARED = 48 << 10,
 #define CUDA_LAUNCH(kernel, blocks, threads, shared, ...)                                   \
     do {                                                                                    \
         const int64_t blocks_ = (blocks);                                                   \
-        if (blocks_ > 0) {                                                                  \
+        if (blocks_ > 0 && !cuda_failed()) { /* what was to be read may not be there */     \
             kernel<<<(unsigned)blocks_, (threads), (shared), cuda_stream()>>>(__VA_ARGS__); \
             cuda_note(cudaGetLastError(), #kernel);                                         \
         }                                                                                   \

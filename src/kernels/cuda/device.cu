@@ -62,9 +62,10 @@ void *cuda_work(size_t bytes)
     const size_t size = bytes + bytes / 2;
     cuda_note(cudaFree(device.work), "workspace"); /* waits for whoever uses it */
     device.work = NULL, device.size = 0;
-    if (cudaMalloc(&device.work, size) == cudaSuccess)
+    const bool fails = device.host->alloc_fails();
+    if (!fails && cudaMalloc(&device.work, size) == cudaSuccess)
         device.size = size;
-    else if (cudaMalloc(&device.work, bytes) == cudaSuccess)
+    else if (!fails && cudaMalloc(&device.work, bytes) == cudaSuccess)
         device.size = bytes;
     else {
         char why[96];
