@@ -45,7 +45,7 @@ static bool reserve(size_t bytes)
     cuda_note(cudaFree(low.room), "bf16"); /* waits for whoever uses it */
     low.room = NULL, low.size = low.top = 0;
     const size_t size = bytes + bytes / 4;
-    if (cudaMalloc((void **)&low.room, size) == cudaSuccess) low.size = size;
+    if (!cuda_host()->alloc_fails() && cudaMalloc((void **)&low.room, size) == cudaSuccess) low.size = size;
     return low.size > 0;
 }
 
