@@ -1,6 +1,6 @@
 /* cuBLASLt where no device is.  It has two algorithms, so that whoever mixes them up gets other bits: one sums in order; the
- * other, which it names for single products of long sums, in two pieces, and takes no batch.  With a bias it knows none for an
- * odd number of rows.  It is strict about what the real one may let pass: where matrices begin, as was said, and the workspace. */
+ * other, which it names for single products of long sums, in two pieces, and takes no batch.  With a bias it knows none for
+ * an odd number of rows.  It is strict where the real one may be mild: where matrices begin, and the workspace. */
 #include "cublasLt.h"
 
 #include <algorithm>

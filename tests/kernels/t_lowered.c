@@ -1,5 +1,5 @@
-/* What stands as bf16 on a device is what a product would convert anew: random calls of slots, one right behind the other, give the
- * bits that they give when something else is asked of the device between any two, so that nothing stands. */
+/* What stands as bf16 on a device is what a product would convert anew: random calls of slots, one right behind the other,
+ * give the bits that they give when something else is asked of the device between any two, so that nothing stands. */
 #include "kernels/pair.h"
 
 enum { SIDE = 24, LEN = 8 * SIDE * SIDE, ARRAYS = 5, CALLS = 40 };
