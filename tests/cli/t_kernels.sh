@@ -22,17 +22,20 @@ few="$small --set train.steps=400 --set train.checkpoint_every=1 --set train.eva
 # shellcheck disable=SC2086
 {
     check "a run left alone" "$TAUT" train $few --kernels "$table" --out "$tmp/whole"
-    "$TAUT" train $few --kernels "$table" --out "$tmp/parts" >"$tmp/o" 2>&1 &
-    child=$!
-    for _ in $(seq 600); do [ -s "$tmp/parts/state.safetensors" ] && break; sleep 0.05; done
-    kill -TERM $child
-    wait $child
-    rc=$?
-    child=
-    check "it was stopped on its way: $rc" [ $rc = 143 ]
-    check "goes on" "$TAUT" train $few --kernels "$table" --out "$tmp/parts" --resume
+    for signal in TERM KILL; do
+        rm -rf "$tmp/parts"
+        "$TAUT" train $few --kernels "$table" --out "$tmp/parts" >"$tmp/o" 2>&1 &
+        child=$!
+        for _ in $(seq 600); do [ -s "$tmp/parts/state.safetensors" ] && break; sleep 0.05; done
+        kill -$signal $child
+        wait $child
+        rc=$?
+        child=
+        check "SIG$signal stops it on its way: $rc" [ $rc = "$([ $signal = TERM ] && echo 143 || echo 137)" ]
+        check "goes on" "$TAUT" train $few --kernels "$table" --out "$tmp/parts" --resume
+        check "stopped and resumed: the same bits" cmp "$tmp/whole/model.safetensors" "$tmp/parts/model.safetensors"
+    done
 }
-check "stopped and resumed: the same bits" cmp "$tmp/whole/model.safetensors" "$tmp/parts/model.safetensors"
 
 first() { sed -n "s/.*\"$1\":[[:space:]]*\([-+.e0-9]*\).*/\1/p" "$2" | head -n 1; } # KEY FILE
 both() { # WHAT KEY TOLERANCE COMMAND...: the first number of that name is that of ref
