@@ -89,7 +89,7 @@ typedef struct {
     const taut_real *x;
     int64_t stride;
 } taut_term;
-enum { TAUT_TERMS = 16 };
+enum { TAUT_TERMS = 16, TAUT_MANY = 64 };
 
 typedef enum {                /* y from a, b and c; where a or b is NULL, it counts as 1 */
                TAUT_SUM_ADD,  /* a + c b */

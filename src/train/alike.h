@@ -3,7 +3,7 @@
 #define TAUT_TRAIN_ALIKE_H
 #include "model/model.h"
 
-enum { TAUT_SIDE_BY_SIDE = 64 }; /* the most */
+enum { TAUT_SIDE_BY_SIDE = TAUT_MANY }; /* the most */
 
 /* Not a matrix with rows of length 1: that steps as vectors do. */
 static inline bool taut_is_matrix(const taut_param *p) { return p->role == TAUT_MATRIX && !p->unit_rows; }
@@ -36,13 +36,12 @@ static inline int taut_next_alike(const taut_weight *chosen[TAUT_SIDE_BY_SIDE], 
     return count;
 }
 
-/* y[j] = a x[j] + b y[j] for `count` arrays of `len` numbers each, of the table's memory: in as few calls as the places of the
- * arrays allow (matrices of equal blocks lie at equal distances), with the bits of one call for each. */
-void taut_axpby_all(const taut_kernels *, taut_real *const y[], double a, taut_real *const x[], double b, int count,
-                    int64_t len);
-
 /* Where `count` arrays of `len` numbers lie, one behind the other from `first` on. */
-void taut_lay_out(const taut_kernels *, taut_real *at[TAUT_SIDE_BY_SIDE], taut_real *first, int count, int64_t len);
+static inline void taut_lay_out(const taut_kernels *k, taut_real *at[TAUT_SIDE_BY_SIDE], taut_real *first, int count,
+                                int64_t len)
+{
+    for (int j = 0; j < count; j++) at[j] = taut_at(k, first, j * len);
+}
 
 static inline bool taut_first_alike(const taut_model *m, int i)
 {

@@ -175,11 +175,11 @@ static void muon_steps(taut_optimiser *o, int i, double lr)
             g.w[j] = chosen[j]->param->value, g.grad[j] = chosen[j]->param->grad;
             g.momentum[j] = state_of(o, o->first, chosen[j], 0);
         }
-        taut_axpby_all(k, g.momentum, 1 - mu, g.grad, mu, count, len);
-        taut_axpby_all(k, step, 1 - mu, g.grad, 0, count, len);
-        taut_axpby_all(k, step, mu, g.momentum, 1, count, len);
+        k->axpby_all(g.momentum, 1 - mu, g.grad, mu, count, len);
+        k->axpby_all(step, 1 - mu, g.grad, 0, count, len);
+        k->axpby_all(step, mu, g.momentum, 1, count, len);
         if (o->polar) {
-            taut_axpby_all(k, copy, 1, g.w, 0, count, len);
+            k->axpby_all(copy, 1, g.w, 0, count, len);
             to_tangent(k, u, w, rest, count, p->rows, p->cols);
         }
         taut_muon_orthogonalise(k, u, rest, count * parts, p->rows / parts, p->cols, o->spec->polynomial);
@@ -188,7 +188,7 @@ static void muon_steps(taut_optimiser *o, int i, double lr)
             k->axpby(g.w[filled], -lr * o->head, step[filled], keep, len);
             count--, g.w[filled] = g.w[count], step[filled] = step[count];
         }
-        taut_axpby_all(k, g.w, -lr * size, step, keep, count, len);
+        k->axpby_all(g.w, -lr * size, step, keep, count, len);
     }
 }
 

@@ -1,4 +1,4 @@
-/* axpby, blend and dot: cpu against ref. */
+/* axpby and its like, blend and dot: cpu against ref. */
 #include "kernels/pair.h"
 
 static void axpby_case(int64_t len)
@@ -124,6 +124,27 @@ static void batch_case(int64_t n, int64_t len)
     free(by), free(tol);
 }
 
+/* Arrays wherever they lie: what axpby gives for each, and nothing between them is touched. */
+static void all_case(int n, int64_t len)
+{
+    const int64_t room = len + rng_int(0, 9), apart = room + rng_int(0, 1);
+    pair x = pair_new(n * room + 1, 1), y = pair_new(n * apart + 1, 1), one = pair_copy(&y);
+    const double a = rng_int(0, 3) ? rng_pm() : 0, b = rng_int(0, 2) ? rng_pm() : 0;
+    const int64_t turn = rng_int(0, n - 1);
+    taut_real *from[2][TAUT_MANY], *to[2][TAUT_MANY];
+    for (int e = 0; e < n; e++) { /* x in another order than y */
+        const int64_t read = (e + turn) % n * room, write = e * apart;
+        from[0][e] = taut_at(ref, R(&x), read), to[0][e] = taut_at(ref, R(&y), write);
+        from[1][e] = taut_at(cpu, x.f, read), to[1][e] = taut_at(cpu, y.f, write);
+        ref->axpby(taut_at(ref, R(&one), write), a, from[0][e], b, len);
+        cpu->axpby(taut_at(cpu, one.f, write), a, from[1][e], b, len);
+    }
+    ref->axpby_all(to[0], a, from[0], b, n, len);
+    cpu->axpby_all(to[1], a, from[1], b, n, len);
+    pair_same(&y, &one, "axpby_all");
+    pair_free(&x), pair_free(&y), pair_free(&one);
+}
+
 int main(void)
 {
     pair_begin();
@@ -133,6 +154,7 @@ int main(void)
         blend_case(case_no % 3 ? 1 : rng_int(0, 7), case_no % 3 ? len : len % 2000);
         dot_case(len);
         batch_case(rng_int(0, 20), case_no % 7 ? rng_int(0, 90) : len);
+        all_case((int)rng_int(1, case_no % 9 ? 12 : TAUT_MANY), rng_int(0, 90) * (case_no % 2 ? 4 : 1));
         if (case_no % 10 == 3) blend_case(5, 16384), batch_case(5, 16384); /* several that are long together */
     }
     pair x = pair_new(3, 1), y = pair_new(3, 1);

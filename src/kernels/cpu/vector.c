@@ -52,6 +52,11 @@ void CPU(axpby_by)(taut_real *y, int64_t y_stride, taut_factor a, const taut_rea
      cpu_factor(b, e), len);
 }
 
+void CPU(axpby_all)(taut_real *const *y, double a, taut_real *const *x, double b, int n, int64_t len)
+{
+    for (int e = 0; e < n; e++) CPU(axpby)(y[e], a, x[e], b, len);
+}
+
 /* Elements from `from` on of vector e.  y may be an x: a block is written when all its terms have been read. */
 static void blend(float *y, const taut_term *terms, int count, int64_t e, int64_t from, int64_t len)
 {

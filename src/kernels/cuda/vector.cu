@@ -37,6 +37,20 @@ static int64_t wide_of_each(int64_t n, int64_t len, int64_t strides, uintptr_t p
     return (strides | len) % WIDE == 0 && wide_part(n * len, (const void *)places, NULL) > 0 ? len : 0;
 }
 
+/* Group `from` of s x + t y. */
+template <int G>
+__device__ static inline group<G> combined(scale s, const real *x, scale t, const real *y, int64_t from)
+{
+    group<G> u = {}, v = {};
+    if (!s.none) u = ((const group<G> *)x)[from];
+    if (!t.none) v = ((const group<G> *)y)[from];
+#pragma unroll
+    for (int g = 0; g < G; g++)
+        u.x[g] = s.none ? (t.none ? (real)0 : t.by * v.x[g])
+                        : (t.none ? s.by * u.x[g] : fma(s.by, u.x[g], t.by * v.x[g]));
+    return u;
+}
+
 /* G numbers at a time; len counts such groups. */
 template <int G> struct axpby_of {
     real *y;
@@ -49,15 +63,7 @@ template <int G> struct axpby_of {
     __device__ group<G> read(int64_t i) const
     {
         const int64_t e = len.quotient(i), from = len.remainder(i);
-        const scale s = a.of(e), t = b.of(e);
-        group<G> u = {}, v = {};
-        if (!s.none) u = ((const group<G> *)(x + e * x_stride))[from];
-        if (!t.none) v = ((const group<G> *)(y + e * y_stride))[from];
-#pragma unroll
-        for (int g = 0; g < G; g++)
-            u.x[g] = s.none ? (t.none ? (real)0 : t.by * v.x[g])
-                            : (t.none ? s.by * u.x[g] : fma(s.by, u.x[g], t.by * v.x[g]));
-        return u;
+        return combined<G>(a.of(e), x + e * x_stride, b.of(e), y + e * y_stride, from);
     }
     __device__ void write(int64_t i, const group<G> &v) const
     {
@@ -81,6 +87,42 @@ void CUDA(axpby_by)(taut_real *y, int64_t y_stride, taut_factor a, const taut_re
 void CUDA(axpby)(taut_real *y, double a, const taut_real *x, double b, int64_t len)
 {
     CUDA(axpby_by)(y, 0, { a, NULL }, x, 0, { b, NULL }, 1, len);
+}
+
+template <int G> struct axpby_many {
+    real *y[TAUT_MANY];
+    const real *x[TAUT_MANY];
+    factor a, b;
+    divisor len;
+    int64_t from; /* in numbers */
+    __device__ group<G> read(int64_t i) const
+    {
+        const int64_t e = len.quotient(i);
+        return combined<G>(a.of(0), x[e] + from, b.of(0), y[e] + from, len.remainder(i));
+    }
+    __device__ void write(int64_t i, const group<G> &v) const
+    {
+        ((group<G> *)(y[len.quotient(i)] + from))[len.remainder(i)] = v;
+    }
+};
+
+template <int G>
+static void axpby_part(taut_real *const *y, double a, taut_real *const *x, double b, int n, int64_t from, int64_t len)
+{
+    axpby_many<G> f = {
+        .a = factor({ a, NULL }), .b = factor({ b, NULL }), .len = divisor(n * len, len), .from = from
+    };
+    for (int e = 0; e < n; e++) f.y[e] = at(y[e]), f.x[e] = a == 0 ? NULL : at(x[e]);
+    each(f, n * len);
+}
+
+void CUDA(axpby_all)(taut_real *const *y, double a, taut_real *const *x, double b, int n, int64_t len)
+{
+    uintptr_t places = 0;
+    for (int e = 0; e < n; e++) places |= (uintptr_t)y[e] | (a == 0 ? 0 : (uintptr_t)x[e]);
+    const int64_t wide = places % 16 == 0 ? len - len % WIDE : 0;
+    if (wide > 0) axpby_part<WIDE>(y, a, x, b, n, 0, wide / WIDE);
+    if (len > wide) axpby_part<1>(y, a, x, b, n, wide, len - wide);
 }
 
 template <int G> struct blend_of {

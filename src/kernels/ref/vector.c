@@ -17,6 +17,11 @@ void taut_ref_axpby_by(taut_real *y, int64_t y_stride, taut_factor a, const taut
                        (const taut_real *)((const double *)x + e * x_stride), ref_factor(b, e), len);
 }
 
+void taut_ref_axpby_all(taut_real *const *y, double a, taut_real *const *x, double b, int n, int64_t len)
+{
+    for (int e = 0; e < n; e++) taut_ref_axpby(y[e], a, x[e], b, len);
+}
+
 void taut_ref_blend(taut_real *y, int64_t y_stride, const taut_term *terms, int count, int64_t n, int64_t len)
 {
     for (int64_t e = 0; e < n; e++)

@@ -36,7 +36,7 @@ static void polar(const taut_model *m, int i, int times, taut_real *work)
         taut_real *w[TAUT_SIDE_BY_SIDE], *copy[TAUT_SIDE_BY_SIDE];
         for (int j = 0; j < count; j++) w[j] = chosen[j]->param->value;
         taut_lay_out(k, copy, x, count, len);
-        taut_axpby_all(k, copy, 1, w, 0, count, len);
+        k->axpby_all(copy, 1, w, 0, count, len);
         for (int step = 0; step < (rows == cols ? times : 2 * times); step++) {
             k->gemm_each(gram, gram, x, x, count, side, side, other, !wide, wide, 1, 0);
             k->gemm_each(next, x, wide ? gram : x, wide ? x : gram, count, rows, cols, side, false, false, -0.5, 1.5);
@@ -44,7 +44,7 @@ static void polar(const taut_model *m, int i, int times, taut_real *work)
             x = next, next = before;
         }
         taut_lay_out(k, copy, x, count, len);
-        taut_axpby_all(k, w, 1, copy, 0, count, len);
+        k->axpby_all(w, 1, copy, 0, count, len);
     }
 }
 

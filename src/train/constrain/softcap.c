@@ -106,7 +106,7 @@ void taut_softcap(const taut_hold *h, const double *k, int count, bool look)
     bool any = false, smaller = false;
     for (int j = 0; j < count; j++) reach[j] = taut_reach(&h[j]), top[j] = NAN, w[j] = h[j].w;
     taut_lay_out(g.k, copy, g.w, count, len);
-    taut_axpby_all(g.k, copy, 1, w, 0, count, len);
+    g.k->axpby_all(copy, 1, w, 0, count, len);
     taut_tame(g.k, g.w, count, len, reach, g.room);
     g.k->gemm_each(g.gram, g.gram, g.w, g.w, count, g.side, g.side, wide ? g.cols : g.rows, !wide, wide,
                    1 / (unit * unit), 0);
@@ -123,5 +123,5 @@ void taut_softcap(const taut_hold *h, const double *k, int count, bool look)
     if (smaller) scale(&g, g.w, len, c);
     if (any) apply(&g, c2);
     taut_lay_out(g.k, copy, any ? g.next : g.w, count, len);
-    taut_axpby_all(g.k, w, 1, copy, 0, count, len);
+    g.k->axpby_all(w, 1, copy, 0, count, len);
 }

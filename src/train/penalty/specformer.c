@@ -91,13 +91,13 @@ static void add_group(const taut_kernels *k, const group *g, taut_sum *sum, taut
     taut_real *u = taut_take(&work, count * rows), *v = taut_take(&work, count * cols);
     taut_sum *top = taut_take_sums(&work, 2 * count), *by = taut_sum_at(top, count);
     taut_lay_out(k, copy, w, g->count, len);
-    taut_axpby_all(k, copy, 1, g->w, 0, g->count, len);
+    k->axpby_all(copy, 1, g->w, 0, g->count, len);
     k->mean_tokens(v, w, count, rows, cols); /* which is seldom across the top */
     est_top_pairs(k, top, u, v, w, count, rows, cols, ITERATIONS, work);
     k->put_sum(by, g->by, count);
     k->axpby_by(u, rows, (taut_factor){ 0, NULL }, NULL, 0, (taut_factor){ 1, by }, count, rows);
     k->gemm_each(w, w, u, v, count, rows, cols, 1, false, false, 1, 0);
-    taut_axpby_all(k, g->grad, 1, copy, 1, g->count, len);
+    k->axpby_all(g->grad, 1, copy, 1, g->count, len);
     k->sum_op(top, TAUT_SUM_MUL, 1, top, by, count);
     add_up(k, sum, top, count);
 }
