@@ -1,6 +1,7 @@
 /* cuBLASLt where no device is.  It has two algorithms, so that whoever mixes them up gets other bits: one sums in order; the
- * other, which it names for single products of long sums, in two pieces, and takes no batch.  With a bias it knows none for
- * an odd number of rows.  It is strict where the real one may be mild: where matrices begin, and the workspace. */
+ * other, which it names for long sums, in two pieces, one product at a time or as many as it was named for.  It knows none
+ * for some batches, and none with a bias for an odd number of rows.  It is strict where the real one may be mild: shapes
+ * that do not fit, where matrices begin, the workspace. */
 #include "cublasLt.h"
 
 #include <algorithm>
@@ -99,11 +100,17 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
                                               cublasLtMatrixLayout_t out, cublasLtMatmulPreference_t w, int,
                                               cublasLtMatmulHeuristicResult_t *found, int *count)
 {
-    *count = d->epilogue != CUBLASLT_EPILOGUE_BIAS || out->rows % 2 == 0;
-    found->algo.cut = depth(d, a) >= LONG && out->batch == 1 && w->workspace >= WORK;
+    *count = (d->epilogue != CUBLASLT_EPILOGUE_BIAS || out->rows % 2 == 0) && (out->batch == 1 || depth(d, a) % 5 != 4);
+    found->algo.cut = depth(d, a) >= LONG && w->workspace >= WORK;
+    found->algo.only = found->algo.cut ? out->batch : 0;
     found->workspaceSize = found->algo.cut ? WORK : 0;
     std::copy_n(w->alignment, 4, found->algo.alignment);
     return *count ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+static bool takes(const cublasLtMatmulAlgo_t *algo, int32_t batch)
+{
+    return !algo->only || batch == 1 || batch == algo->only;
 }
 
 cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
@@ -112,7 +119,7 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t, c
 {
     fit->algo = *algo;
     fit->workspaceSize = algo->cut ? WORK : 0;
-    return algo->cut && out->batch > 1 ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_SUCCESS;
+    return takes(algo, out->batch) ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
 /* To nearest, without the last `bits` bits; ties away from 0. */
@@ -173,6 +180,21 @@ static void multiply(const emulate_desc *d, const cublasLtMatmulAlgo_t *algo, T 
     }
 }
 
+static void fits(bool so)
+{
+    if (!so) emulate_fault("a product's matrices do not fit each other");
+}
+
+static void check(const emulate_desc *d, const emulate_layout *a, const emulate_layout *b, const emulate_layout *c)
+{
+    const int64_t k = depth(d, a);
+    fits((d->turn_a ? a->cols : a->rows) == c->rows && (d->turn_b ? b->rows : b->cols) == c->cols);
+    fits((d->turn_b ? b->cols : b->rows) == k && a->type == b->type);
+    fits(a->batch == c->batch && b->batch == c->batch);
+    fits(a->step >= a->rows && b->step >= b->rows && c->step >= c->rows);
+    fits(d->epilogue != CUBLASLT_EPILOGUE_BIAS || (d->bias && (uintptr_t)d->bias % 16 == 0));
+}
+
 /* An array begins, and each of its matrices, at a multiple of what was said when the algorithm was asked for. */
 static void aligned(const void *x, const emulate_layout *l, uint32_t alignment)
 {
@@ -196,7 +218,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t d, const vo
                               const void *c, cublasLtMatrixLayout_t, void *out, cublasLtMatrixLayout_t out_is,
                               const cublasLtMatmulAlgo_t *algo, void *workspace, size_t size, cudaStream_t)
 {
-    if (algo->cut && (!workspace || size < WORK || out_is->batch > 1)) return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (!takes(algo, out_is->batch) || (algo->cut && (!workspace || size < WORK))) return CUBLAS_STATUS_NOT_SUPPORTED;
+    check(d, a_is, b_is, out_is);
     aligned(a, a_is, algo->alignment[0]), aligned(b, b_is, algo->alignment[1]);
     aligned(c, out_is, algo->alignment[2]), aligned(out, out_is, algo->alignment[3]);
     if (out_is->type == CUDA_R_64F)

@@ -35,7 +35,8 @@ typedef struct emulate_desc *cublasLtMatmulDesc_t;
 typedef struct emulate_layout *cublasLtMatrixLayout_t;
 typedef struct emulate_wish *cublasLtMatmulPreference_t;
 struct cublasLtMatmulAlgo_t {
-    bool cut;              /* sums in two pieces, and takes no batch */
+    bool cut;              /* sums in two pieces */
+    int32_t only;          /* how many products at once, beside one; 0: any number */
     uint32_t alignment[4]; /* of A, B, C and D */
 };
 struct cublasLtMatmulHeuristicResult_t {

@@ -56,20 +56,25 @@ taut_status cuda_wait(void)
     return device.failed ? device.host->fail(TAUT_DEVICE, "the device failed: %s", device.why) : TAUT_OK;
 }
 
+void *cuda_memory(size_t least, size_t most, size_t *size)
+{
+    void *p = NULL;
+    const bool fails = device.host->alloc_fails();
+    *size = most;
+    if (!fails && cudaMalloc(&p, most) == cudaSuccess) return p;
+    *size = least;
+    if (fails || cudaMalloc(&p, least) != cudaSuccess) p = NULL, *size = 0;
+    (void)cudaGetLastError(); /* else the next launch is taken for what failed */
+    return p;
+}
+
 void *cuda_work(size_t bytes)
 {
     if (bytes <= device.size) return device.work;
-    const size_t size = bytes + bytes / 2;
     cuda_note(cudaFree(device.work), "workspace"); /* waits for whoever uses it */
-    device.work = NULL, device.size = 0;
-    const bool fails = device.host->alloc_fails();
-    if (!fails && cudaMalloc(&device.work, size) == cudaSuccess)
-        device.size = size;
-    else if (!fails && cudaMalloc(&device.work, bytes) == cudaSuccess)
-        device.size = bytes;
-    else {
+    device.work = cuda_memory(bytes, bytes + bytes / 2, &device.size);
+    if (!device.work) {
         char why[96];
-        (void)cudaGetLastError();
         snprintf(why, sizeof why, "out of memory: %.1f MB of workspace", (double)bytes / 1e6);
         cuda_fault(why);
     }

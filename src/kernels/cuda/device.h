@@ -18,6 +18,9 @@ bool cuda_failed(void);
 /* Waits for the device, and tells whether anything failed since it was opened. */
 taut_status cuda_wait(void);
 
+/* Memory of `most` bytes or, if that is not to be had, of `least`: *size of them.  NULL: there is none, and no error is noted. */
+void *cuda_memory(size_t least, size_t most, size_t *size);
+
 /* Memory until the next call of a slot; NULL, and an error noted, when there is none. */
 void *cuda_work(size_t bytes);
 

@@ -72,9 +72,11 @@ void CUDA(gemm_by)(taut_real *c, const taut_real *a, const taut_real *b, int64_t
     cuda_multiply(&p, c, c, a, b, f, (const real *)f + 1);
 }
 
-/* Products of matrices of at most SMALL rows and columns, one a block, sums in order: cuBLASLt's algorithm for such a
- * product alone is one that takes no batch.  Thread: up to 4 x 4 entries, 16 apart. */
-static const int SMALL = 64, DEEP = 32, USUAL = 8; /* matrices of one shape, of a network's weights */
+static const int USUAL = 8; /* weights of one shape, in a network */
+
+/* Products of matrices of at most SMALL rows and columns, one a block, sums in order.  Thread: up to 4 x 4 entries, 16
+ * apart. */
+static const int SMALL = 64, DEEP = 32;
 
 static __global__ void __launch_bounds__(THREADS)
     small_products(real *c, const real *p, const real *a, const real *b, int m, int n, int k, bool ta, bool tb,

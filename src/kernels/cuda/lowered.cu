@@ -1,5 +1,5 @@
-/* One piece of memory, written round and round: what is overwritten stands no more.  It grows to the largest pair of factors that
- * any product had. */
+/* One piece of memory, written round and round: what is overwritten stands no more.  It grows with the pairs of factors that
+ * products have, and with nothing else: whoever leaves arrays there gets no place when it is too small. */
 #include "kernels/cuda/lowered.h"
 
 enum { THREADS = 256, ARRAYS = 8, UNIT = 256 };
@@ -43,10 +43,9 @@ static bool reserve(size_t bytes)
     if (bytes <= low.size) return true;
     forget();
     cuda_note(cudaFree(low.room), "bf16"); /* waits for whoever uses it */
-    low.room = NULL, low.size = low.top = 0;
-    const size_t size = bytes + bytes / 4;
-    if (!cuda_host()->alloc_fails() && cudaMalloc((void **)&low.room, size) == cudaSuccess) low.size = size;
-    return low.size > 0;
+    low.top = 0;
+    low.room = (char *)cuda_memory(bytes, bytes + bytes / 4, &low.size);
+    return low.room != NULL;
 }
 
 /* An array of that name that stands; NULL: none does. */
@@ -166,10 +165,7 @@ void cuda_lowered_end(void) { low.asked = cuda_asked(); }
 bool cuda_lowered_places(void **at, const void *const *x, int count, int64_t len)
 {
     const size_t all = (size_t)count * bytes_of(len);
-    if (cuda_products() != TAUT_PRODUCTS_BF16 || len == 0 || !reserve(all)) {
-        (void)cudaGetLastError(); /* nothing is lost without */
-        return false;
-    }
+    if (cuda_products() != TAUT_PRODUCTS_BF16 || len == 0 || all > low.size) return false;
     if (low.top + all > low.size) low.top = 0;
     for (int i = 0; i < count; i++) {
         const cuda_floats one = { x[i], 1, len, 1, { len, 0 } };

@@ -13,15 +13,15 @@ void cuda_lowered_begin(void);
 void cuda_lowered_wrote(const void *y, size_t bytes);
 void cuda_lowered_end(void);
 
-/* Where `count` arrays of `len` floats each are to be left as bf16 as well, 256-byte aligned.  false: nobody would read them. */
+/* Where `count` arrays of `len` floats each are to be left as bf16 as well, 256-byte aligned.  false: nobody would read them, or
+ * there is no room. */
 bool cuda_lowered_places(void **place, const void *const *x, int count, int64_t len);
 
-/* Begins a slot that writes all of y, `len` numbers: their place as bf16, or NULL. */
+/* Of a slot that writes all of y, `len` numbers: their place as bf16, or NULL. */
 template <class T> static inline void *lowered_one(const T *y, int64_t len)
 {
     const void *x = y;
     void *place = NULL;
-    cuda_lowered_begin();
     cuda_lowered_wrote(y, (size_t)len * sizeof *y);
     return sizeof *y == sizeof(float) && cuda_lowered_places(&place, &x, 1, len) ? place : NULL;
 }

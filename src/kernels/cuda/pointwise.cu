@@ -168,6 +168,7 @@ template <int CURVE> static void all_slopes(real *y, void *low, const real *t, c
 
 void CUDA(pointwise)(taut_real *y, const taut_real *x, taut_curve f, int64_t len)
 {
+    cuda_lowered_begin();
     void *const low = lowered_one(at(y), len);
     switch (f) {
 #define VALUES(curve)                              \
@@ -181,6 +182,7 @@ void CUDA(pointwise)(taut_real *y, const taut_real *x, taut_curve f, int64_t len
 
 void CUDA(pointwise_slope)(taut_real *y, const taut_real *t, const taut_real *x, taut_curve f, int64_t len)
 {
+    cuda_lowered_begin();
     void *const low = lowered_one(at(y), len);
     switch (f) {
 #define SLOPES(curve)                                     \

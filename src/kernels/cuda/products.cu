@@ -147,15 +147,17 @@ static bool takes(plan *p, const shape *s, int64_t count)
     return fits;
 }
 
-/* The algorithm for `usual` products, and as many of them at once as there are, or one at a time. */
+/* The algorithm for `usual` products, if it can make one as well: the choice does not depend on how many there are.  Then as
+ * many at once as there are, or one at a time. */
 static bool suits(plan *p, const shape *s, int64_t usual)
 {
     lay_out(p, s, usual);
     choose(p, s);
-    if (p->made && (takes(p, s, s->batch) || takes(p, s, 1))) return true;
-    forget_layouts(p);
-    p->made = false;
-    return false;
+    p->at_once = 1;
+    p->made = p->made && (usual == 1 || takes(p, s, 1));
+    if (p->made && s->batch > 1) (void)takes(p, s, s->batch);
+    if (!p->made) forget_layouts(p);
+    return p->made;
 }
 
 static void make(plan *p, const shape *s)

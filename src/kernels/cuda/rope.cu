@@ -88,7 +88,10 @@ void CUDA(rope)(taut_real *y, const taut_real *x, int64_t rows, int64_t t, int64
 {
     const int64_t half = dh / 2;
     const bool wide = dh % (2 * WIDE) == 0 && ((uintptr_t)y | (uintptr_t)x) % 16 == 0;
-    void *const low = lowered_one(at(y), rows * heads * dh);
+    const int64_t len = rows * heads * dh;
+    cuda_lowered_begin();
+    cuda_lowered_wrote(y, (size_t)len * sizeof(real));
+    void *const low = sign < 0 ? lowered_one(at(y), len) : NULL; /* on the way back a product comes next */
     turn *table = (turn *)cuda_work((size_t)(t * half) * sizeof *table);
     if (rows * heads * half > 0 && table) {
         each(angles{ table, dh, base, sign, divisor(t * half, half) }, t * half);
