@@ -66,6 +66,14 @@ static void attend(const scene *s, const call *c)
                      taut_at(k, y, HALF), &a);
 }
 
+/* The same place, perhaps, for other numbers. */
+static void renew(taut_real **x, const double *numbers)
+{
+    cpu->release(*x);
+    *x = taut_reals(cpu, LEN);
+    cpu->put(*x, numbers, LEN);
+}
+
 static void run(scene *s, const call *c, const double *numbers)
 {
     static const taut_curve curves[] = { TAUT_GELU, TAUT_ABS, TAUT_TANH };
@@ -103,9 +111,7 @@ static void run(scene *s, const call *c, const double *numbers)
         k->sum_rows(c->flag ? z : y, x, rows, SIDE, 1);
         break;
     case 9:
-    case 14:
-    case 15:
-        k->put(x, numbers + at, len);
+        k->rope(c->flag ? x : z, x, rows, rows, c->heads, SIDE / c->heads, 100, c->ta ? 1 : -1);
         break;
     case 10:
         attend(s, c);
@@ -113,13 +119,11 @@ static void run(scene *s, const call *c, const double *numbers)
     case 11:
         CHECK(k->products(hows[c->count - 1]) == TAUT_OK, "all are there");
         break;
-    case 12: /* the same place, perhaps, for other numbers */
-        k->release(s->x[c->b]);
-        s->x[c->b] = taut_reals(k, LEN);
-        k->put(s->x[c->b], numbers + at, LEN);
+    case 12:
+        renew(&s->x[c->b], numbers + at);
         break;
     default:
-        k->rope(c->flag ? x : z, x, rows, rows, c->heads, SIDE / c->heads, 100, c->ta ? 1 : -1);
+        k->put(x, numbers + at, len);
     }
 }
 
