@@ -13,7 +13,7 @@
 static bool within(uint64_t at, uint64_t len, uint64_t size) { return at <= size && len <= size - at; }
 
 /* Do its headers speak of more than the file has?  Where a copy was cut off, the loader maps what they say, and the program
- * dies of the first page that is not there.  What is no library of this machine's is left to the loader, who says so. */
+ * dies of the first page that is not there.  What is no library of this machine's is left to the loader, which says so. */
 static bool cut(FILE *f)
 {
     ElfW(Ehdr) h;
@@ -29,8 +29,8 @@ static bool cut(FILE *f)
     return !whole;
 }
 
-/* Where the loader looks for this object, is the first library of that name cut off?  (He has a cache too, whose folders nobody
- * may ask for.) */
+/* Where the loader looks for this object, is the first library of that name cut off?  (Libraries that
+ * the loader's cache alone knows are not looked at: nobody may ask for its folders.) */
 static bool cut_off(char path[PATH_MAX], const char *library)
 {
     static const char here;
