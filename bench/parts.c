@@ -62,8 +62,9 @@ static void add(int part, bench_part since)
       (y, t, gain, z, rstd, rows, d, centre))                                                                          \
     X(NORMS, mul_rows, (taut_real * y, const taut_real *x, const taut_real *g, int64_t rows, int64_t cols),            \
       (y, x, g, rows, cols))                                                                                           \
-    X(NORMS, dot_rows, (taut_real * g, const taut_real *x, const taut_real *y, int64_t rows, int64_t cols),            \
-      (g, x, y, rows, cols))                                                                                           \
+    X(NORMS, dot_rows,                                                                                                 \
+      (taut_real * g, taut_real * s, const taut_real *x, const taut_real *y, int64_t rows, int64_t cols),              \
+      (g, s, x, y, rows, cols))                                                                                        \
     X(ACTIVATIONS, pointwise, (taut_real * y, const taut_real *x, taut_curve f, int64_t len), (y, x, f, len))          \
     X(ACTIVATIONS, pointwise_slope,                                                                                    \
       (taut_real * y, const taut_real *t, const taut_real *x, taut_curve f, int64_t len), (y, t, x, f, len))           \

@@ -56,8 +56,7 @@ static void centernorm_vjp(const taut_module *m, taut_run *run, taut_tensor gx, 
     run->k->mul_rows(gx.data, gy.data, s->gain.value, rows, d);
     centre(s, run->k, gx.data, gx.data, gx.shape);
     if (!run->param_grads) return;
-    run->k->dot_rows(s->gain.grad, gy.data, taut_take(&at.trace, taut_len(gy.shape)), rows, d);
-    run->k->sum_rows(s->bias.grad, gy.data, rows, d, 1);
+    run->k->dot_rows(s->gain.grad, s->bias.grad, gy.data, taut_take(&at.trace, taut_len(gy.shape)), rows, d);
 }
 
 static taut_answer centernorm_bound(const taut_module *m, taut_ask in)

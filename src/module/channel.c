@@ -34,7 +34,7 @@ static void channel_vjp(const taut_module *m, taut_run *run, taut_tensor gx, tau
 {
     channel_linear(m, run, gx, gy, at);
     if (!run->param_grads) return;
-    run->k->dot_rows(((const channel *)m)->factor.grad, gy.data, at.x.data, taut_rows(gy.shape), gy.shape.d);
+    run->k->dot_rows(((const channel *)m)->factor.grad, NULL, gy.data, at.x.data, taut_rows(gy.shape), gy.shape.d);
 }
 
 static taut_answer channel_bound(const taut_module *m, taut_ask in)

@@ -65,8 +65,7 @@ static void layernorm_vjp(const taut_module *m, taut_run *run, taut_tensor gx, t
     const kept t = kept_at(at);
     k->normalise_slope(gx.data, gy.data, s->gain.value, t.z, t.rstd, rows, d, s->centre);
     if (!run->param_grads) return;
-    k->dot_rows(s->gain.grad, gy.data, t.z, rows, d);
-    if (s->centre) k->sum_rows(s->bias.grad, gy.data, rows, d, 1);
+    k->dot_rows(s->gain.grad, s->centre ? s->bias.grad : NULL, gy.data, t.z, rows, d);
 }
 
 /* Around a centre: the steepest of its tokens, each in its ball; and, with one end at the centre, the furthest. */

@@ -100,7 +100,7 @@ static void add_dominance(const sll *s, taut_run *run, const kept *t, taut_tenso
     const int64_t hidden = s->weight.rows, width = s->weight.cols;
     taut_real *gr = taut_take(&run->scratch, hidden), *gg = taut_take(&run->scratch, hidden * hidden);
     k->axpby(gr, 0, gr, 0, hidden);
-    k->dot_rows(gr, ga.data, t->a.data, taut_rows(ga.shape), hidden);
+    k->dot_rows(gr, NULL, ga.data, t->a.data, taut_rows(ga.shape), hidden);
     k->axpby(gr, -2, gr, 0, hidden);
     k->dominance_vjp(gg, s->log_q.grad, gr, t->r, t->g, s->log_q.value, hidden);
     for (int turn = 0; turn < 2; turn++)

@@ -10,26 +10,37 @@ typedef struct {
 static void sums(rows_case *c)
 {
     pair p0 = pair_copy(&c->p), one = pair_new(c->cols, 1), one0 = pair_copy(&one);
-    double *tol = doubles(c->p.len), *dots = doubles(c->cols);
+    pair plain = pair_new(c->cols, 1), plain0 = pair_copy(&plain);
+    double *tol = doubles(c->p.len), *dots = doubles(c->cols), *alone = doubles(c->cols);
     const double tiny = ((double)c->rows + 4) * 0x1p-52;
     for (int64_t r = 0; r < c->rows; r++)
         for (int64_t k = 0; k < c->cols; k++) {
             tol[r % c->period * c->cols + k] += tiny * fabs(c->x.d[r * c->cols + k]);
             dots[k] += tiny * fabs(c->x.d[r * c->cols + k] * c->y.d[r * c->cols + k]);
+            alone[k] += tiny * fabs(c->x.d[r * c->cols + k]);
         }
     SAME_BITS(c->p, (memcpy(c->p.d, p0.d, (size_t)p0.len * sizeof(double)), pair_sync(&c->p),
                      ref->sum_rows(R(&c->p), R(&c->x), c->rows, c->cols, c->period),
                      cpu->sum_rows(c->p.f, c->x.f, c->rows, c->cols, c->period)));
     pair_near(&c->p, tol, 1e-300, promise_rows(promised), "sum_rows");
     SAME_BITS(one, (memcpy(one.d, one0.d, (size_t)one.len * sizeof(double)), pair_sync(&one),
-                    ref->dot_rows(R(&one), R(&c->x), R(&c->y), c->rows, c->cols),
-                    cpu->dot_rows(one.f, c->x.f, c->y.f, c->rows, c->cols)));
+                    ref->dot_rows(R(&one), NULL, R(&c->x), R(&c->y), c->rows, c->cols),
+                    cpu->dot_rows(one.f, NULL, c->x.f, c->y.f, c->rows, c->cols)));
     pair_near(&one, dots, 1e-300, promise_rows(promised), "dot_rows");
+    SAME_BITS(plain, (memcpy(one.d, one0.d, (size_t)one.len * sizeof(double)), pair_sync(&one),
+                      memcpy(plain.d, plain0.d, (size_t)plain.len * sizeof(double)), pair_sync(&plain),
+                      ref->dot_rows(R(&one), R(&plain), R(&c->x), R(&c->y), c->rows, c->cols),
+                      cpu->dot_rows(one.f, plain.f, c->x.f, c->y.f, c->rows, c->cols)));
+    pair_near(&one, dots, 1e-300, promise_rows(promised), "dot_rows with sums");
+    pair_near(&plain, alone, 1e-300, promise_rows(promised), "the sums of dot_rows");
     pair_free(&p0);
     pair_free(&one);
     pair_free(&one0);
+    pair_free(&plain);
+    pair_free(&plain0);
     free(tol);
     free(dots);
+    free(alone);
 }
 
 static void products(rows_case *c)

@@ -101,9 +101,10 @@ void CPU(sum_rows)(taut_real *p_, const taut_real *y, int64_t rows, int64_t cols
         }
 }
 
-void CPU(dot_rows)(taut_real *g_, const taut_real *x_, const taut_real *y_, int64_t rows, int64_t cols)
+void CPU(dot_rows)(taut_real *g_, taut_real *s, const taut_real *x_, const taut_real *y_, int64_t rows, int64_t cols)
 {
     add_up((float *)g_, (const float *)x_, (const float *)y_, rows, cols);
+    if (s) add_up((float *)s, (const float *)x_, NULL, rows, cols);
 }
 
 void CPU(copy_rows)(taut_real *y_, int64_t y_stride, const taut_real *x_, int64_t x_stride, int64_t rows, int64_t cols)

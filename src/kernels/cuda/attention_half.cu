@@ -126,7 +126,7 @@ static __global__ void __launch_bounds__(CREW / 2, 2)
 template <int PARTS, int M, int DEPTH>
 static void run(float *o, float *lse, const float *q, const float *k, const float *v, int64_t n, const attn &a)
 {
-    const int64_t over = n * a.heads * a.tq, under = n * a.heads * a.tk, each = THREADS / (DEPTH / 4);
+    const int64_t over = n * a.heads * a.tq, under = n * a.heads * a.tk, each = THREADS / (DEPTH / PACKED);
     char *none = NULL;
     packed_at(none, over, DEPTH), packed_at(none, under, DEPTH), packed_at(none, under, DEPTH);
     if (over == 0) return;

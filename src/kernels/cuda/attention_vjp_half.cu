@@ -201,7 +201,7 @@ static __global__ void __launch_bounds__(CREW / 2) key_side(const arrays x, cons
 
 template <int PARTS, int M, int DEPTH> static void run(const attn_back &of, int64_t n, const attn &a)
 {
-    const int64_t over = n * a.heads * a.tq, under = n * a.heads * a.tk, each = THREADS / (DEPTH / 4);
+    const int64_t over = n * a.heads * a.tq, under = n * a.heads * a.tk, each = THREADS / (DEPTH / PACKED);
     const int64_t most = over > under ? over : under;
     char *none = NULL;
     for (int i = 0; i < 4; i++) packed_at(none, i % 2 ? under : over, DEPTH);

@@ -157,7 +157,7 @@ static packed tokens_pack(float *&most, const float *v, const float *max, const 
     const packed p = packed_at(work, rows, DEPTH);
     most = (float *)work;
     const bundle all = { { { v, p, rows, (int)t->tq } } };
-    CUDA_LAUNCH(pack<DEPTH>, blocks_for(rows, THREADS / (DEPTH / 4)), THREADS, 0, all, (int)t->heads, (int)t->dh,
+    CUDA_LAUNCH(pack<DEPTH>, blocks_for(rows, THREADS / (DEPTH / PACKED)), THREADS, 0, all, (int)t->heads, (int)t->dh,
                 PARTS == 3);
     return p;
 }

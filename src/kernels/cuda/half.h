@@ -50,35 +50,37 @@ static __device__ inline float4 four(const float *x, int there)
     return make_float4(there > 0 ? x[0] : 0, there > 1 ? x[1] : 0, there > 2 ? x[2] : 0, there > 3 ? x[3] : 0);
 }
 
-/* Rows of (n, t, heads*dh) become rows of (n, heads, t, DEPTH); DEPTH / 4 lanes have a row, blockIdx.y says of which
+/* Rows of (n, t, heads*dh) become rows of (n, heads, t, DEPTH); DEPTH / PACKED lanes have a row, blockIdx.y says of which
  * array. */
+enum { PACKED = 8 };
 template <int DEPTH>
 static __global__ void __launch_bounds__(THREADS) pack(const bundle all, int heads, int dh, bool two)
 {
     const unpacked &u = all.of[blockIdx.y];
-    const int lanes = DEPTH / 4, c = threadIdx.x % lanes * 4;
+    const int lanes = DEPTH / PACKED, c = threadIdx.x % lanes * PACKED;
     const int64_t row = (int64_t)blockIdx.x * (THREADS / lanes) + threadIdx.x / lanes;
     const bool there = row < u.rows;
     const int64_t i = there ? row % u.t : 0, of = there ? row / u.t : 0;
-    const float4 x = four(u.x + ((of / heads * u.t + i) * heads + of % heads) * dh + c, there ? dh - c : 0);
-    const float v[4] = { x.x, x.y, x.z, x.w };
+    const float *from = u.x + ((of / heads * u.t + i) * heads + of % heads) * dh + c;
+    const float4 x = four(from, there ? dh - c : 0), y = four(from + 4, there ? dh - c - 4 : 0);
+    const float v[PACKED] = { x.x, x.y, x.z, x.w, y.x, y.y, y.z, y.w };
     float most = 0;
 #pragma unroll
-    for (int k = 0; k < 4; k++)
+    for (int k = 0; k < PACKED; k++)
         if (fabsf(v[k]) < INFINITY) most = fmaxf(most, fabsf(v[k]));
 #pragma unroll
     for (int far = lanes / 2; far > 0; far /= 2) most = fmaxf(most, __shfl_xor_sync(~0u, most, far));
     if (!there) return;
     const float e = max((int)(__float_as_uint(most) >> 23) - 127 - TOP + 1, LEAST);
     const float down = exp2f(-e);
-    alignas(8) __half hi[4], lo[4];
+    alignas(16) __half hi[PACKED], lo[PACKED];
 #pragma unroll
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < PACKED; k++) {
         hi[k] = __float2half_rn(v[k] * down);
         lo[k] = __float2half_rn(v[k] * down - __half2float(hi[k]));
     }
-    *(uint2 *)(u.to.hi + row * DEPTH + c) = *(const uint2 *)hi;
-    if (two) *(uint2 *)(u.to.lo + row * DEPTH + c) = *(const uint2 *)lo;
+    *(uint4 *)(u.to.hi + row * DEPTH + c) = *(const uint4 *)hi;
+    if (two) *(uint4 *)(u.to.lo + row * DEPTH + c) = *(const uint4 *)lo;
     if (c == 0) u.to.by.up[row] = exp2f(e), u.to.by.e[row] = e, u.to.by.down[row] = down;
 }
 

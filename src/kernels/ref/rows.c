@@ -1,9 +1,13 @@
 /* Rows of a (rows, cols) matrix against one row that repeats, and means over tokens.
  *
- *   add_rows       y[r][c]  = x[r][c] + p[r % period][c]          sum_rows       its adjoint, adding into p
- *   mul_rows       y[r][c]  = x[r][c] g[c]                        dot_rows       g[c] += sum_r x[r][c]
- * y[r][c] copy_rows      y[r*y_stride + c] = x[r*x_stride + c] mean_tokens    y[e][c]  = 1/t sum_i x[e][i][c]
- * spread_tokens  its adjoint, overwriting Aliasing: y may be x in add_rows and mul_rows. */
+ *   add_rows       y[r][c]  = x[r][c] + p[r % period][c]
+ *   sum_rows       its adjoint, adding into p
+ *   mul_rows       y[r][c]  = x[r][c] g[c]
+ *   dot_rows       g[c]    += sum_r x[r][c] y[r][c],  s[c] += sum_r x[r][c]
+ *   copy_rows      y[r*y_stride + c] = x[r*x_stride + c]
+ *   mean_tokens    y[e][c]  = 1/t sum_i x[e][i][c]
+ *   spread_tokens  its adjoint, overwriting
+ * Aliasing: y may be x in add_rows and mul_rows. */
 #include "kernels/ref/ref.h"
 
 void taut_ref_add_rows(taut_real *y_, const taut_real *x_, const taut_real *p_, int64_t rows, int64_t cols,
@@ -31,12 +35,14 @@ void taut_ref_mul_rows(taut_real *y_, const taut_real *x_, const taut_real *g_, 
         for (int64_t c = 0; c < cols; c++) y[r * cols + c] = x[r * cols + c] * g[c];
 }
 
-void taut_ref_dot_rows(taut_real *g_, const taut_real *x_, const taut_real *y_, int64_t rows, int64_t cols)
+void taut_ref_dot_rows(taut_real *g_, taut_real *s, const taut_real *x_, const taut_real *y_, int64_t rows,
+                       int64_t cols)
 {
     double *g = (double *)g_;
     const double *x = (const double *)x_, *y = (const double *)y_;
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < cols; c++) g[c] += x[r * cols + c] * y[r * cols + c];
+    if (s) taut_ref_sum_rows(s, x_, rows, cols, 1);
 }
 
 void taut_ref_copy_rows(taut_real *y_, int64_t y_stride, const taut_real *x_, int64_t x_stride, int64_t rows,
