@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/clones.h"
 #include "base/rng.h"
 
 static const char *const names[] = { "Linf", "L2", "L1" };
@@ -65,6 +66,19 @@ static void cut_to_box(taut_ball b, double *y, int64_t n)
     for (int64_t i = 0; i < n; i++) y[i] = cut(y[i], b.lo, b.hi);
 }
 
+/* Into the cube around x, then into the box. */
+TAUT_CLONES static void cut_to_cube(double *restrict y, const double *restrict x, double eps, double lo, double hi,
+                                    int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) y[i] = cut(cut(y[i], x[i] - eps, x[i] + eps), lo, hi);
+}
+
+/* y += size times the sign of g, which has none where it is 0 or NaN. */
+TAUT_CLONES static void step_signs(double *restrict y, const double *restrict g, double size, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) y[i] += g[i] > 0 ? size : g[i] < 0 ? -size : 0;
+}
+
 /* How far entry i of a move may go in the direction of its sign. */
 static double room(taut_ball b, double x, double sign) { return sign > 0 ? b.hi - x : x - b.lo; }
 
@@ -97,11 +111,13 @@ void taut_ball_project(taut_ball b, double *y, const double *x, int64_t n)
         project_one(b, y, x, n);
         return;
     }
-    const double size = b.kind == TAUT_BALL_L2 ? taut_ball_distance(b.kind, x, y, n) : 0;
-    if (b.kind == TAUT_BALL_L2 && size > b.eps)
+    if (b.kind == TAUT_BALL_LINF) {
+        cut_to_cube(y, x, b.eps, b.lo, b.hi, n);
+        return;
+    }
+    const double size = taut_ball_distance(b.kind, x, y, n);
+    if (size > b.eps)
         for (int64_t i = 0; i < n; i++) y[i] = x[i] + (y[i] - x[i]) * (b.eps / size);
-    if (b.kind == TAUT_BALL_LINF)
-        for (int64_t i = 0; i < n; i++) y[i] = cut(y[i], x[i] - b.eps, x[i] + b.eps);
     cut_to_box(b, y, n);
 }
 
@@ -118,7 +134,7 @@ void taut_ball_start(taut_ball b, double *y, const double *x, uint64_t key, int6
 void taut_ball_step(taut_ball b, double *y, const double *g, double size, int64_t n)
 {
     if (b.kind == TAUT_BALL_LINF) {
-        for (int64_t i = 0; i < n; i++) y[i] += g[i] > 0 ? size : g[i] < 0 ? -size : 0;
+        step_signs(y, g, size, n);
         return;
     }
     const double scale = size / (norm_two(g, n) + 1e-12);

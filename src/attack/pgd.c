@@ -42,6 +42,9 @@ static void climb(const taut_chase *c, double *y, double *g, const double *x, in
     taut_ball_project(c->h->ball, y, x, dim);
 }
 
+/* Entries of a step that are worth threads: each takes a few instructions, but in L1. */
+static int64_t worth(const taut_hunt *h) { return h->ball.kind == TAUT_BALL_L1 ? TAUT_CHASE_WORTH : 16 * TAUT_CHASE_WORTH; }
+
 void taut_pgd(taut_chase *c)
 {
     taut_hunt *h = c->h;
@@ -53,7 +56,7 @@ void taut_pgd(taut_chase *c)
         taut_target_slope(h->target, c->z, c->loss, g, y, taut_chase_keys(c, step, 0), c->live, c->lives, c->a->loss,
                           h->label, c->wrong);
         taut_chase_settle(c, y);
-#pragma omp parallel for schedule(static) if (c->lives * c->h->target->dim > TAUT_CHASE_WORTH)
+#pragma omp parallel for schedule(static) if (c->lives * c->h->target->dim > worth(h))
         for (int64_t i = 0; i < c->lives; i++) {
             const int64_t at = c->live[i] * dim;
             climb(c, y + at, g + at, h->x + at, dim);
