@@ -51,7 +51,7 @@ VARIANTS   := base $(if $(filter x86_64,$(ARCH)),v3 v4)
 NVCC       ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc) nvcc)
 CUDA       ?= $(if $(filter cuda%,$(KERNELS)),1)
 CUDA_ARCH  ?= 90
-CUDA_FLAGS := -std=c++20 -O3 -Xcompiler -fPIC,-fopenmp,-Wall,-fvisibility=hidden -Isrc -Iinclude \
+CUDA_FLAGS := -std=c++20 -O3 -Xcompiler -fPIC,-Wall,-fvisibility=hidden -Isrc -Iinclude \
               $(foreach a,$(CUDA_ARCH),-gencode arch=compute_$a,code=sm_$a) \
               -gencode arch=compute_$(lastword $(CUDA_ARCH)),code=compute_$(lastword $(CUDA_ARCH))
 CUDA_f32   := -DTAUT_VARIANT=cuda -DTAUT_ELEMENT=float
@@ -125,7 +125,7 @@ $(BUILD)/libtaut_cuda.so: build/cuda/libtaut_cuda.so
 	@cp $< $@
 build/cuda/libtaut_cuda.so: $(CUDA_OBJ)
 	@echo "  lib   $@"
-	@$(NVCC) -shared -o $@ $^ -lcublasLt -lgomp -ldl
+	@$(NVCC) -shared -o $@ $^ -lcublasLt -ldl
 build/cuda/once/%.o: src/kernels/cuda/%.cu Makefile
 	@mkdir -p $(@D)
 	@echo "  nvcc  $<"
@@ -174,7 +174,7 @@ check-other: deps
 # both have stay apart.  cuBLASLt is one of our own there, and nothing is said between ranks.
 EMULATED := build/cuda/emulated$(if $(RACES),/races)
 RACED    := $(if $(RACES),-g -fsanitize=thread --param=tsan-instrument-func-entry-exit=0)
-EMULATE  := -std=c++20 -O3 -fopenmp -fPIC -fno-strict-aliasing -ffp-contract=off -fvisibility=hidden -U_FORTIFY_SOURCE -w -MMD -MP \
+EMULATE  := -std=c++20 -O3 -fPIC -fno-strict-aliasing -ffp-contract=off -fvisibility=hidden -U_FORTIFY_SOURCE -w -MMD -MP \
             -Itests/emulate -I$(EMULATED) -Isrc -Iinclude
 EMULATION := $(patsubst tests/emulate/%.cpp,$(EMULATED)/%.o,$(wildcard tests/emulate/*.cpp))
 check-emulated: deps
@@ -185,7 +185,7 @@ check-emulated: deps
 	    tools/run_tests $(or $(ONLY),$(filter-out cli/%,$(ANY_TABLE))) || exit 1; done
 $(EMULATED)/libtaut_cuda.so: $(EMULATION) $(EMULATED)/device.o $(EMULATED)/lowered.o $(EMULATED)/products.o $(EMULATED)/f32.o $(EMULATED)/f64.o
 	@echo "  lib   $@"
-	@$(CXX) -shared -fopenmp -o $@ $^
+	@$(CXX) -shared -o $@ $^
 $(EMULATED)/f32.o: $(CUDA_TWICE:%=$(EMULATED)/f32/%.o)
 $(EMULATED)/f64.o: $(CUDA_TWICE:%=$(EMULATED)/f64/%.o) $(CUDA_WIDE:%=$(EMULATED)/f64/%.o)
 $(EMULATED)/f32.o $(EMULATED)/f64.o:

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECES = 2, CONVERTED = 1 << 14 }; /* pinned: one is filled while the other travels; CONVERTED: by a thread at a time */
+enum { PIECES = 2 }; /* pinned: one is filled while the other travels */
 
 static struct {
     const taut_host *host;
@@ -81,15 +81,6 @@ void *cuda_work(size_t bytes)
     return device.work;
 }
 
-/* By all threads where there are many numbers. */
-static void convert_all(cuda_convert *convert, void *to, size_t to_elem, const void *from, size_t from_elem, int64_t len)
-{
-#pragma omp parallel for schedule(static) if (len > 2 * CONVERTED)
-    for (int64_t i = 0; i < len; i += CONVERTED)
-        convert((char *)to + (size_t)i * to_elem, (const char *)from + (size_t)i * from_elem,
-                len - i < CONVERTED ? len - i : CONVERTED);
-}
-
 void cuda_up(void *to, size_t elem, const void *from, size_t from_elem, int64_t len, cuda_convert *convert)
 {
     const int64_t most = CUDA_PIECE / (int64_t)elem;
@@ -97,7 +88,7 @@ void cuda_up(void *to, size_t elem, const void *from, size_t from_elem, int64_t 
         const int64_t part = len - at < most ? len - at : most;
         const int piece = device.next++ % PIECES;
         cuda_note(cudaEventSynchronize(device.sent[piece]), "put");
-        convert_all(convert, device.pinned[piece], elem, (const char *)from + (size_t)at * from_elem, from_elem, part);
+        convert(device.pinned[piece], (const char *)from + (size_t)at * from_elem, part);
         cuda_note(cudaMemcpyAsync((char *)to + (size_t)at * elem, device.pinned[piece], (size_t)part * elem,
                                   cudaMemcpyHostToDevice, cuda_stream()),
                   "put");
@@ -115,8 +106,7 @@ bool cuda_down(void *to, size_t to_elem, const void *from, size_t elem, int64_t 
                                   cudaMemcpyDeviceToHost, cuda_stream()),
                   "get");
         cuda_note(cudaStreamSynchronize(cuda_stream()), "get");
-        if (!device.failed)
-            convert_all(convert, (char *)to + (size_t)at * to_elem, to_elem, device.pinned[piece], elem, part);
+        if (!device.failed) convert((char *)to + (size_t)at * to_elem, device.pinned[piece], part);
     }
     return !device.failed;
 }

@@ -25,7 +25,7 @@ void *cuda_memory(size_t least, size_t most, size_t *size);
 void *cuda_work(size_t bytes);
 
 /* Bytes between the host and the device through pinned memory.  cuda_up returns when `from` may be reused; cuda_down
- * waits, and is false after a failure.  `convert` fills (up) or empties (down) a part of pinned memory; several threads may call it. */
+ * waits, and is false after a failure.  `convert` fills (up) or empties (down) a piece of pinned memory. */
 enum { CUDA_PIECE = 1 << 22 };
 typedef void cuda_convert(void *to, const void *from, int64_t len);
 void cuda_up(void *to, size_t elem, const void *from, size_t from_elem, int64_t len, cuda_convert *convert);

@@ -1,5 +1,5 @@
 /* Products of all heads of all examples in one launch, on the tensor cores (tile.h): most such matrices are small and many, and
- * cuBLASLt's algorithm for one of them is often one that takes no batch.  Large ones are left to it.
+ * cuBLASLt's algorithm for one of them is often one that takes no batch, or sums long rows in few blocks.
  *
  * A block has HIGH x HIGH results and passes DEEP numbers of every row at a time; each such sum begins with zero and is added
  * with a proper rounding.  Long sums are cut in slices, each a block's, whose results are added in order afterwards; how many
@@ -29,7 +29,6 @@ enum {
     HIGH = 64,
     DEEP = 32,
     PASSES = 8,       /* of a slice, at least */
-    LARGE = 1 << 24,  /* products of numbers in one of matrices, from which on it is not small */
     SLICES = 64,      /* at most */
     ALONG = DEEP + 4, /* numbers from a row to the next where k runs along rows, */
     ACROSS = HIGH + (sizeof(real) == 8 ? 4 : 8), /* and where it runs across: a warp meets every bank once */
@@ -181,30 +180,6 @@ template <int PARTS> static void heads_choose(const heads_product &p, int64_t bl
         : (tb ? heads_launch<PARTS, false, true> : heads_launch<PARTS, false, false>))(p, blocks);
 }
 
-/* Large ones by cuBLASLt, the heads of an example at once. */
-static inline void heads_large(const heads_product &p, int64_t examples, bool ta, bool tb)
-{
-    const cuda_product each = { p.m,
-                                p.n,
-                                p.k,
-                                ta,
-                                tb,
-                                p.heads,
-                                { p.c.row, p.c.head },
-                                { p.a.row, p.a.head },
-                                { p.b.row, p.b.head },
-                                (int)sizeof(real),
-                                false,
-                                NULL,
-                                p.heads };
-    const real one = 1;
-    for (int64_t e = 0; e < examples; e++) {
-        real *c = (real *)p.c.x + e * p.c.example;
-        cuda_multiply(&each, c, c, p.a.x + e * p.a.example, p.b.x + e * p.b.example, &p.alpha,
-                      e > 0 && p.c.example == 0 ? &one : &p.beta);
-    }
-}
-
 /* C (m,n) = alpha op(A) op(B) + beta C, k > 0, for `heads` heads of n examples; where examples share C (its `example` is 0) it is
  * the sum over them.  `parts`, if there is one, has room for heads_slices(k, examples summed) times all C. */
 static inline void heads_multiply(heads_product p, int64_t examples, bool ta, bool tb)
@@ -212,7 +187,6 @@ static inline void heads_multiply(heads_product p, int64_t examples, bool ta, bo
     const int64_t outer = p.c.example ? examples : examples > 0, tile = blocks_for(p.m, HIGH) * blocks_for(p.n, HIGH);
     const int64_t all = outer * p.heads * p.m * p.n;
     if (all <= 0 || p.k <= 0) return;
-    if ((int64_t)p.m * p.n * p.k >= LARGE) return heads_large(p, examples, ta, tb);
     p.added = (int)(p.c.example ? 1 : examples);
     p.passes = (int)blocks_for(heads_passes(p.k, p.added), p.parts ? heads_slices(p.k, p.added) : 1);
     p.slices = (int)blocks_for(heads_passes(p.k, p.added), p.passes);

@@ -1,4 +1,4 @@
-/* Products of matrices by cuBLASLt, for all elements: what gemm.cu, heads.h and far.cu ask for. */
+/* Products of matrices by cuBLASLt, for all elements: what gemm.cu and far.cu ask for. */
 #ifndef TAUT_KERNELS_CUDA_PRODUCTS_H
 #define TAUT_KERNELS_CUDA_PRODUCTS_H
 #include "kernels/cuda/device.h"
