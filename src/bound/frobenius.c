@@ -7,12 +7,13 @@
  *     computed (1 - g_D) <= sum w_i^2 <= computed (1 + g_D),
  * plus what underflow took from the squares, at most len 2^-1075.  Entries beyond 2^+-200 are first scaled
  * by a power of two, which costs 2^-1075 an entry, sqrt(len) 2^-1075 in the norm. */
+#include "base/clones.h"
 #include "bound/norm.h"
 #include "bound/range.h"
 
 enum { LEAF = 128, DEPTH = 6, BRANCHES = 1 << DEPTH };
 
-static double leaf(const double *w, int64_t len)
+TAUT_CLONES static double leaf(const double *w, int64_t len)
 {
     double s[4] = { 0 };
     int64_t i = 0;

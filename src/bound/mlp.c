@@ -13,17 +13,31 @@
 #include "base/alloc.h"
 #include "bound/matrix.h"
 #include "bound/norm.h"
+#include "bound/range.h"
+
+enum { UNITS = 64 }; /* hidden units whose columns are read together, row by row */
+
+static void add_squares(double *sum, const double *x, int64_t len)
+{
+    for (int64_t i = 0; i < len; i++) sum[i] += x[i] * x[i];
+}
 
 /* e_k with T_k = 2^e_k: powers of two, so that scaling by them is exact. */
 static void balance(const taut_mlp_weights *w, double *exponent)
 {
-    for (int64_t k = 0; k < w->hidden; k++) {
-        double row = 0, column = 0;
-        for (int64_t j = 0; j < w->width; j++) row += w->w_in[k * w->width + j] * w->w_in[k * w->width + j];
-        for (int64_t i = 0; i < w->out; i++) column += w->w_out[i * w->hidden + k] * w->w_out[i * w->hidden + k];
-        int e = 0;
-        if (row > 0 && column > 0 && isfinite(row) && isfinite(column)) frexp(sqrt(sqrt(column / row)), &e);
-        exponent[k] = e > 200 || e < -200 ? 0 : e;
+#pragma omp parallel for schedule(static) if (w->hidden * w->width >= RANGE_SHARED)
+    for (int64_t from = 0; from < w->hidden; from += UNITS) {
+        const int64_t units = w->hidden - from < UNITS ? w->hidden - from : UNITS;
+        double columns[UNITS] = { 0 };
+        for (int64_t i = 0; i < w->out; i++) add_squares(columns, w->w_out + i * w->hidden + from, units);
+        for (int64_t u = 0; u < units; u++) {
+            const double *in = w->w_in + (from + u) * w->width, column = columns[u];
+            double row = 0;
+            int e = 0;
+            for (int64_t j = 0; j < w->width; j++) row += in[j] * in[j];
+            if (row > 0 && column > 0 && isfinite(row) && isfinite(column)) frexp(sqrt(sqrt(column / row)), &e);
+            exponent[from + u] = e > 200 || e < -200 ? 0 : e;
+        }
     }
 }
 

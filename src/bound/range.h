@@ -11,32 +11,8 @@
 
 enum { RANGE_SHARED = 1 << 17 }; /* from so many numbers on, threads share what is done to each of them */
 
-static inline double range_max_alone(const double *w, int64_t len)
-{
-    double most = 0;
-    int bad = 0;
-    for (int64_t i = 0; i < len; i++) {
-        const double a = fabs(w[i]);
-        bad |= !(a <= DBL_MAX);
-        most = a > most ? a : most;
-    }
-    return bad ? INFINITY : most;
-}
-
-/* max |w_i|, 0 for nothing, +inf as soon as one entry is NaN or infinite.  A parallel region costs a call of the system even
- * if its `if` says no, and most of what comes here is short. */
-static inline double range_max(const double *w, int64_t len)
-{
-    enum { PIECE = RANGE_SHARED / 8 };
-    double most = 0;
-    if (len < RANGE_SHARED) return range_max_alone(w, len);
-#pragma omp parallel for reduction(max : most)
-    for (int64_t at = 0; at < len; at += PIECE) {
-        const double here = range_max_alone(w + at, len - at < PIECE ? len - at : PIECE);
-        most = here > most ? here : most;
-    }
-    return most;
-}
+/* max |w_i|, 0 for nothing, +inf as soon as one entry is NaN or infinite. */
+double range_max(const double *w, int64_t len);
 
 /* 0 when the largest entry is within 2^-200 .. 2^200, otherwise the e that brings it to [1/2, 1) as
  * w 2^-e.  Inside that range ||W||^2 >= 2^-400, and what underflow can do to sums of products

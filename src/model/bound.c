@@ -2,17 +2,20 @@
 #include "base/alloc.h"
 #include "bound/arithmetic.h"
 #include "bound/norm.h"
+#include "bound/range.h"
 #include "model/model.h"
 #include "module/strays.h"
 
 taut_up taut_model_reach(const taut_model *m)
 {
-    taut_up most = { 0 };
-    if (m->spec.ahead) return UP_NONE;                       /* a row of a series may have any length */
-    if (m->embed.rows == 0) return up_sqrt(up_int(m->in.d)); /* one token of pixels, each in [0, 1] */
-    for (int64_t i = 0; i < m->embed.rows; i++)
-        most = up_max(most, up_norm_frobenius(taut_ref_values(&m->embed) + i * m->embed.cols, m->embed.cols));
-    return most;
+    const double *row = taut_ref_values(&m->embed);
+    const int64_t rows = m->embed.rows, d = m->embed.cols;
+    double most = 0;
+    if (m->spec.ahead) return UP_NONE;              /* a row of a series may have any length */
+    if (rows == 0) return up_sqrt(up_int(m->in.d)); /* one token of pixels, each in [0, 1] */
+#pragma omp parallel for schedule(static) reduction(max : most)
+    for (int64_t i = 0; i < rows; i++) most = fmax(most, up_norm_frobenius(row + i * d, d).v);
+    return (taut_up){ most };
 }
 
 taut_ask taut_model_region(const taut_model *m, taut_norm norm, taut_up room)
@@ -41,12 +44,7 @@ taut_about taut_model_about(const taut_model *m, taut_up room, taut_up reach, ta
                          .defect = defect.v };
 }
 
-bool taut_model_finite(const taut_model *m)
-{
-    for (int64_t i = 0; i < m->slab; i++)
-        if (!isfinite(((const double *)m->values)[i])) return false;
-    return true;
-}
+bool taut_model_finite(const taut_model *m) { return isfinite(range_max((const double *)m->values, m->slab)); }
 
 typedef struct {
     const taut_model *m;
