@@ -94,58 +94,98 @@ static void release(problem *p)
     free(p->out), free(p->logit), free(p->q), free(p->spread), free(p->kb), free(p->r);
 }
 
-/* Reads what head h's logits need into entry `at` of p's arrays; tall is scratch. */
-static void read_logits(problem *p, int64_t h, int64_t at, double *tall)
+/* What is certified of a head alone; with RoPE `query` is ||W_Q^h||, else ||A_h||. */
+typedef struct {
+    taut_up query, query_bias, key, key_bias;
+} head_norms;
+
+/* Fills in entry h of p's matrices and estimates, and its norms, if it is live; one thread's work.  false: no memory. */
+static bool read_head(problem *p, int64_t h, head_norms *n)
 {
     const taut_attention_weights *w = p->w;
-    const double *wq = w->wq + h * w->dh * w->width, *wk = w->wk + h * w->dh * w->width;
+    const int64_t at = h * w->dh, from = at * w->width;
+    const double *wq = w->wq + from, *wk = w->wk + from;
+    double *tall = taut_malloc((size_t)(w->width * w->dh + 1) * sizeof *tall);
+    if (!tall) return false;
+    for (int64_t i = 0; i < w->width; i++)
+        for (int64_t j = 0; j < w->dh; j++) tall[i * w->dh + j] = w->wo[(i * w->heads + h) * w->dh + j];
+    p->out[h] = pair_of(tall, w->wv + from, w->width, w->dh, w->width);
+    if (!pair_is_zero(&p->out[h])) {
+        p->size_out[h] = est_pair(&p->out[h]);
+        if (w->rope) {
+            p->q[h] = ball_of(wq, w->dh, w->width);
+            n->query = up_norm(wq, w->dh, w->width), n->key = up_norm(wk, w->dh, w->width);
+            n->query_bias = up_vector(w->bq ? w->bq + at : NULL, w->dh);
+            n->key_bias = up_vector(w->bk ? w->bk + at : NULL, w->dh);
+        } else {
+            for (int64_t i = 0; i < w->dh; i++)
+                for (int64_t j = 0; j < w->width; j++) tall[j * w->dh + i] = wq[i * w->width + j];
+            p->logit[h] = pair_of(tall, wk, w->width, w->dh, w->width);
+            p->size_logit[h] = est_pair(&p->logit[h]);
+            n->query = up_joint_norm(&p->logit[h], (double[]){ 1 }, 1);
+            n->query_bias = up_key_bias(w, h);
+        }
+    }
+    free(tall);
+    return true;
+}
+
+/* States a live head's norms, and how far they let its logits range. */
+static void state_head(problem *p, int64_t h, int64_t at, head_norms n)
+{
+    const taut_attention_weights *w = p->w;
     const taut_up two_s = up_mul((taut_up){ 2 }, p->s), slope = w->alibi ? up_alibi_slope(h, w->heads) : UP_ZERO;
+    ledger_open(p->ledger, "head");
+    ledger_exact(p->ledger, "index", (double)h);
     if (w->rope) {
-        const taut_up qn = up_state(p->ledger, "query", up_norm(wq, w->dh, w->width));
-        const taut_up bq = up_state(p->ledger, "query_bias", up_vector(w->bq ? w->bq + h * w->dh : NULL, w->dh));
-        const taut_up bk = up_state(p->ledger, "key_bias", up_vector(w->bk ? w->bk + h * w->dh : NULL, w->dh));
-        p->q[at] = ball_of(wq, w->dh, w->width);
-        p->kn[at] = up_state(p->ledger, "key", up_norm(wk, w->dh, w->width));
+        const taut_up qn = up_state(p->ledger, "query", n.query);
+        const taut_up bq = up_state(p->ledger, "query_bias", n.query_bias);
+        const taut_up bk = up_state(p->ledger, "key_bias", n.key_bias);
+        p->kn[at] = up_state(p->ledger, "key", n.key);
         p->kb[at] = times(bq, p->kn[at]);
         p->kr[at] = up_add(times(p->xk, p->kn[at]), bk);
         p->qr[at] = up_add(times(p->xq, qn), bq);
         p->size_logit[at] = p->kn[at].v * qn.v;
         p->spread[at] = (taut_spread){ times(times(p->kr[at], p->qr[at]), two_s), slope };
-        return;
+    } else {
+        p->kb[at] = up_state(p->ledger, "query_bias", n.query_bias);
+        const taut_up a = up_state(p->ledger, "query", n.query);
+        const taut_up u = up_add(times(p->xq, a), p->kb[at]);
+        p->spread[at] = (taut_spread){ times(times(p->xk, u), two_s), slope };
     }
-    for (int64_t i = 0; i < w->dh; i++)
-        for (int64_t j = 0; j < w->width; j++) tall[j * w->dh + i] = wq[i * w->width + j];
-    p->logit[at] = pair_of(tall, wk, w->width, w->dh, w->width);
-    p->kb[at] = up_state(p->ledger, "query_bias", up_key_bias(w, h));
-    p->size_logit[at] = est_pair(&p->logit[at]);
-    const taut_up a = up_state(p->ledger, "query", up_joint_norm(&p->logit[at], (double[]){ 1 }, 1));
-    const taut_up u = up_add(times(p->xq, a), p->kb[at]);
-    p->spread[at] = (taut_spread){ times(times(p->xk, u), two_s), slope };
+    ledger_close(p->ledger);
+}
+
+/* Entry h becomes entry `at`, which is not behind it. */
+static void move_head(problem *p, int64_t h, int64_t at)
+{
+    if (h == at) return;
+    p->out[at] = p->out[h], p->logit[at] = p->logit[h], p->q[at] = p->q[h];
+    p->size_out[at] = p->size_out[h], p->size_logit[at] = p->size_logit[h];
+    p->out[h] = p->logit[h] = (taut_pair){ 0 };
+    p->q[h] = (taut_ball){ 0 };
 }
 
 static bool read_heads(problem *p)
 {
-    const taut_attention_weights *w = p->w;
-    double *tall = taut_malloc((size_t)(w->width * w->dh + 1) * sizeof *tall);
-    if (!tall) return false;
-    for (int64_t h = 0; h < w->heads; h++) {
-        for (int64_t i = 0; i < w->width; i++)
-            for (int64_t j = 0; j < w->dh; j++) tall[i * w->dh + j] = w->wo[(i * w->heads + h) * w->dh + j];
-        const int64_t at = p->live;
-        p->out[at] = pair_of(tall, w->wv + h * w->dh * w->width, w->width, w->dh, w->width);
-        if (pair_is_zero(&p->out[at])) {
-            pair_free(&p->out[at]);
+    const int64_t heads = p->w->heads;
+    head_norms *norms = taut_calloc((size_t)(heads > 0 ? heads : 1), sizeof *norms);
+    bool good = true;
+    if (!norms) return false;
+    p->live = heads;
+#pragma omp parallel for schedule(dynamic) reduction(&& : good) if (heads * p->w->dh * p->w->width >= RANGE_SHARED)
+    for (int64_t h = 0; h < heads; h++) good = good && read_head(p, h, &norms[h]);
+    if (good) p->live = 0;
+    for (int64_t h = 0; good && h < heads; h++) {
+        if (pair_is_zero(&p->out[h])) {
+            pair_free(&p->out[h]);
             continue;
         }
-        p->live++;
-        p->size_out[at] = est_pair(&p->out[at]);
-        ledger_open(p->ledger, "head");
-        ledger_exact(p->ledger, "index", (double)h);
-        read_logits(p, h, at, tall);
-        ledger_close(p->ledger);
+        move_head(p, h, p->live);
+        state_head(p, h, p->live++, norms[h]);
     }
-    free(tall);
-    return true;
+    free(norms);
+    return good;
 }
 
 /* Family 0: r_h = 1.  Family 1: r_h^2 proportional to ||M_h||, which keeps T sqrt(sigma) small.  Family 2: to
