@@ -2,6 +2,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "cli.h"
 
@@ -155,8 +158,18 @@ static double rows_of(const cli_args *a)
     return given ? fmax(cli_real(a, "--rows", 0, 0, 1e300), 0x1p-1074) : 0;
 }
 
+/* The matrices of a proof come and go, and the system clears a page whenever it gives one: what is given back is kept. */
+static void keep_memory(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 32 << 20); /* the most that it takes */
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
+#endif
+}
+
 static int run(const cli_args *a)
 {
+    keep_memory();
     const bool hushed = cli_hush();
     const char *norm = cli_text(a, "--norm", NULL), *out = cli_text(a, "--out", NULL);
     const int64_t wanted = cli_int(a, "--n-ex", 0, 0, 1000000);

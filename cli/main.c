@@ -1,9 +1,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 
 #include "cli.h"
 
@@ -40,19 +37,9 @@ static int told(int code)
     return EXIT_BAD;
 }
 
-/* The matrices of a proof come and go, and the system clears a page whenever it gives one: what is given back is kept. */
-static void keep_memory(void)
-{
-#ifdef __GLIBC__
-    mallopt(M_MMAP_THRESHOLD, 32 << 20); /* the most that it takes */
-    mallopt(M_TRIM_THRESHOLD, 1 << 30);
-#endif
-}
-
 int main(int argc, char **argv)
 {
     cli_wait_asleep(argv);
-    keep_memory();
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error as a full disk is, not a death */
     if (argc < 2) {
         if (cli_group_here().rank == 0) usage(stderr);

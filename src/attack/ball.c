@@ -137,8 +137,8 @@ void taut_ball_step(taut_ball b, double *y, const double *g, double size, int64_
         step_signs(y, g, size, n);
         return;
     }
-    const double scale = size / (norm_two(g, n) + 1e-12);
-    for (int64_t i = 0; isfinite(scale) && i < n; i++) y[i] += scale * g[i];
+    const double length = norm_two(g, n), scale = size / (length + 1e-12);
+    for (int64_t i = 0; isfinite(length) && i < n; i++) y[i] += scale * g[i];
 }
 
 static int by_size(const void *a, const void *b)

@@ -24,7 +24,8 @@ void taut_ball_project(taut_ball, double *y, const double *x, int64_t n);
 /* y = x plus eps times a random direction (uniform over signs and sizes for Linf, Gaussian for L2 and L1; L1 is then
  * projected), cut to the box.  A function of key. */
 void taut_ball_start(taut_ball, double *y, const double *x, uint64_t key, int64_t n);
-/* y += size times the steepest unit ascent along g: signs (Linf), g / |g| (L2).  A zero or non-finite g moves nothing. */
+/* y += size times the steepest unit ascent along g: signs (Linf), g / |g| (L2).  0 and NaN in g move nothing;
+ * nor does, in L2, a g that is not finite. */
 void taut_ball_step(taut_ball, double *y, const double *g, double size, int64_t n);
 /* L1: y += size times signs of the largest entries of |g|, a `share` of all, divided by their number.  work holds n. */
 void taut_ball_sparse_step(double *y, const double *g, double size, double share, double *work, int64_t n);

@@ -42,8 +42,11 @@ static void climb(const taut_chase *c, double *y, double *g, const double *x, in
     taut_ball_project(c->h->ball, y, x, dim);
 }
 
-/* Entries of a step that are worth threads: each takes a few instructions, but in L1. */
-static int64_t worth(const taut_hunt *h) { return h->ball.kind == TAUT_BALL_L1 ? TAUT_CHASE_WORTH : 16 * TAUT_CHASE_WORTH; }
+/* Entries from which on threads pay; in Linf and L2 an entry takes a few instructions only. */
+static int64_t worth(const taut_hunt *h)
+{
+    return h->ball.kind == TAUT_BALL_L1 ? TAUT_CHASE_WORTH : 16 * TAUT_CHASE_WORTH;
+}
 
 void taut_pgd(taut_chase *c)
 {

@@ -27,8 +27,8 @@
  * Every matrix goes through balls and certified norms.  Any r gives a bound, so plain estimates may choose r. */
 #include "bound/attention.h"
 
+#include <omp.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "bound/count.h"
@@ -166,14 +166,16 @@ static void move_head(problem *p, int64_t h, int64_t at)
     p->q[h] = (taut_ball){ 0 };
 }
 
+/* A thread has heads of its own where there are enough of them; else all threads are at each head's products. */
 static bool read_heads(problem *p)
 {
     const int64_t heads = p->w->heads;
+    const bool apart = 2 * heads >= omp_get_max_threads() && heads * p->w->dh * p->w->width >= RANGE_SHARED;
     head_norms *norms = taut_calloc((size_t)(heads > 0 ? heads : 1), sizeof *norms);
     bool good = true;
     if (!norms) return false;
     p->live = heads;
-#pragma omp parallel for schedule(dynamic) reduction(&& : good) if (heads * p->w->dh * p->w->width >= RANGE_SHARED)
+#pragma omp parallel for schedule(dynamic) reduction(&& : good) if (heads > 1 && apart)
     for (int64_t h = 0; h < heads; h++) good = good && read_head(p, h, &norms[h]);
     if (good) p->live = 0;
     for (int64_t h = 0; good && h < heads; h++) {

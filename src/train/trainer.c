@@ -24,8 +24,8 @@ static taut_status open_source(taut_trainer *t, const taut_kernels *k)
 }
 
 /* Sizes come first, so that a recipe that cannot fit is refused before anything is allocated.  A pass over n
- * examples needs len(n) = len(1) + (n - 1) (len(2) - len(1)) elements.  That is computed in double, from len(1) and
- * len(2) alone: len(batch) itself could overflow. */
+ * examples needs about len(n) = len(1) + (n - 1) (len(2) - len(1)) elements; sums are rounded to 16 of them.  That is
+ * computed in double, from len(1) and len(2) alone: len(batch) itself could overflow. */
 static taut_status allocate(taut_trainer *t, const taut_kernels *k)
 {
     const taut_train_spec *r = &t->recipe.train;

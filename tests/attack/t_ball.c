@@ -77,10 +77,11 @@ static void steps(void)
     memset(y, 0, sizeof y);
     taut_ball_sparse_step(y, g, 0.5, 0.5, work, 4);
     CHECK(y[0] == 0.25 && y[1] == -0.25 && y[2] == 0 && y[3] == 0, "half of the entries");
-    const double zero[] = { 0, 0, 0, 0 }, broken[] = { NAN, 1, 1, 1 };
+    const double zero[] = { 0, 0, 0, 0 }, broken[] = { NAN, 1, 1, 1 }, endless[] = { 1, INFINITY, 1, 1 };
     memset(y, 0, sizeof y);
     taut_ball_step((taut_ball){ TAUT_BALL_L2, 1, 0, 1 }, y, zero, 0.5, 4);
     taut_ball_step((taut_ball){ TAUT_BALL_L2, 1, 0, 1 }, y, broken, 0.5, 4);
+    taut_ball_step((taut_ball){ TAUT_BALL_L2, 1, 0, 1 }, y, endless, 0.5, 4);
     taut_ball_sparse_step(y, zero, 0.5, 0.5, work, 4);
     CHECK(y[0] == 0 && y[1] == 0 && y[2] == 0 && y[3] == 0, "no gradient, no step");
 }

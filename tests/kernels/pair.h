@@ -16,12 +16,13 @@
 typedef struct {
     int64_t len;
     double *d;
-    taut_real *f;
+    taut_real *f, *room; /* f begins pair_shift elements into its memory */
 } pair;
 
 static const taut_kernels *ref, *cpu;
 static const taut_promise *promised; /* cpu's */
 static double worst;                 /* error / promised */
+static int64_t pair_shift;           /* other than 0: arrays begin where wide reads cannot */
 
 /* Every other build of the cpu kernels that this processor runs, and wide, is tested by a process of its own, which goes
  * through all of main with that table.  They are made before any thread is. */
@@ -66,9 +67,15 @@ static inline void pair_sync(pair *p)
     cpu->get(p->d, p->f, p->len);
 }
 
+static inline pair pair_room(int64_t len)
+{
+    taut_real *room = taut_reals(cpu, len + pair_shift);
+    return (pair){ len, doubles(len), taut_at(cpu, room, pair_shift), room };
+}
+
 static inline pair pair_new(int64_t len, double size)
 {
-    pair p = { len, doubles(len), taut_reals(cpu, len) };
+    pair p = pair_room(len);
     for (int64_t i = 0; i < len; i++) p.d[i] = size * rng_pm();
     pair_sync(&p);
     return p;
@@ -76,7 +83,7 @@ static inline pair pair_new(int64_t len, double size)
 
 static inline pair pair_copy(const pair *from)
 {
-    pair p = { from->len, doubles(from->len), taut_reals(cpu, from->len) };
+    pair p = pair_room(from->len);
     memcpy(p.d, from->d, (size_t)p.len * sizeof(double));
     pair_sync(&p);
     return p;
@@ -85,7 +92,7 @@ static inline pair pair_copy(const pair *from)
 static inline void pair_free(pair *p)
 {
     free(p->d);
-    cpu->release(p->f);
+    cpu->release(p->room);
 }
 
 static inline double pair_largest(const pair *p)
@@ -157,7 +164,7 @@ static inline void pair_restore(pair *p, const pair *from)
 /* An exact copy of both sides. */
 static inline pair pair_bits(const pair *from)
 {
-    pair p = { from->len, doubles(from->len), taut_reals(cpu, from->len) };
+    pair p = pair_room(from->len);
     pair_restore(&p, from);
     return p;
 }

@@ -355,6 +355,7 @@ int main(void)
     one_way(200, 0x1.51d08p+0), one_way(250, 0x1.062b8p+0), one_way(256, 0x1.fc1fp+0);
     for (case_no = 0; case_no < effort(40); case_no++) {
         const int large = case_no % 10 == 9;
+        pair_shift = case_no % 7 == 1;
         taut_attn a = { .n = rng_int(0, 3),
                         .heads = rng_int(1, 3),
                         .tq = rng_int(0, large ? 200 : 40),

@@ -137,6 +137,7 @@ int main(void)
         const int64_t rows = rng_int(0, case_no % 9 ? 6 : 90);
         const int64_t d = rng_int(1, case_no % 9 ? 70 : 300) * (case_no % 4 < 2 ? 4 : 1); /* a device reads fours at once */
         const bool centre = case_no % 2;
+        pair_shift = case_no % 5 == 1;
         pair x = pair_new(rows * d, pow(10, 3 * rng_pm())), z = pair_new(x.len, 0), rstd = pair_new(rows, 0);
         const double shift = case_no % 3 == 0 ? 1000 * rng_pm() : 0;
         for (int64_t i = 0; i < x.len; i++) x.d[i] += shift;

@@ -107,6 +107,7 @@ int main(void)
     pair_begin();
     for (case_no = 0; case_no < effort(60); case_no++) {
         const int large = case_no % 10 == 9;
+        pair_shift = case_no % 3 == 1;
         const int tall = case_no % 20 == 19; /* columns that a device cuts into many slabs */
         rows_case c = { .rows = rng_int(0, tall ? 2500 : large ? 700 : 20), .cols = rng_int(0, large ? 150 : 40) };
         c.period = case_no % 3 == 0 ? 1 : rng_int(1, 9);

@@ -150,6 +150,7 @@ int main(void)
     pair_begin();
     for (case_no = 0; case_no < effort(60); case_no++) {
         const int64_t len = case_no < 5 ? case_no : rng_int(0, case_no % 4 ? 300 : 100000);
+        pair_shift = case_no % 5 == 1;
         axpby_case(len);
         blend_case(case_no % 3 ? 1 : rng_int(0, 7), case_no % 3 ? len : len % 2000);
         dot_case(len);

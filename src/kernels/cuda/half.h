@@ -50,9 +50,10 @@ static __device__ inline float4 four(const float *x, int there)
     return make_float4(there > 0 ? x[0] : 0, there > 1 ? x[1] : 0, there > 2 ? x[2] : 0, there > 3 ? x[3] : 0);
 }
 
+enum { PACKED = 8 }; /* numbers of a lane */
+
 /* Rows of (n, t, heads*dh) become rows of (n, heads, t, DEPTH); DEPTH / PACKED lanes have a row, blockIdx.y says of which
  * array. */
-enum { PACKED = 8 };
 template <int DEPTH>
 static __global__ void __launch_bounds__(THREADS) pack(const bundle all, int heads, int dh, bool two)
 {

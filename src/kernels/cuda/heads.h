@@ -28,9 +28,9 @@ struct heads_product {
 enum {
     HIGH = 64,
     DEEP = 32,
-    PASSES = 8,       /* of a slice, at least */
-    SLICES = 64,      /* at most */
-    ALONG = DEEP + 4, /* numbers from a row to the next where k runs along rows, */
+    PASSES = 8,                                  /* of a slice, at least */
+    SLICES = 64,                                 /* at most */
+    ALONG = DEEP + 4,                            /* numbers from a row to the next where k runs along rows, */
     ACROSS = HIGH + (sizeof(real) == 8 ? 4 : 8), /* and where it runs across: a warp meets every bank once */
     FACTOR = ALONG * HIGH > ACROSS *DEEP ? ALONG *HIGH : ACROSS *DEEP,
     HEADS_CREW = 128
