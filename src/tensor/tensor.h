@@ -46,8 +46,8 @@ static inline taut_tensor taut_take_tensor(taut_span *s, taut_shape shape)
     return (taut_tensor){ taut_take(s, taut_len(shape)), shape };
 }
 
-/* Elements that n sums or n indices take: an element has 4 bytes or more, and one more makes up for alignment.  Sums are rounded to 16
- * elements, so that what follows them is as well aligned as the span. */
+/* Elements that n sums or n indices take: an element has 4 bytes or more, and one more makes up for alignment.  Sums are
+ * rounded to 16 elements, so that what follows them is as well aligned as the span. */
 static inline int64_t taut_sums_len(int64_t n) { return (2 * n + 1 + 15) / 16 * 16; }
 static inline int64_t taut_indices_len(int64_t n) { return n; }
 

@@ -71,7 +71,8 @@ static void compare(bool rope, unsigned dead)
     free(alone), free(together);
 }
 
-/* Memory that runs out anywhere leaks nothing and gives no less, but for where two sound ways to a norm differ, the tenth digit. */
+/* Memory that runs out anywhere leaks nothing and gives no less, but for where two sound ways to a norm differ: the tenth
+ * digit. */
 static void without_memory(void)
 {
     taut_attention_weights w;

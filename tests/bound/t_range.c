@@ -1,4 +1,5 @@
-/* The largest |w_i|: of few and of many numbers, of all sizes, and infinite as soon as one is NaN or infinite, wherever it stands. */
+/* The largest |w_i|: of few and of many numbers, of all sizes, and infinite as soon as one is NaN or infinite,
+ * wherever it stands. */
 #include "bound/range.h"
 
 #include "harness.h"

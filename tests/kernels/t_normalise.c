@@ -135,7 +135,8 @@ int main(void)
     pair_begin();
     for (case_no = 0; case_no < effort(80); case_no++) {
         const int64_t rows = rng_int(0, case_no % 9 ? 6 : 90);
-        const int64_t d = rng_int(1, case_no % 9 ? 70 : 300) * (case_no % 4 < 2 ? 4 : 1); /* a device reads fours at once */
+        const int64_t d = rng_int(1, case_no % 9 ? 70 : 300) *
+                          (case_no % 4 < 2 ? 4 : 1); /* a device reads fours at once */
         const bool centre = case_no % 2;
         pair_shift = case_no % 5 == 1;
         pair x = pair_new(rows * d, pow(10, 3 * rng_pm())), z = pair_new(x.len, 0), rstd = pair_new(rows, 0);

@@ -35,17 +35,17 @@ static int kept_groups(int64_t d, uintptr_t addresses)
 }
 
 /* kernel<N> for the least N that holds so many. */
-#define KEPT_ROWS(kernel, groups, rows, ...)                                                       \
-    do {                                                                                           \
-        const int64_t blocks_of = blocks_for(rows, THREADS / WARP);                                \
-        if ((groups) <= 2)                                                                         \
-            CUDA_LAUNCH(kernel<2>, blocks_of, THREADS, 0, __VA_ARGS__);                            \
-        else if ((groups) <= 4)                                                                    \
-            CUDA_LAUNCH(kernel<4>, blocks_of, THREADS, 0, __VA_ARGS__);                            \
-        else if ((groups) <= 6)                                                                    \
-            CUDA_LAUNCH(kernel<6>, blocks_of, THREADS, 0, __VA_ARGS__);                            \
-        else                                                                                       \
-            CUDA_LAUNCH(kernel<MOST>, blocks_of, THREADS, 0, __VA_ARGS__);                         \
+#define KEPT_ROWS(kernel, groups, rows, ...)                               \
+    do {                                                                   \
+        const int64_t blocks_of = blocks_for(rows, THREADS / WARP);        \
+        if ((groups) <= 2)                                                 \
+            CUDA_LAUNCH(kernel<2>, blocks_of, THREADS, 0, __VA_ARGS__);    \
+        else if ((groups) <= 4)                                            \
+            CUDA_LAUNCH(kernel<4>, blocks_of, THREADS, 0, __VA_ARGS__);    \
+        else if ((groups) <= 6)                                            \
+            CUDA_LAUNCH(kernel<6>, blocks_of, THREADS, 0, __VA_ARGS__);    \
+        else                                                               \
+            CUDA_LAUNCH(kernel<MOST>, blocks_of, THREADS, 0, __VA_ARGS__); \
     } while (0)
 
 template <int TEAM> __device__ static inline double row_mean(const real *x, int64_t d, int lane)
@@ -166,7 +166,8 @@ static __global__ void __launch_bounds__(THREADS) slope_kept(real *y, const real
     if (row >= rows) return;
     group<WIDE> tangent[N], kept[N];
     keep_row(tangent, t + row * d, d), keep_row(kept, z + row * d, d);
-    const auto lifted = [&](double (&u)[WIDE], int n) { /* gain t, not rounded */
+    /* gain t, not rounded */
+    const auto lifted = [&](double *u, int n) {
         group<WIDE> by;
         const bool some = gain && entry_of(n) < d;
         if (some) by = *(const group<WIDE> *)(gain + entry_of(n));

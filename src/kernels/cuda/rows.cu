@@ -75,8 +75,8 @@ void CUDA(spread_tokens)(taut_real *x, const taut_real *y, int64_t n, int64_t t,
 
 static const int ACROSS = 32, DOWN = THREADS / ACROSS, SLAB = 128, TICKETS = 1 << 14;
 
-/* For g < groups: sum over i < count of x[g start + i step][c], times y there if there is a y, into sum[g][c], and of x alone into
- * plain[g][c] as well, if there is one.  The slabs that a column is cut into leave their sums in `part`. */
+/* For g < groups: sum over i < count of x[g start + i step][c], times y there if there is a y, into sum[g][c], and of x
+ * alone into plain[g][c] as well, if there is one.  The slabs that a column is cut into leave their sums in `part`. */
 struct columns {
     const real *x, *y;
     int64_t cols, groups, count, start, step;
@@ -84,7 +84,10 @@ struct columns {
     double share; /* 0: a sum is added to what is there, else it is multiplied by this */
     double *part;
     int64_t across, slabs;
-    __device__ void put(real *to, int64_t i, double s) const { to[i] = (real)(share == 0 ? (double)to[i] + s : s * share); }
+    __device__ void put(real *to, int64_t i, double s) const
+    {
+        to[i] = (real)(share == 0 ? (double)to[i] + s : s * share);
+    }
 };
 
 /* How many slabs of each chunk of columns are done; whoever is last leaves 0. */
@@ -178,7 +181,8 @@ template <int S, int G> static void sum_columns(columns c)
 static void all_sums(const columns &c)
 {
     const bool wide = c.cols % WIDE == 0 && c.cols >= 64 && ((uintptr_t)c.x | (uintptr_t)c.y) % 16 == 0;
-    (c.plain ? (wide ? sum_columns<2, WIDE> : sum_columns<2, 1>) : (wide ? sum_columns<1, WIDE> : sum_columns<1, 1>))(c);
+    (c.plain ? (wide ? sum_columns<2, WIDE> : sum_columns<2, 1>) : (wide ? sum_columns<1, WIDE> : sum_columns<1, 1>))(
+        c);
 }
 
 /* Row r = i period + group, as far as there are rows: groups that have one more are summed apart. */
