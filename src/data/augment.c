@@ -5,7 +5,7 @@
 #include "base/rng.h"
 
 /* counters of the draws */
-enum { FLIP, DOWN, RIGHT, KIND, CORNER_Y, CORNER_X, TURN, ZOOM, BRIGHT, CONTRAST, VIVID, ERASE_Y, ERASE_X, SHARE = 16 };
+enum { FLIP, DOWN, RIGHT, KIND, CORNER_Y, CORNER_X, TURN, ZOOM, BRIGHT, CONTRAST, VIVID, ERASE_Y, ERASE_X, SPARED, SHARE = 16 };
 
 static double around_one(double spread, uint64_t key, uint64_t draw)
 {
@@ -99,12 +99,13 @@ void taut_augment_image(double *out, const uint8_t *pixels, taut_frame f, const 
     const bool flip = a->flip && taut_rng_unit(key, FLIP) < 0.5;
     const int64_t down = (int64_t)taut_rng_below(key, DOWN, ways) - a->crop;
     const int64_t right = (int64_t)taut_rng_below(key, RIGHT, ways) - a->crop;
-    if (a->turn > 0 || a->zoom > 0)
+    const bool changed = taut_rng_unit(key, SPARED) >= a->spared;
+    if (changed && (a->turn > 0 || a->zoom > 0))
         turn(out, pixels, f, down, right, flip, a, key);
     else
         move(out, pixels, f, down, right, flip, a->reflect);
-    if (a->colour > 0) colour(out, f, a->colour, key);
-    if (a->erase > 0) erase(out, f, a->erase, key);
+    if (changed && a->colour > 0) colour(out, f, a->colour, key);
+    if (changed && a->erase > 0) erase(out, f, a->erase, key);
 }
 
 /* Beta(alpha, alpha) by Joehnk's method: (u, v) uniform until u^(1/alpha) + v^(1/alpha) <= 1, then the first over the sum.

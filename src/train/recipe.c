@@ -16,6 +16,7 @@ static void read_augment(taut_augment *a, taut_config *cfg)
     if (taut_config_has(cfg, "data.zoom")) a->zoom = taut_config_real(cfg, "data.zoom", 0, 0, 4);
     if (taut_config_has(cfg, "data.colour")) a->colour = taut_config_real(cfg, "data.colour", 0, 0, 1);
     if (taut_config_has(cfg, "data.erase")) a->erase = taut_config_int(cfg, "data.erase", 0, 0, 1 << 12);
+    if (taut_config_has(cfg, "data.spared")) a->spared = taut_config_real(cfg, "data.spared", 0, 0, 1);
     if (taut_config_has(cfg, "data.mixup")) a->mixup = taut_config_real(cfg, "data.mixup", 0, 0, 4);
     if (taut_config_has(cfg, "data.cutmix")) a->cutmix = taut_config_real(cfg, "data.cutmix", 0, 0, 4);
 }

@@ -131,6 +131,29 @@ static void boxes(void)
     CHECK(whole > 50, "mostly whole");
 }
 
+/* Every image is moved; half are nothing else. */
+static void spared(void)
+{
+    taut_augment a = { .flip = true, .crop = 2, .turn = 30, .zoom = 0.2, .colour = 0.5, .erase = 4 };
+    const taut_augment moves = { .flip = true, .crop = 2 };
+    static double moved[LEN], changed[LEN];
+    int same = 0;
+    random_image();
+    for (case_no = 0; case_no < 400; case_no++) {
+        a.spared = 0;
+        memcpy(moved, made(moves, (uint64_t)case_no), sizeof moved);
+        memcpy(changed, made(a, (uint64_t)case_no), sizeof changed);
+        a.spared = 0.5;
+        const bool is_moved_only = memcmp(made(a, (uint64_t)case_no), moved, sizeof moved) == 0;
+        CHECK(is_moved_only || memcmp(out, changed, sizeof changed) == 0, "spared, or changed as without spared ones");
+        same += is_moved_only;
+    }
+    CHECK(same > 150 && same < 250, "half of them are spared");
+    a.spared = 1;
+    memcpy(moved, made(moves, 7), sizeof moved);
+    CHECK(memcmp(made(a, 7), moved, sizeof moved) == 0, "all of them are");
+}
+
 int main(void)
 {
     test_begin();
@@ -138,5 +161,6 @@ int main(void)
     planes();
     colours();
     boxes();
-    return test_end("augment", "moved, turned, zoomed, coloured, erased");
+    spared();
+    return test_end("augment", "moved, turned, zoomed, coloured, erased, spared");
 }
