@@ -79,8 +79,9 @@ static void add(int part, bench_part since)
     X(ADDS, axpby, (taut_real * y, double a, const taut_real *x, double b, int64_t len), (y, a, x, b, len))            \
     X(EMBEDDING, gather, (taut_real * y, const taut_real *table, const taut_index *ids, int64_t rows, int64_t d),      \
       (y, table, ids, rows, d))                                                                                        \
-    X(EMBEDDING, scatter, (taut_real * table, const taut_real *y, const taut_index *ids, int64_t rows, int64_t d),     \
-      (table, y, ids, rows, d))                                                                                        \
+    X(EMBEDDING, scatter,                                                                                              \
+      (taut_real * table, int64_t entries, const taut_real *y, const taut_index *ids, int64_t rows, int64_t d),        \
+      (table, entries, y, ids, rows, d))                                                                               \
     X(LOSS, cross_entropy,                                                                                             \
       (taut_real * g, taut_sum * sums, const taut_real *x, const taut_index *target, int64_t rows, int64_t classes,    \
        double weight),                                                                                                 \

@@ -5,7 +5,8 @@
 #include "base/rng.h"
 
 /* counters of the draws */
-enum { FLIP, DOWN, RIGHT, KIND, CORNER_Y, CORNER_X, TURN, ZOOM, BRIGHT, CONTRAST, VIVID, ERASE_Y, ERASE_X, SPARED, SHARE = 16 };
+enum { FLIP, DOWN, RIGHT, KIND, CORNER_Y, CORNER_X, TURN, ZOOM, BRIGHT, CONTRAST, VIVID, ERASE_Y, ERASE_X };
+enum { SPARED = ERASE_X + 1, SHARE = 16 };
 
 static double around_one(double spread, uint64_t key, uint64_t draw)
 {

@@ -140,7 +140,8 @@ static void backward(taut_pass *p, bool param_grads)
 void taut_pass_backward(taut_pass *p)
 {
     backward(p, true);
-    if (p->m->embed.rows) p->m->k->scatter(p->m->embed.grad, p->gx, p->ids, taut_rows(p->in), p->in.d);
+    if (p->m->embed.rows)
+        p->m->k->scatter(p->m->embed.grad, p->m->embed.rows, p->gx, p->ids, taut_rows(p->in), p->in.d);
 }
 
 void taut_pass_input_grad(taut_pass *p) { backward(p, false); }

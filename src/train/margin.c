@@ -94,7 +94,7 @@ void taut_margin_loss(const taut_margin *s, taut_pass *p, const int32_t *targets
     k->axpby(x, ahead * cold, s->start, cold, rows * classes);
     k->cross_entropy(x, p->sums, x, p->targets, rows, classes, weight);
     k->axpby(s->tension, 0, s->tension, 0, square);
-    k->scatter(s->tension, x, p->targets, rows, classes);
+    k->scatter(s->tension, classes, x, p->targets, rows, classes);
     k->lengths_vjp(s->pull, s->tension, s->apart, s->distance, square, features, 1);
     k->gemm(s->head->grad, s->pairs, s->pull, classes, features, square, true, false, ahead, 1);
 }

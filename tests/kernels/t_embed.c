@@ -23,7 +23,8 @@ int main(void)
         pair_near(&g, NULL, 0, 0, "gather");
         for (int64_t i = 0; i < g.len; i++) CHECK(g.d[i] == table.d[ids[i / d] * d + i % d], "gather takes the row");
         SAME_BITS(table, (memcpy(table.d, t0.d, (size_t)t0.len * sizeof(double)), pair_sync(&table),
-                          ref->scatter(R(&table), R(&y), in_ref, rows, d), cpu->scatter(table.f, y.f, there, rows, d)));
+                          ref->scatter(R(&table), names, R(&y), in_ref, rows, d),
+                          cpu->scatter(table.f, names, y.f, there, rows, d)));
         pair_near(&table, tol, 0, 0, "scatter");
         /* <gather(T), y> = <T, scatter(y)>, where scatter(y) = table - t0 */
         for (int64_t i = 0; i < table.len; i++) table.d[i] -= t0.d[i];

@@ -16,8 +16,10 @@ void CPU(gather)(taut_real *y, const taut_real *table, const taut_index *ids_, i
         memcpy((float *)y + r * d, (const float *)table + ids[r] * d, (size_t)d * sizeof(float));
 }
 
-void CPU(scatter)(taut_real *table_, const taut_real *y_, const taut_index *ids_, int64_t rows, int64_t d)
+void CPU(scatter)(taut_real *table_, int64_t entries, const taut_real *y_, const taut_index *ids_, int64_t rows,
+                  int64_t d)
 {
+    (void)entries;
     const int32_t *ids = (const int32_t *)ids_;
 #pragma omp parallel for schedule(static) if (rows * d > CPU_CHUNK)
     for (int64_t from = 0; from < d; from += COLS) {

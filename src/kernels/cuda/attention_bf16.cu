@@ -100,9 +100,9 @@ static void run(float *o, float *lse, const float *q, const float *k, const floa
     if (over == 0) return;
     char *work = (char *)cuda_work((size_t)none);
     if (!work) return;
-    cuda_lowered_begin();
-    cuda_lowered_wrote(lse, (size_t)over * sizeof *lse);
-    void *const low = lowered_one(o, over * a.dh);
+    const cuda_says says;
+    says.writes(lse, over);
+    void *const low = says.lowers(o, over * a.dh);
     __half *lq = low_at(work, over, DEPTH), *lk = low_at(work, under, DEPTH), *lv = low_at(work, under, DEPTH);
     const lowered_all all = { { { q, lq, over, a.tq }, { k, lk, under, a.tk }, { v, lv, under, a.tk } } };
     lower<DEPTH><<<dim3((unsigned)blocks_for(over > under ? over : under, each), 3), THREADS, 0, cuda_stream()>>>(
@@ -111,7 +111,6 @@ static void run(float *o, float *lse, const float *q, const float *k, const floa
     const size_t per_row = DEPTH / 2; /* two are a float */
     attn_launch(forward_low<M, DEPTH, PASS>, { 4, 16 * M, per_row, 4 * PASS * per_row }, n, a, a.tq, 1, o, low, lse,
                 (const __half *)lq, (const __half *)lk, (const __half *)lv, a);
-    cuda_lowered_end();
 }
 
 template <int M>

@@ -127,8 +127,8 @@ template <int M, int DEPTH, int PASS> static void run(const attn_back &of, int64
     for (int i = 0; i < 4; i++) low[i] = low_at(work, i % 2 ? under : over, DEPTH);
     const void *const out[] = { of.gq, of.gk, of.gv };
     void *left[3] = { NULL, NULL, NULL };
-    cuda_lowered_begin();
-    for (int i = 0; i < 3; i++) cuda_lowered_wrote(out[i], (size_t)((i == 0 ? over : under) * a.dh) * sizeof(float));
+    const cuda_says says;
+    says.writes(of.gq, over * a.dh), says.writes(of.gk, under * a.dh), says.writes(of.gv, under * a.dh);
     if (over == under) (void)cuda_lowered_places(left, out, 3, over * a.dh);
     const arrays x = { of, (float *)work, low[0], low[1], low[3], low[2], left[0], left[1], left[2] };
     const lowered_all all = { { { of.q, low[0], over, a.tq },
@@ -140,7 +140,6 @@ template <int M, int DEPTH, int PASS> static void run(const attn_back &of, int64
     const size_t tile = PASS * DEPTH; /* of two arrays: two numbers are a float */
     attn_launch(query_side_low<M, DEPTH, PASS>, { 4, 16 * M, DEPTH, 2 * tile }, n, a, a.tq, 1, x, a);
     attn_launch(key_side_low<M, DEPTH, PASS>, { 4, 16 * M, DEPTH, 2 * (tile + 2 * PASS) }, n, a, a.tk, 1, x, a);
-    cuda_lowered_end();
 }
 
 void attention_vjp_by_bf16(const attn_back &of, int64_t n, const attn &a)

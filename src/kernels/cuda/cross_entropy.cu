@@ -249,6 +249,9 @@ void CUDA(cross_entropy)(taut_real *g, taut_sum *sums, const taut_real *x, const
                          int64_t classes, double weight)
 {
     const loss l = loss_of(g, x, rows, classes, weight);
+    const cuda_says says;
+    if (g) says.writes(at(g), rows * classes);
+    says.writes(at(sums), 2);
     if (l.rows <= 0) return;
     if (!keep_rows(l, at(target))) CUDA_ROWS(row_losses, rows, classes, l, at(target));
     CUDA_LAUNCH(add_up, 1, 1024, 0, at(sums), l.loss, l.right, rows);

@@ -1,5 +1,6 @@
 /* The device: opening it, its stream, workspace, pinned memory, and the first error that was met. */
 #include "kernels/cuda/device.h"
+#include "kernels/cuda/lowered.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,15 +57,23 @@ taut_status cuda_wait(void)
     return device.failed ? device.host->fail(TAUT_DEVICE, "the device failed: %s", device.why) : TAUT_OK;
 }
 
+void *cuda_more(size_t bytes)
+{
+    void *p = NULL;
+    if (cudaMalloc(&p, bytes) == cudaSuccess) return p;
+    (void)cudaGetLastError(); /* else the next launch is taken for what failed */
+    return NULL;
+}
+
 void *cuda_memory(size_t least, size_t most, size_t *size)
 {
     void *p = NULL;
-    const bool fails = device.host->alloc_fails();
-    *size = most;
-    if (!fails && cudaMalloc(&p, most) == cudaSuccess) return p;
-    *size = least;
-    if (fails || cudaMalloc(&p, least) != cudaSuccess) p = NULL, *size = 0;
-    (void)cudaGetLastError(); /* else the next launch is taken for what failed */
+    if (!device.host->alloc_fails()) {
+        p = cuda_more(*size = most);
+        if (!p) p = cuda_more(*size = least);
+        if (!p && cuda_lowered_give_back()) p = cuda_more(least);
+    }
+    if (!p) *size = 0;
     return p;
 }
 

@@ -18,7 +18,9 @@ bool cuda_failed(void);
 /* Waits for the device, and tells whether anything failed since it was opened. */
 taut_status cuda_wait(void);
 
-/* Memory of `most` bytes or, if that is not to be had, of `least`: *size of them.  NULL: there is none, and no error is noted. */
+/* Memory, or NULL, and no error is noted.  cuda_memory: `most` bytes or, if they are not to be had, `least`, and those perhaps
+ * where factors stood as bf16 (lowered.h): *size of them. */
+void *cuda_more(size_t bytes);
 void *cuda_memory(size_t least, size_t most, size_t *size);
 
 /* Memory until the next call of a slot; NULL, and an error noted, when there is none. */

@@ -65,6 +65,8 @@ static __global__ void __launch_bounds__(THREADS) softmax_rows(real *p, const re
 void CUDA(distance_softmax)(taut_real *p, const taut_real *w, const taut_distance *a)
 {
     const shifts s = { a->t, a->span, a->row, a->causal };
+    const cuda_says says;
+    says.writes(at(p), a->heads * a->t * a->t);
     CUDA_LAUNCH(softmax_rows, a->heads * a->t, THREADS, 0, at(p), at(w), at(a->gain), s);
 }
 
@@ -104,6 +106,8 @@ void CUDA(distance_softmax_vjp)(taut_real *gw, const taut_real *gp, const taut_r
     const shifts s = { a->t, a->span, a->row, a->causal };
     double *mean = (double *)cuda_work((size_t)(a->heads * a->t) * sizeof(double));
     if (!mean || a->t == 0) return;
+    const cuda_says says;
+    says.writes(at(gw), a->heads * a->span);
     CUDA_LAUNCH(means, a->heads * a->t, THREADS, 0, mean, at(gp), at(p), at(a->gain), s);
     CUDA_LAUNCH(gather_columns, a->heads * blocks_for(a->span, WARP), THREADS, 0, at(gw), at(gp), at(p), mean, s);
 }
@@ -121,7 +125,7 @@ static __device__ inline void load_cells(cell (&w)[1][CELLS], const real *p, con
 }
 
 template <int PARTS, int COLUMNS, bool BACK>
-static __global__ void __launch_bounds__(CREW / 2) mix(real *o_, const real *p, const real *v, const attn a)
+static __global__ void __launch_bounds__(CREW / 2) mix(real *o_, void *low, const real *p, const real *v, const attn a)
 {
     extern __shared__ chunk room[];
     const int rows = blockDim.x / 2, first = threadIdx.x / 32 * 16, from = blockIdx.y * COLUMNS;
@@ -151,11 +155,13 @@ static __global__ void __launch_bounds__(CREW / 2) mix(real *o_, const real *p, 
         weights_of(weights, weight);
         tile_mix<PARTS, COLUMNS, COLUMNS>(o, weights, now, 0, one);
     }
-    mix_store<COLUMNS>(o_ + at + w.first * a.stride, a.stride, o, first, a.tq - w.first, from, a.dh, one);
+    const int64_t to = at + w.first * a.stride;
+    mix_store<COLUMNS>(o_ + to, a.stride, o, first, a.tq - w.first, from, a.dh, one, low_behind(low, to));
 }
 
 struct mixing {
     real *o;
+    void *low; /* o as bf16 (lowered.h), or NULL */
     const real *p, *v;
     bool back;
 };
@@ -163,16 +169,23 @@ template <int PARTS, int COLUMNS> static void mix_by(const mixing &x, int64_t n,
 {
     const crew c = { 4, 16, 0, 2 * KEYS * COLUMNS };
     attn_launch(x.back ? mix<PARTS, COLUMNS, true> : mix<PARTS, COLUMNS, false>, c, n, a, a.tq,
-                blocks_for(a.dh, COLUMNS), x.o, x.p, x.v, a);
+                blocks_for(a.dh, COLUMNS), x.o, x.low, x.p, x.v, a);
 }
 template <int PARTS> static void mix_of(const mixing &x, int64_t n, const attn &a)
 {
-    (a.dh <= 32 ? mix_by<PARTS, 32> : a.dh <= 64 ? mix_by<PARTS, 64> : mix_by<PARTS, 128>)(x, n, a);
+    (a.dh <= 32   ? mix_by<PARTS, 32>
+     : a.dh <= 64 ? mix_by<PARTS, 64>
+     : a.dh <= 96 ? mix_by<PARTS, 96>
+                  : mix_by<PARTS, 128>)(x, n, a);
 }
 
 void CUDA(distance_mix)(taut_real *o, const taut_real *p, const taut_real *v, const taut_distance *a, bool back)
 {
-    const mixing x = { at(o), at(p), at(v), back };
+    const int64_t len = a->n * a->t * a->heads * a->dh;
+    const cuda_says says;
+    says.writes(at(o), len);
+    void *const low = a->dh % W == 0 && (uintptr_t)o % 16 == 0 ? says.lowers(at(o), len) : NULL;
+    const mixing x = { at(o), low, at(p), at(v), back };
     TILE_PRODUCTS(mix_of)(x, a->n, attn_like(a));
 }
 
@@ -240,11 +253,14 @@ template <int PARTS> static void pairs_of(real *gp, const real *go, const real *
 {
     (a.dh <= 32    ? pairs_by<PARTS, 32>
      : a.dh <= 64  ? pairs_by<PARTS, 64>
+     : a.dh <= 96  ? pairs_by<PARTS, 96>
      : a.dh <= 128 ? pairs_by<PARTS, 128>
                    : pairs_by<PARTS, 256>)(gp, go, v, n, a);
 }
 
 void CUDA(distance_mix_vjp)(taut_real *gp, const taut_real *go, const taut_real *v, const taut_distance *a)
 {
+    const cuda_says says;
+    says.writes(at(gp), a->heads * a->t * a->t);
     TILE_PRODUCTS(pairs_of)(at(gp), at(go), at(v), a->n, attn_like(a));
 }

@@ -7,6 +7,7 @@
  * Error     gather: none; scatter: (c+1) u (|table| + sum |y|) where an entry is met c times, u = 2^-24 (cuda64:
  *           2^-53). */
 #include "kernels/cuda/each.h"
+#include "kernels/cuda/lowered.h"
 
 struct gathered {
     real *y;
@@ -19,6 +20,8 @@ struct gathered {
 
 void CUDA(gather)(taut_real *y, const taut_real *table, const taut_index *ids, int64_t rows, int64_t d)
 {
+    const cuda_says says;
+    says.writes(at(y), rows * d);
     each(gathered{ at(y), at(table), at(ids), divisor(rows * d, d) }, rows * d);
 }
 
@@ -119,13 +122,16 @@ static __global__ void __launch_bounds__(THREADS) add_long(scene s, int64_t acro
     *entry = (real)((double)*entry + sum);
 }
 
-void CUDA(scatter)(taut_real *table, const taut_real *y, const taut_index *ids, int64_t rows, int64_t d)
+void CUDA(scatter)(taut_real *table, int64_t entries, const taut_real *y, const taut_index *ids, int64_t rows,
+                   int64_t d)
 {
     const int64_t pieces = blocks_for(rows, SPAN), across = blocks_for(d, THREADS);
     const size_t parts = (size_t)(pieces * d) * sizeof(double), keys = (size_t)rows * sizeof(uint64_t);
     if (rows <= 0 || d <= 0) return;
     char *work = (char *)cuda_work(2 * parts + 2 * keys);
     if (!work) return;
+    const cuda_says says;
+    says.writes(at(table), entries * d);
     uint64_t *sorted = (uint64_t *)(work + 2 * parts), *order = sorted + rows;
     const scene s = { at(table), at(y), order, (double *)work, (double *)(work + parts), (int)rows, d };
     CUDA_LAUNCH(sort_runs, blocks_for(rows, RUN), RUN, 0, sorted, at(ids), s.rows);

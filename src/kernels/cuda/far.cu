@@ -29,9 +29,9 @@ static double *reserve(room *r, int64_t len)
 {
     if (len <= r->len) return r->x;
     cuda_note(cudaFree(r->x), "memory of a proof");
-    *r = { NULL, 0 };
-    cuda_note(cudaMalloc((void **)&r->x, (size_t)len * sizeof *r->x), "memory of a proof");
-    if (r->x) r->len = len;
+    size_t bytes = (size_t)len * sizeof *r->x;
+    *r = { (double *)cuda_memory(bytes, bytes, &bytes), len };
+    if (!r->x) *r = { NULL, 0 }, cuda_fault("memory of a proof: out of memory");
     return r->x;
 }
 

@@ -5,6 +5,7 @@
  * Error   with u = 2^-24 (cuda64: 2^-53): lengths 2 u y + (t+4) 2^-53 y; lengths_jvp 2 u |ty| + (t+4) 2^-53
  *         sum |x tx| / y; lengths_vjp 2 u |gx|. */
 #include "kernels/cuda/each.h"
+#include "kernels/cuda/lowered.h"
 
 static const int COLS = 32, DOWN = THREADS / COLS;
 
@@ -33,6 +34,8 @@ static __global__ void __launch_bounds__(THREADS)
 static void sums_of(real *out, const real *x, const real *z, const real *y, int64_t n, int64_t t, int64_t d)
 {
     const int64_t across = blocks_for(d, COLS);
+    const cuda_says says;
+    says.writes(out, n * d);
     if (n * d > 0) CUDA_LAUNCH(lengths_kernel, across * n, THREADS, 0, out, x, z, y, t, d, across);
 }
 
@@ -64,5 +67,7 @@ void CUDA(lengths_vjp)(taut_real *gx, const taut_real *gy, const taut_real *x, c
                        int64_t d)
 {
     const int64_t len = n * t * d;
+    const cuda_says says;
+    says.writes(at(gx), len);
     each(back_to_tokens{ at(gx), at(gy), at(x), at(y), d, divisor(len, t * d), divisor(len, d) }, len);
 }

@@ -1,20 +1,24 @@
-/* One piece of memory, written round and round: what is overwritten stands no more.  It grows with the pairs of factors that
- * products have, and with nothing else: whoever leaves arrays there gets no place when it is too small. */
+/* One piece of memory, written round and round.  It has room for the pair of factors that a product has.  When a factor is asked
+ * for that stood and was overwritten, it is doubled: so that in the end what a pass forward left is still there on the way
+ * back, but to no more than four times what stands at once, nor than half of the memory that is free.  Whoever leaves arrays
+ * there gets no place when it is too small. */
 #include "kernels/cuda/lowered.h"
 
-enum { THREADS = 256, ARRAYS = 8, UNIT = 256 };
+enum { THREADS = 256, ARRAYS = 512, UNIT = 256 };
 
 /* x as bf16 at `at`, without what lies between its rows and matrices. */
 struct standing {
     cuda_floats x; /* x.x NULL: nothing */
     size_t at, bytes;
+    bool gone; /* it would stand, had it not been overwritten */
 };
 
 static struct {
     char *room;
     size_t size, top;
+    bool tight, full; /* it is to grow; there was no memory to grow, or others needed it */
     standing array[ARRAYS];
-    int next;
+    int next, used;
     uint64_t asked; /* of the device, by the end of the last slot that said what it writes */
 } low;
 
@@ -33,36 +37,80 @@ static int64_t extent(const cuda_floats *x)
 
 static size_t bytes_of(int64_t len) { return ((size_t)len * 2 + UNIT - 1) / UNIT * UNIT; }
 
-static void forget(void)
+static void forget(void) { low.next = low.used = 0; }
+
+static void grow(void)
 {
-    for (int i = 0; i < ARRAYS; i++) low.array[i].x.x = NULL;
+    const size_t more = 2 * low.size;
+    size_t free = 0, total = 0;
+    void *room = NULL;
+    if (cudaMemGetInfo(&free, &total) != cudaSuccess) (void)cudaGetLastError();
+    if (more <= (free + low.size) / 2 && !cuda_host()->alloc_fails()) room = cuda_more(more);
+    low.tight = false, low.full = !room;
+    if (!room) return;
+    forget();
+    cuda_note(cudaFree(low.room), "bf16"); /* waits for whoever uses it */
+    low.room = (char *)room, low.size = more, low.top = 0;
 }
+
+bool cuda_lowered_give_back(void)
+{
+    if (!low.room) return false;
+    forget();
+    cuda_note(cudaFree(low.room), "bf16");
+    low.room = NULL, low.size = low.top = 0, low.full = true;
+    return true;
+}
+
+size_t cuda_lowered_size(void) { return low.size; }
 
 static bool reserve(size_t bytes)
 {
+    if (low.tight && !low.full) grow();
     if (bytes <= low.size) return true;
-    forget();
-    cuda_note(cudaFree(low.room), "bf16"); /* waits for whoever uses it */
-    low.top = 0;
+    const bool full = low.full;
+    (void)cuda_lowered_give_back();
+    low.full = full;
     low.room = (char *)cuda_memory(bytes, bytes + bytes / 4, &low.size);
     return low.room != NULL;
+}
+
+/* A factor that is gone: whether all that would stand has less than half of the memory. */
+static void miss(void)
+{
+    size_t all = 0;
+    for (int i = 0; i < low.used; i++) all += low.array[i].x.x ? low.array[i].bytes : 0;
+    low.tight = 2 * all > low.size;
 }
 
 /* An array of that name that stands; NULL: none does. */
 static standing *find(const cuda_floats *x)
 {
-    for (int i = 0; i < ARRAYS; i++) {
+    for (int i = 0; i < low.used; i++) {
         standing *s = &low.array[i];
         if (s->x.x != x->x) continue;
         const bool plain = contiguous(x) && contiguous(&s->x) && length(x) <= length(&s->x);
-        if (plain || (s->x.rows == x->rows && s->x.cols == x->cols && s->x.count == x->count &&
-                      s->x.steps.row == x->steps.row && s->x.steps.next == x->steps.next))
-            return s;
+        const bool same = plain || (s->x.rows == x->rows && s->x.cols == x->cols && s->x.count == x->count &&
+                                    s->x.steps.row == x->steps.row && s->x.steps.next == x->steps.next);
+        if (same && !s->gone) return s;
+        if (same) miss();
     }
     return NULL;
 }
 
-/* Room for x; what stood there is forgotten, but for `stays`, which it does not touch.  NULL: there is none beside that. */
+/* An entry of the table for x: one of nothing, if there is one, or of x as it was before it was overwritten. */
+static standing *entry(const cuda_floats *x, const standing *stays)
+{
+    for (int i = 0; i < low.used; i++)
+        if (!low.array[i].x.x || (low.array[i].gone && low.array[i].x.x == x->x)) return &low.array[i];
+    if (low.used < ARRAYS) return &low.array[low.used++];
+    if (&low.array[low.next] == stays) low.next = (low.next + 1) % ARRAYS;
+    standing *s = &low.array[low.next];
+    low.next = (low.next + 1) % ARRAYS;
+    return s;
+}
+
+/* Room for x; what stood there is gone, but for `stays`, which it does not touch.  NULL: there is none beside that. */
 static standing *place(const cuda_floats *x, const standing *stays)
 {
     const size_t bytes = bytes_of(length(x));
@@ -72,14 +120,13 @@ static standing *place(const cuda_floats *x, const standing *stays)
         low.top = stays->at + stays->bytes;
         if (tries == 2) return NULL;
     }
-    for (int i = 0; i < ARRAYS; i++) {
+    for (int i = 0; i < low.used; i++) {
         standing *s = &low.array[i];
-        if (s->at < low.top + bytes && low.top < s->at + s->bytes) s->x.x = NULL;
+        s->gone = s->gone || (s->at < low.top + bytes && low.top < s->at + s->bytes);
     }
-    if (&low.array[low.next] == stays) low.next = (low.next + 1) % ARRAYS;
-    standing *s = &low.array[low.next];
-    *s = { *x, low.top, bytes };
-    low.next = (low.next + 1) % ARRAYS, low.top += bytes;
+    standing *s = entry(x, stays);
+    *s = { *x, low.top, bytes, false };
+    low.top += bytes;
     return s;
 }
 
@@ -153,7 +200,7 @@ void cuda_lowered_begin(void)
 void cuda_lowered_wrote(const void *y, size_t bytes)
 {
     const char *from = (const char *)y;
-    for (int i = 0; i < ARRAYS; i++) {
+    for (int i = 0; i < low.used; i++) {
         standing *s = &low.array[i];
         const char *x = (const char *)s->x.x;
         if (x && x < from + bytes && from < x + extent(&s->x)) s->x.x = NULL;

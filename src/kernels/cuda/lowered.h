@@ -8,7 +8,6 @@
 
 #include "kernels/cuda/products.h"
 
-/* A slot that says what it writes is between these two; its writings are named before it asks for places. */
 void cuda_lowered_begin(void);
 void cuda_lowered_wrote(const void *y, size_t bytes);
 void cuda_lowered_end(void);
@@ -17,14 +16,26 @@ void cuda_lowered_end(void);
  * there is no room. */
 bool cuda_lowered_places(void **place, const void *const *x, int count, int64_t len);
 
-/* Of a slot that writes all of y, `len` numbers: their place as bf16, or NULL. */
-template <class T> static inline void *lowered_one(const T *y, int64_t len)
-{
-    const void *x = y;
-    void *place = NULL;
-    cuda_lowered_wrote(y, (size_t)len * sizeof *y);
-    return sizeof *y == sizeof(float) && cuda_lowered_places(&place, &x, 1, len) ? place : NULL;
-}
+/* Memory that others need: what stands is forgotten.  false: there was none. */
+bool cuda_lowered_give_back(void);
+size_t cuda_lowered_size(void);
+
+/* A slot that says what it writes has one of these while it asks the device for things, and calls no other slot meanwhile.  Its
+ * writings are named, and its workspace is there, before it asks for places. */
+struct cuda_says {
+    cuda_says() { cuda_lowered_begin(); }
+    ~cuda_says() { cuda_lowered_end(); }
+    cuda_says(const cuda_says &) = delete;
+    template <class T> void writes(const T *y, int64_t len) const { cuda_lowered_wrote(y, (size_t)len * sizeof *y); }
+    /* The same of all of y; its place as bf16, or NULL. */
+    template <class T> void *lowers(const T *y, int64_t len) const
+    {
+        const void *x = y;
+        void *place = NULL;
+        writes(y, len);
+        return sizeof *y == sizeof(float) && cuda_lowered_places(&place, &x, 1, len) ? place : NULL;
+    }
+};
 
 /* Both factors of a product as bf16, and how their rows and matrices then follow each other; false: there is no memory. */
 typedef struct {

@@ -2,17 +2,15 @@
  * travel through pinned memory; put rounds doubles to the nearest element (float: 2^-24 relative, beyond FLT_MAX
  * infinity), get is exact.  After a failure get gives NaN. */
 #include "kernels/cuda/cuda.h"
+#include "kernels/cuda/lowered.h"
 
 #include <string.h>
 
 void *CUDA(alloc)(size_t bytes)
 {
-    void *p = NULL;
-    if (cuda_host()->alloc_fails()) return NULL;
-    if (cudaMalloc(&p, bytes > 0 ? bytes : 1) != cudaSuccess) {
-        (void)cudaGetLastError(); /* memory that is out is the caller's affair, and no fault of the device */
-        return NULL;
-    }
+    size_t size;
+    void *p = cuda_memory(bytes > 0 ? bytes : 1, bytes > 0 ? bytes : 1, &size);
+    if (!p) return NULL; /* the caller's affair, and no fault of the device */
     cuda_note(cudaMemsetAsync(p, 0, bytes, cuda_stream()), "alloc");
     return p;
 }
@@ -50,6 +48,8 @@ void CUDA(get)(double *y, const taut_real *x, int64_t len)
 
 void CUDA(put_index)(taut_index *y, const int32_t *x, int64_t len)
 {
+    const cuda_says says;
+    says.writes(at(y), len);
     cuda_up(y, sizeof(int32_t), x, sizeof(int32_t), len, as_index);
 }
 
@@ -72,5 +72,5 @@ taut_status CUDA(read)(double *y, const taut_sum *x, int64_t n)
 double CUDA(available)(void)
 {
     size_t free = 0, total = 0;
-    return cudaMemGetInfo(&free, &total) == cudaSuccess ? (double)free : (double)INFINITY;
+    return cudaMemGetInfo(&free, &total) == cudaSuccess ? (double)(free + cuda_lowered_size()) : (double)INFINITY;
 }

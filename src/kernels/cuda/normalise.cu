@@ -126,17 +126,15 @@ void CUDA(normalise)(taut_real *z, taut_real *rstd, const taut_scaled *also, con
                      int64_t d, bool centre, double eps)
 {
     scaled beside = also ? scaled{ at(also->y), at(also->gain), at(also->bias), NULL } : scaled{};
-    cuda_lowered_begin();
-    cuda_lowered_wrote(z, (size_t)(rows * d) * sizeof(real));
-    cuda_lowered_wrote(rstd, (size_t)rows * sizeof(real));
-    beside.low = lowered_one(beside.y ? beside.y : at(z), rows * d);
+    const cuda_says says;
+    says.writes(at(z), rows * d), says.writes(at(rstd), rows);
+    beside.low = says.lowers(beside.y ? beside.y : at(z), rows * d);
     const int groups = kept_groups(d, (uintptr_t)z | (uintptr_t)x | (uintptr_t)beside.y | (uintptr_t)beside.gain |
                                           (uintptr_t)beside.bias);
     if (groups > 0)
         KEPT_ROWS(normalise_kept, groups, rows, at(z), at(rstd), beside, at(x), rows, d, centre, eps);
     else
         CUDA_ROWS(normalise_rows, rows, d, at(z), at(rstd), beside, at(x), rows, d, centre, eps);
-    cuda_lowered_end();
 }
 
 template <int TEAM>
@@ -196,6 +194,8 @@ static __global__ void __launch_bounds__(THREADS) slope_kept(real *y, const real
 void CUDA(normalise_slope)(taut_real *y, const taut_real *t, const taut_real *gain, const taut_real *z,
                            const taut_real *rstd, int64_t rows, int64_t d, bool centre)
 {
+    const cuda_says says;
+    says.writes(at(y), rows * d);
     const int groups = kept_groups(d, (uintptr_t)y | (uintptr_t)t | (uintptr_t)gain | (uintptr_t)z);
     if (groups > 0)
         KEPT_ROWS(slope_kept, groups, rows, at(y), at(t), at(gain), at(z), at(rstd), rows, d, centre);
@@ -215,5 +215,7 @@ static __global__ void __launch_bounds__(THREADS) centred_rows(real *y, const re
 
 void CUDA(centre_rows)(taut_real *y, const taut_real *x, int64_t rows, int64_t d)
 {
+    const cuda_says says;
+    says.writes(at(y), rows * d);
     CUDA_ROWS(centred_rows, rows, d, at(y), at(x), rows, d);
 }

@@ -168,8 +168,8 @@ template <int CURVE> static void all_slopes(real *y, void *low, const real *t, c
 
 void CUDA(pointwise)(taut_real *y, const taut_real *x, taut_curve f, int64_t len)
 {
-    cuda_lowered_begin();
-    void *const low = lowered_one(at(y), len);
+    const cuda_says says;
+    void *const low = says.lowers(at(y), len);
     switch (f) {
 #define VALUES(curve)                              \
     case curve:                                    \
@@ -177,13 +177,12 @@ void CUDA(pointwise)(taut_real *y, const taut_real *x, taut_curve f, int64_t len
         break;
         CURVES(VALUES)
     }
-    cuda_lowered_end();
 }
 
 void CUDA(pointwise_slope)(taut_real *y, const taut_real *t, const taut_real *x, taut_curve f, int64_t len)
 {
-    cuda_lowered_begin();
-    void *const low = lowered_one(at(y), len);
+    const cuda_says says;
+    void *const low = says.lowers(at(y), len);
     switch (f) {
 #define SLOPES(curve)                                     \
     case curve:                                           \
@@ -191,5 +190,4 @@ void CUDA(pointwise_slope)(taut_real *y, const taut_real *t, const taut_real *x,
         break;
         CURVES(SLOPES)
     }
-    cuda_lowered_end();
 }

@@ -223,7 +223,7 @@ bool cuda_multiply(const cuda_product *p, void *c, const void *plus, const void 
     const bool matrices = p->m > 1 && p->n > 1; /* a vector's product is over before a matrix is converted */
     s.bf16 = p->bytes == 4 && matrices && blas.how == TAUT_PRODUCTS_BF16,
     s.tf32 = p->bytes == 4 && blas.how == TAUT_PRODUCTS_TF32;
-    cuda_lowered_begin();
+    const cuda_says says;
     if (s.bf16 && !lower_both(p, &s, &a, &b)) return false;
     s.a_align = alignment(a, s.a, s.bf16 ? 2 : s.bytes), s.b_align = alignment(b, s.b, s.bf16 ? 2 : s.bytes);
     const uint32_t out_align = alignment(c, s.c, s.bytes), plus_align = alignment(plus, s.c, s.bytes);
@@ -241,6 +241,5 @@ bool cuda_multiply(const cuda_product *p, void *c, const void *plus, const void 
              "a product");
     }
     cuda_lowered_wrote(c, (size_t)(((p->batch - 1) * s.c.next + (p->m - 1) * s.c.row + p->n) * s.bytes));
-    cuda_lowered_end();
     return s.bias;
 }

@@ -89,14 +89,13 @@ void CUDA(rope)(taut_real *y, const taut_real *x, int64_t rows, int64_t t, int64
     const int64_t half = dh / 2;
     const bool wide = dh % (2 * WIDE) == 0 && ((uintptr_t)y | (uintptr_t)x) % 16 == 0;
     const int64_t len = rows * heads * dh;
-    cuda_lowered_begin();
-    cuda_lowered_wrote(y, (size_t)len * sizeof(real));
-    void *const low = sign < 0 ? lowered_one(at(y), len) : NULL; /* on the way back a product comes next */
     turn *table = (turn *)cuda_work((size_t)(t * half) * sizeof *table);
+    const cuda_says says;
+    says.writes(at(y), len);
+    void *const low = sign < 0 ? says.lowers(at(y), len) : NULL; /* on the way back a product comes next */
     if (rows * heads * half > 0 && table) {
         each(angles{ table, dh, base, sign, divisor(t * half, half) }, t * half);
         (wide ? turn_all<WIDE> : turn_all<1>)(at(y), low, at(x), table, rows, t, heads, dh);
     }
     if (dh % 2) each(last{ at(y), low, at(x), dh }, rows * heads);
-    cuda_lowered_end();
 }

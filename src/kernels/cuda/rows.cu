@@ -8,17 +8,39 @@
 #include "kernels/cuda/each.h"
 #include "kernels/cuda/lowered.h"
 
-struct plus_rows {
+/* G numbers at a time.  low: y as bf16 (lowered.h), or NULL. */
+template <int G> struct plus_rows {
     real *y;
+    void *low;
     const real *x, *p;
-    divisor repeat; /* period * cols */
-    __device__ real read(int64_t i) const { return x[i] + p[repeat.remainder(i)]; }
-    __device__ void write(int64_t i, real v) const { y[i] = v; }
+    divisor repeat; /* of groups: period * cols */
+    __device__ group<G> read(int64_t i) const
+    {
+        group<G> v = ((const group<G> *)x)[i];
+        const group<G> more = ((const group<G> *)p)[repeat.remainder(i)];
+#pragma unroll
+        for (int g = 0; g < G; g++) v.x[g] += more.x[g];
+        return v;
+    }
+    __device__ void write(int64_t i, const group<G> &v) const
+    {
+        ((group<G> *)y)[i] = v;
+        lower_group<G>(low, i, v.x);
+    }
 };
+
+template <int G> static void add_groups(real *y, void *low, const real *x, const real *p, int64_t len, int64_t repeat)
+{
+    each(plus_rows<G>{ y, low, x, p, divisor(len / G, repeat / G) }, len / G);
+}
 
 void CUDA(add_rows)(taut_real *y, const taut_real *x, const taut_real *p, int64_t rows, int64_t cols, int64_t period)
 {
-    each(plus_rows{ at(y), at(x), at(p), divisor(rows * cols, period * cols) }, rows * cols);
+    const int64_t len = rows * cols;
+    const bool wide = cols % WIDE == 0 && wide_part(len, x, y, p) > 0;
+    const cuda_says says;
+    void *const low = says.lowers(at(y), len);
+    (wide ? add_groups<WIDE> : add_groups<1>)(at(y), low, at(x), at(p), len, period * cols);
 }
 
 struct times_rows {
@@ -31,6 +53,8 @@ struct times_rows {
 
 void CUDA(mul_rows)(taut_real *y, const taut_real *x, const taut_real *g, int64_t rows, int64_t cols)
 {
+    const cuda_says says;
+    says.writes(at(y), rows * cols);
     each(times_rows{ at(y), at(x), at(g), divisor(rows * cols, cols) }, rows * cols);
 }
 
@@ -54,6 +78,8 @@ struct copied {
 
 void CUDA(copy_rows)(taut_real *y, int64_t y_stride, const taut_real *x, int64_t x_stride, int64_t rows, int64_t cols)
 {
+    const cuda_says says;
+    says.writes(at(y), rows > 0 ? (rows - 1) * y_stride + cols : 0);
     each(copied{ at(y), y_stride, at(x), x_stride, divisor(rows * cols, cols) }, rows * cols);
 }
 
@@ -70,6 +96,8 @@ struct spread {
 void CUDA(spread_tokens)(taut_real *x, const taut_real *y, int64_t n, int64_t t, int64_t d)
 {
     const int64_t len = n * t * d;
+    const cuda_says says;
+    says.writes(at(x), len);
     each(spread{ at(x), at(y), (real)(1.0 / (double)t), d, divisor(len, t * d), divisor(len, d) }, len);
 }
 
@@ -189,23 +217,23 @@ static void all_sums(const columns &c)
 void CUDA(sum_rows)(taut_real *p, const taut_real *y, int64_t rows, int64_t cols, int64_t period)
 {
     const int64_t whole = rows / period, more = rows % period;
-    cuda_lowered_begin();
-    cuda_lowered_wrote(p, (size_t)(period * cols) * sizeof(real));
+    const cuda_says says;
+    says.writes(at(p), period * cols);
     if (more > 0) all_sums({ at(y), NULL, cols, more, whole + 1, 1, period, at(p) });
     if (whole > 0) all_sums({ at(y) + more * cols, NULL, cols, period - more, whole, 1, period, at(p) + more * cols });
-    cuda_lowered_end();
 }
 
 void CUDA(dot_rows)(taut_real *g, taut_real *s, const taut_real *x, const taut_real *y, int64_t rows, int64_t cols)
 {
-    cuda_lowered_begin();
-    cuda_lowered_wrote(g, (size_t)cols * sizeof(real));
-    if (s) cuda_lowered_wrote(s, (size_t)cols * sizeof(real));
+    const cuda_says says;
+    says.writes(at(g), cols);
+    if (s) says.writes(at(s), cols);
     all_sums({ at(x), at(y), cols, 1, rows, 0, 1, at(g), at(s) });
-    cuda_lowered_end();
 }
 
 void CUDA(mean_tokens)(taut_real *y, const taut_real *x, int64_t n, int64_t t, int64_t d)
 {
+    const cuda_says says;
+    says.writes(at(y), n * d);
     all_sums({ at(x), NULL, d, n, t, t, 1, at(y), NULL, 1 / (double)t });
 }

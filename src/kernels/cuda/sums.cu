@@ -2,6 +2,7 @@
  *
  * Aliasing  y may be a or b.  Error: as IEEE double; sum_of is exact; add_sum: 2 u |y|, u = 2^-24 (cuda64: 2^-53). */
 #include "kernels/cuda/each.h"
+#include "kernels/cuda/lowered.h"
 
 struct op_of {
     double *y;
@@ -32,6 +33,8 @@ struct op_of {
 
 void CUDA(sum_op)(taut_sum *y, taut_sum_op op, double c, const taut_sum *a, const taut_sum *b, int64_t n)
 {
+    const cuda_says says;
+    says.writes(at(y), n);
     each(op_of{ at(y), op, c, at(a), at(b) }, n);
 }
 
@@ -42,7 +45,12 @@ struct sum_of_real {
     __device__ void write(int64_t i, double v) const { y[i] = v; }
 };
 
-void CUDA(sum_of)(taut_sum *y, const taut_real *x, int64_t n) { each(sum_of_real{ at(y), at(x) }, n); }
+void CUDA(sum_of)(taut_sum *y, const taut_real *x, int64_t n)
+{
+    const cuda_says says;
+    says.writes(at(y), n);
+    each(sum_of_real{ at(y), at(x) }, n);
+}
 
 struct added {
     real *y;
@@ -52,4 +60,9 @@ struct added {
     __device__ void write(int64_t i, real v) const { y[i] = v; }
 };
 
-void CUDA(add_sum)(taut_real *y, double a, const taut_sum *s, int64_t n) { each(added{ at(y), a, at(s) }, n); }
+void CUDA(add_sum)(taut_real *y, double a, const taut_sum *s, int64_t n)
+{
+    const cuda_says says;
+    says.writes(at(y), n);
+    each(added{ at(y), a, at(s) }, n);
+}

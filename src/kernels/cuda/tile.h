@@ -20,6 +20,7 @@
 #include <type_traits>
 
 #include "kernels/cuda/cuda.h"
+#include "kernels/cuda/lowered.h"
 #include "kernels/cuda/products.h"
 
 enum { W = 16 / sizeof(real), LINE = 8 * W, CREW = 256 }; /* CREW: threads of a block that works on tiles, at most */
@@ -231,10 +232,10 @@ static __device__ inline void tile_mix(cell (&o)[M][COLUMNS / 8], const factor<P
 static __device__ inline int mix_column(int n, int second) { return (n / W * 8 + 2 * lane_t() + second) * W + n % W; }
 
 /* y[row][from + column] = factor o for the rows of a lane's cells below `there`; rows are `stride` apart, d numbers
- * in each. */
+ * in each.  low: y as bf16 (lowered.h), or NULL, as it must be where chunks do not lie aligned. */
 template <int COLUMNS, int M>
 static __device__ inline void mix_store(real *y, int64_t stride, const cell (&o)[M][COLUMNS / 8], int first, int there,
-                                        int from, int d, const real (&factor)[M][2])
+                                        int from, int d, const real (&factor)[M][2], void *low = NULL)
 {
     const bool whole = d % W == 0 && stride % W == 0 && (size_t)y % 16 == 0;
 #pragma unroll
@@ -249,7 +250,10 @@ static __device__ inline void mix_store(real *y, int64_t stride, const cell (&o)
                 chunk z;
 #pragma unroll
                 for (int n = 0; n < W; n++) z.x[n] = factor[m][i / 2] * o[m][b * W + n].x[i];
-                if (row < there && whole && column < d) *(chunk *)to = z;
+                if (row < there && whole && column < d) {
+                    *(chunk *)to = z;
+                    lower_group<W>(low, (row * stride + column) / W, z.x);
+                }
 #pragma unroll
                 for (int n = 0; n < W; n++)
                     if (row < there && !whole && column + n < d) to[n] = z.x[n];

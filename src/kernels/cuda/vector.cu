@@ -7,6 +7,7 @@
  *           dot: (len/4096 + 1100) 2^-53 sum |x_i y_i| (cuda64: and 2^-53 of each product): a thread adds at most 32
  *           terms in sequence, a tree adds the threads, and pieces are added by 256 threads and a tree. */
 #include "kernels/cuda/each.h"
+#include "kernels/cuda/lowered.h"
 #include "kernels/cuda/reduce.h"
 
 /* What a factor is for vector e, and whether it is 0.  Without `by` it is rounded already: kernels that move memory have no time
@@ -77,6 +78,8 @@ void CUDA(axpby_by)(taut_real *y, int64_t y_stride, taut_factor a, const taut_re
     const int64_t strides = y_stride | (a.value == 0 ? 0 : x_stride);
     const int64_t wide = wide_of_each(n, len, strides, (uintptr_t)y | (a.value == 0 ? 0 : (uintptr_t)x)),
                   rest = len - wide;
+    const cuda_says says;
+    if (n > 0) says.writes(at(y), (n - 1) * y_stride + len);
     if (wide > 0)
         each(axpby_of<WIDE>{ at(y), y_stride, a, at(x), x_stride, b, divisor(n * wide / WIDE, wide / WIDE) },
              n * wide / WIDE);
@@ -121,6 +124,8 @@ void CUDA(axpby_all)(taut_real *const *y, double a, taut_real *const *x, double 
     uintptr_t places = 0;
     for (int e = 0; e < n; e++) places |= (uintptr_t)y[e] | (a == 0 ? 0 : (uintptr_t)x[e]);
     const int64_t wide = places % 16 == 0 ? len - len % WIDE : 0;
+    const cuda_says says;
+    for (int e = 0; e < n; e++) says.writes(at(y[e]), len);
     if (wide > 0) axpby_part<WIDE>(y, a, x, b, n, 0, wide / WIDE);
     if (len > wide) axpby_part<1>(y, a, x, b, n, wide, len - wide);
 }
@@ -173,6 +178,8 @@ void CUDA(blend)(taut_real *y, int64_t y_stride, const taut_term *terms, int cou
     for (int j = 0; j < count; j++)
         if (terms[j].by.value != 0) strides |= terms[j].stride, places |= (uintptr_t)terms[j].x;
     const int64_t wide = wide_of_each(n, len, strides, places);
+    const cuda_says says;
+    if (n > 0) says.writes(at(y), (n - 1) * y_stride + len);
     if (wide > 0) blend_from<WIDE>(y, y_stride, terms, count, n, 0, wide);
     if (len > wide) blend_from<1>(y, y_stride, terms, count, n, wide, len - wide);
 }
@@ -207,6 +214,8 @@ void CUDA(dot)(taut_sum *s, const taut_real *x, int64_t x_stride, const taut_rea
     const int64_t pieces = len > 0 ? blocks_for(len, PIECE) : 1;
     double *part = pieces > 1 ? (double *)cuda_work((size_t)(n * pieces) * sizeof *part) : at(s);
     if (!part) return;
+    const cuda_says says;
+    says.writes(at(s), n);
     CUDA_LAUNCH(dot_pieces, n * pieces, THREADS, 0, part, at(x), at(y), len, x_stride, y_stride, pieces);
     if (pieces > 1) CUDA_LAUNCH(dot_sum, n, THREADS, 0, at(s), part, pieces);
 }
