@@ -75,7 +75,7 @@ static bool reserve(size_t bytes)
     return low.room != NULL;
 }
 
-/* A factor that is gone: whether all that would stand has less than half of the memory. */
+/* A factor was overwritten: there is to be more memory if all that would stand takes over half of what there is. */
 static void miss(void)
 {
     size_t all = 0;
