@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/ascending.h"
+
 double bench_now(void)
 {
     struct timespec t;
@@ -16,14 +18,8 @@ void bench_rest(void)
     nanosleep(&(struct timespec){ 0, TENTH }, NULL);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double bench_quantile(double *x, int n, double p)
 {
-    qsort(x, (size_t)n, sizeof *x, by_value);
+    qsort(x, (size_t)n, sizeof *x, taut_ascending);
     return x[(int)(p * (n - 1) + 0.5)];
 }

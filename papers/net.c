@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/near.h"
+#include "api/lookup.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "bound/ledger.h"

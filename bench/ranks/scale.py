@@ -9,7 +9,7 @@ O  the optimiser: its state moved once, divided since each rank owns a share; C:
 G  bytes of gradients; W bytes a second that a device can send to others, L seconds a message
 
 A step's tokens are either fixed (524288, one example of 1024 a micro-batch) or grow with n (16 examples a device).
-Nothing is overlapped, as in src/train/tree.c.  A micro-batch of one example is taken to be as fast per token as one of 16,
+Nothing is overlapped, as in src/train/sum_tree.c.  A micro-batch of one example is taken to be as fast per token as one of 16,
 and nothing hangs on who talks to whom: both flatter large n.
 
     python3 bench/ranks/scale.py [--tokens-per-s 322000] [--inside 450e9] [--between 50e9] [--latency 10e-6]

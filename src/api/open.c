@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "api/call.h"
-#include "api/near.h"
+#include "api/lookup.h"
 #include "api/net.h"
 #include "base/alloc.h"
 #include "base/file.h"

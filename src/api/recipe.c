@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "api/call.h"
-#include "api/near.h"
+#include "api/lookup.h"
 #include "api/net.h"
 #include "base/file.h"
 #include "train/keys.h"

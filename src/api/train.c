@@ -6,7 +6,7 @@
 
 #include "api/call.h"
 #include "api/data.h"
-#include "api/near.h"
+#include "api/lookup.h"
 #include "api/net.h"
 #include "train/evaluate.h"
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/ascending.h"
 #include "base/clones.h"
 #include "base/rng.h"
 
@@ -141,16 +142,10 @@ void taut_ball_step(taut_ball b, double *y, const double *g, double size, int64_
     for (int64_t i = 0; isfinite(length) && i < n; i++) y[i] += scale * g[i];
 }
 
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 void taut_ball_sparse_step(double *y, const double *g, double size, double share, double *work, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) work[i] = fabs(g[i]);
-    qsort(work, (size_t)n, sizeof *work, by_size);
+    qsort(work, (size_t)n, sizeof *work, taut_ascending);
     const int64_t at = (int64_t)cut((1 - share) * (double)n, 0, (double)(n - 1));
     const double least = work[at];
     int64_t count = 0;

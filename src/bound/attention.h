@@ -3,7 +3,7 @@
  *     y_i = out * W_O concat_h(sum_j P^h_ij v^h_j) + b_O,   P^h = row softmax of scale * q^h_i . k^h_j + alibi
  *     q = W_Q x + b_Q (queries),  k = W_K x + b_K,  v = W_V x + b_V (keys),  heads of width dh side by side.
  *
- * Query i sees key j when j < length, and with `causal` only when j <= i + tk - tq.  A query that sees
+ * Query i sees every key j, and with `causal` those with j <= i + tk - tq.  A query that sees
  * no key answers b_O.  With `rope`, q and k are turned by any rotations of their positions; with `alibi`,
  * 2^(-8(h+1)/heads) |i + tk - tq - j| is subtracted from head h's logits.  Formulas and proofs: attention.c. */
 #ifndef TAUT_BOUND_ATTENTION_H
@@ -22,7 +22,7 @@ typedef struct {
     double scale, out, rope_base;    /* the base only where the point counts, in local.h */
     bool rope, causal, alibi, cross; /* cross: queries and keys are different tokens */
     int64_t tq, tk;                  /* how many queries and keys; only `flat` depends on them */
-    int64_t keys_min;                /* padding leaves every example at least this many keys: 0 any padding, tk none */
+    int64_t keys_min; /* a row sees no fewer keys than this, or all of which `causal` lets it: tk, but in windows */
 } taut_attention_weights;
 
 /* On the region |x_j| <= X:  tokens is a Lipschitz constant in the max-token norm, flat in the l2 norm

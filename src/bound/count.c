@@ -5,9 +5,9 @@
  * and counted from the nearest, are at most 0, 1, ..., k-1, and with q = exp(-slope) O >= exp(-range) (q +
  * q^2 + ... + q^{k-1})      (k-1 when there is no slope): for the nearest key at once, and for a farther one
  * O only grows.  More keys, more others: the fewest are the worst.  Row i may see the first v_i keys (v_i =
- * tk; causal: i + tk - tq + 1, at most tk), of which padding leaves at least min(keys_min, v_i), and at least
+ * tk; causal: i + tk - tq + 1, at most tk), of which it sees at least min(keys_min, v_i), and at least
  * 1, or the row gives nothing.  Every row that sees key j sees key 0, so the sum over all rows with v_i >= 1
- * covers every j.  With any padding allowed (keys_min 0) C is the number of queries, and a single key attains
+ * covers every j.  With keys_min 0, any of them hidden, C is the number of queries, and a single key attains
  * it. */
 #include "bound/count.h"
 

@@ -10,6 +10,6 @@ typedef struct {
 
 taut_up up_alibi_slope(int64_t head, int64_t heads); /* 2^(-8 (head+1) / heads) */
 
-/* C >= sum_i max_h P^h_ij for every key j and every padding that leaves w->keys_min keys. */
+/* C >= sum_i max_h P^h_ij for every key j, where rows see no fewer keys than w->keys_min says. */
 taut_up up_count(const taut_attention_weights *w, const taut_spread *heads, int64_t count);
 #endif

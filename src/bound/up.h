@@ -55,7 +55,6 @@ static inline taut_lo lo_mul(taut_lo a, taut_lo b) { return lo_wrap(nextafter(a.
 static inline taut_lo lo_sqrt(taut_lo a) { return lo_wrap(nextafter(sqrt(a.v), 0)); }
 static inline taut_lo lo_div(taut_lo a, taut_up b) { return lo_wrap(nextafter(a.v / b.v, 0)); }
 static inline taut_lo lo_sub(taut_lo a, taut_up b) { return lo_wrap(nextafter(a.v - b.v, -INFINITY)); }
-static inline taut_lo lo_max(taut_lo a, taut_lo b) { return lo_wrap(a.v >= b.v ? a.v : b.v); }
 
 /* x - y for true numbers x <= a and y >= b, where it is known that x - y >= 0. */
 static inline taut_up up_sub(taut_up a, taut_lo b)

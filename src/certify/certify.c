@@ -156,8 +156,8 @@ taut_status taut_certificate_run_on(taut_certificate *c, const char *table)
     taut_up wrong;
     const taut_status s = taut_certificate_strays(&wrong, c, table, c->room);
     if (s) return s;
-    cJSON *word = cJSON_AddStringToObject(c->json, "for",
-                                          table); /* comes first: who asks for it need not read the proof */
+    /* comes first: who asks for it need not read the proof */
+    cJSON *word = cJSON_AddStringToObject(c->json, "for", table);
     if (!word || !cJSON_InsertItemInArray(c->json, 0, cJSON_DetachItemViaPointer(c->json, word)))
         return taut_no_memory("the proof");
     return taut_certificate_tolerate(c, wrong.v <= 1e299 ? up_raise(up_add(wrong, (taut_up){ 1e-300 })).v : 1e300);

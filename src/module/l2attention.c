@@ -6,7 +6,7 @@
  * Bound  tied: bound/l2attention.c, for every input.  Not tied: +inf, for it is not Lipschitz: W_Q = e_1, W_V = e_2,
  *        x = ((0.4, 0), (-0.4, t)) has a slope that grows with t (docs/modules/l2attention.md)
  * Trace  q, [q, 1], [q, -|q|^2/2], values one longer than dh, o, the rows' log-sum-exp, what W_O is applied to.
- * The kernel's heads are dh + 1 wide: a last entry makes distances of products (kernels/lift.c). */
+ * The kernel's heads are dh + 1 wide: a last entry makes distances of products (kernels/ref/lift.c). */
 #include <math.h>
 
 #include "base/float32.h"

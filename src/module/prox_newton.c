@@ -166,8 +166,8 @@ void prox_newton(prox *p, taut_real *z, prox_lane_end *end, int64_t together, ta
     const int64_t n = p->shape.n;
     const taut_span mark = p->host;
     int64_t *which = taut_take_host(&p->host, n, sizeof *which), count = 0;
-    bool stale =
-        false; /* v and the rows may not be those of z: so where lanes were gathered, or a trial was refused last */
+    /* v and the rows may not be those of z: so where lanes were gathered, or a trial was refused last */
+    bool stale = false;
     for (int64_t e = 0; e < n; e++) {
         if (!end[e].done) which[count++] = e;
         if (count == 0 || (count < together && e < n - 1)) continue;

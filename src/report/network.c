@@ -4,15 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/ascending.h"
 #include "report/run.h"
 
 enum { MOST = 1000 };
-
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 void taut_report_network(taut_page *p, const cJSON *m, const char *run)
 {
@@ -25,7 +20,7 @@ void taut_report_network(taut_page *p, const cJSON *m, const char *run)
     cJSON_ArrayForEach(v, cJSON_GetObjectItemCaseSensitive(m, "slopes")) if (count < MOST && cJSON_IsNumber(v))
         slope[count++] = v->valuedouble;
     if (!count) return;
-    qsort(slope, (size_t)count, sizeof *slope, by_size);
+    qsort(slope, (size_t)count, sizeof *slope, taut_ascending);
     for (int i = 0; i < count; i++) x[i] = i + 1;
     const double ends[] = { 1, count }, line[] = { proved, proved };
     const taut_plot plot = { "inputs, the flattest first",

@@ -9,7 +9,8 @@
 int64_t taut_margin_len(const taut_model *m, const taut_train_spec *t)
 {
     const int64_t classes = m->classes, features = taut_linear_weight(m->head)->cols;
-    return classes * classes * (classes + 2 * features + 2) + t->batch * classes + features;
+    const int64_t leads = t->margin_least < 1 ? t->batch * classes : 0;
+    return classes * classes * (classes + 2 * features + 2) + t->batch * classes + leads + features;
 }
 
 static void put_pairs(const taut_margin *s, const taut_kernels *k, int64_t classes, double *row)
@@ -45,6 +46,7 @@ taut_status taut_margin_create(taut_margin **out, const taut_model *m, const tau
     s->distance = taut_take(&rest, square);
     s->tension = taut_take(&rest, square);
     s->start = taut_take(&rest, t->batch * classes);
+    if (t->margin_least < 1) s->lead = taut_take(&rest, t->batch * classes);
     s->mean = taut_take(&rest, head->cols);
     put_pairs(s, m->k, classes, row);
     *out = s;
@@ -91,10 +93,15 @@ void taut_margin_loss(const taut_margin *s, taut_pass *p, const int32_t *targets
     k->lengths(s->distance, s->apart, square, features, 1);
     k->put_index(p->targets, targets, rows);
     k->gather(s->start, s->distance, p->targets, rows, classes);
+    if (s->lead) {
+        k->lead(s->lead, x, s->distance, p->targets, rows, classes, ahead, s->spec->margin_least);
+        k->mul_rows(s->start, s->start, s->lead, 1, rows * classes);
+    }
     k->axpby(x, ahead * cold, s->start, cold, rows * classes);
     k->cross_entropy(x, p->sums, x, p->targets, rows, classes, weight);
+    if (s->lead) k->mul_rows(s->lead, s->lead, x, 1, rows * classes); /* what each row's distances feel */
     k->axpby(s->tension, 0, s->tension, 0, square);
-    k->scatter(s->tension, classes, x, p->targets, rows, classes);
+    k->scatter(s->tension, classes, s->lead ? s->lead : x, p->targets, rows, classes);
     k->lengths_vjp(s->pull, s->tension, s->apart, s->distance, square, features, 1);
     k->gemm(s->head->grad, s->pairs, s->pull, classes, features, square, true, false, ahead, 1);
 }

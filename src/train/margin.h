@@ -5,6 +5,10 @@
  * stretches.  It goes from train.margin to train.margin_final in the first half of training.  The head's rows feel the head
  * starts too: they come closer where that pays.
  *
+ * With train.margin_least below 1 a class is given no more of its head start than y leads it by, f_y - f_j, but no less than that
+ * share of it, and the share counts as a constant in the gradient.  So an example far from its radius is asked for being right
+ * first.  0.01 is EMMA's ("Unlocking Deterministic Robustness Certification on ImageNet", Hu et al. 2023).
+ *
  * Features are far from 0 and differ little, so a step of W that is right for their differences moves all logits by much more
  * than a margin.  A step is therefore made of W and c in f = W (h - mu) + c, mu the mean of some features: the gradient of W
  * loses gb mu^T, and b is c - W mu with the new W.  The function that is trained is the same, and so is what is stored. */
@@ -22,6 +26,7 @@ typedef struct {
     taut_real *pairs;                             /* (classes^2, classes): row (i, j) times W is w_i - w_j */
     taut_real *apart;                             /* (classes^2, features): these differences; pull: their gradients */
     taut_real *pull, *distance, *tension, *start; /* |w_i - w_j|, its gradient; the head start of each example */
+    taut_real *lead;                              /* shares of head starts; NULL: all get the whole */
     taut_real *mean;                              /* mu */
     const taut_param *bias;                       /* NULL: none, and no step is made of c */
 } taut_margin;

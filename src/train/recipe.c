@@ -74,11 +74,14 @@ static void read_loss(taut_train_spec *t, taut_config *cfg)
 {
     if (taut_config_has(cfg, "train.loss"))
         t->loss = (taut_loss_kind)taut_config_choice(cfg, "train.loss", "cross_entropy|margin", 0);
+    t->margin_least = 1;
     if (t->loss == TAUT_BY_MARGIN) {
         t->margin = taut_config_real(cfg, "train.margin", 1, 0, 1e6);
         t->margin_final = taut_config_real(cfg, "train.margin_final", t->margin, 0, 1e6);
         t->margin_radius = taut_config_real(cfg, "train.margin_radius", 36.0 / 255, 0, 1e6);
         t->temperature = taut_config_real(cfg, "train.temperature", 0.25, 1e-6, 1e6);
+        if (taut_config_has(cfg, "train.margin_least"))
+            t->margin_least = taut_config_real(cfg, "train.margin_least", 1, 0, 1);
     }
     if (taut_config_has(cfg, "train.average")) t->average = taut_config_real(cfg, "train.average", 0, 0, 0.999999);
 }

@@ -67,8 +67,8 @@ static taut_status save_model(run *r)
  * is ours: another run may have ended there meanwhile. */
 static taut_status check_folder(const run *r)
 {
-    static const char *const names[] = { "state.safetensors",
-                                         "model.safetensors" }; /* without either, nothing is lost */
+    /* without either, nothing is lost */
+    static const char *const names[] = { "state.safetensors", "model.safetensors" };
     char path[4096];
     const taut_training *o = r->options;
     if (o->resume)

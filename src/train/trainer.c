@@ -35,7 +35,7 @@ static taut_status allocate(taut_trainer *t, const taut_kernels *k)
                             (double)taut_constrainer_len(t->model, c) + (double)one +
                             (r->loss == TAUT_BY_MARGIN ? (double)taut_margin_len(t->model, r) : 0) +
                             (double)(r->batch - 1) * (double)(taut_pass_len(t->model, 2, tokens, true) - one) +
-                            (double)taut_tree_len(t->model, r->accumulate) +
+                            (double)taut_sum_tree_len(t->model, r->accumulate) +
                             (double)taut_specformer_work(t->model, &t->recipe.penalty);
     const double proof = c->target > 0 ? 2 * (double)t->model->slab * sizeof(double) : 0;
     const double there = elements * (double)k->elem;
@@ -56,7 +56,7 @@ static taut_status allocate(taut_trainer *t, const taut_kernels *k)
 
 static void part(taut_trainer *t)
 {
-    taut_tree_free(t->tree);
+    taut_sum_tree_free(t->tree);
     taut_optimiser_free(t->optimiser);
     if (t->sum_memory) t->k->release(t->sum_memory);
     free(t->sums_read);
@@ -66,7 +66,7 @@ static void part(taut_trainer *t)
 taut_status taut_trainer_join(taut_trainer *t, const taut_ranks *r)
 {
     part(t);
-    taut_status s = taut_tree_create(&t->tree, t->model, r, t->recipe.train.accumulate);
+    taut_status s = taut_sum_tree_create(&t->tree, t->model, r, t->recipe.train.accumulate);
     if (!s) s = taut_optimiser_create(&t->optimiser, t->model, &t->recipe.train, r);
     if (s) return s;
     t->optimiser->polar = t->recipe.constrain.method == TAUT_POLAR;
@@ -178,7 +178,7 @@ static int64_t gradients(taut_trainer *t)
 {
     const taut_train_spec *r = &t->recipe.train;
     const taut_model *m = t->model;
-    const taut_tree *tree = t->tree;
+    const taut_sum_tree *tree = t->tree;
     const int64_t first = t->clock.step * r->accumulate;
     taut_sum *own = t->pass->sums;
     int64_t targets = 0;
@@ -190,7 +190,7 @@ static int64_t gradients(taut_trainer *t)
         (void)forward_micro(t, 0);
         taut_margin_look(t->margin, t->pass);
     }
-    taut_tree_gradients(t->tree, run_micro, &(micro_batch){ t, 1 / (double)targets });
+    taut_sum_tree_gradients(t->tree, run_micro, &(micro_batch){ t, 1 / (double)targets });
     t->pass->sums = own;
     if (t->clock.step + 1 < r->steps)
         (void)taut_batch_train(&t->batch, (first + r->accumulate + tree->first) * r->batch,
@@ -206,11 +206,12 @@ static taut_status read_sums(taut_trainer *t, double sums[TAUT_PASS_SUMS])
 {
     const taut_model *m = t->model;
     const int64_t own = t->tree->end - t->tree->first, all = (own + 1) * TAUT_PASS_SUMS;
-    taut_tree_squares(t->tree, taut_sum_at(t->sums, all));
+    taut_sum_tree_squares(t->tree, taut_sum_at(t->sums, all));
     const taut_status s = m->k->read(t->sums_read, t->sums, all + t->tree->squares);
     for (int i = 0; i < TAUT_PASS_SUMS; i++)
-        sums[i] = taut_tree_number(t->tree, t->sums_read + i, TAUT_PASS_SUMS) + t->sums_read[own * TAUT_PASS_SUMS + i];
-    sums[TAUT_PASS_ROOM] = taut_tree_square(t->tree, t->sums_read + all);
+        sums[i] = taut_sum_tree_number(t->tree, t->sums_read + i, TAUT_PASS_SUMS) +
+                  t->sums_read[own * TAUT_PASS_SUMS + i];
+    sums[TAUT_PASS_ROOM] = taut_sum_tree_square(t->tree, t->sums_read + all);
     return s;
 }
 

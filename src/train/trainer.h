@@ -8,7 +8,7 @@
 #include "train/margin.h"
 #include "train/optimiser.h"
 #include "train/state.h"
-#include "train/tree.h"
+#include "train/sum_tree.h"
 
 typedef struct {
     const taut_kernels *k; /* whose products are as the recipe says, until close; or NULL */
@@ -23,7 +23,7 @@ typedef struct {
     taut_margin *margin;     /* NULL without train.loss = margin */
     taut_real *penalty_work; /* of a penalty on weights; or NULL */
     taut_batch batch;
-    taut_tree *tree;       /* over the step's micro-batches */
+    taut_sum_tree *tree;   /* over the step's micro-batches */
     taut_real *sum_memory; /* of sums */
     taut_sum *sums;    /* what the pass adds up: TAUT_PASS_SUMS for each micro-batch of this rank, and for the step */
     double *sums_read; /* the same on the host */

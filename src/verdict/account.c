@@ -5,14 +5,9 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/ascending.h"
 #include "bound/ledger.h"
 #include "certify/units.h"
-
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 static double margin_of(const taut_predictions *s, int64_t i)
 {
@@ -30,7 +25,7 @@ static double median_of(const taut_predictions *s, double (*number)(const taut_p
         return NAN;
     }
     for (int64_t i = 0; i < s->count; i++) m[i] = number(s, i);
-    qsort(m, (size_t)s->count, sizeof *m, by_size);
+    qsort(m, (size_t)s->count, sizeof *m, taut_ascending);
     const double middle = m[s->count / 2];
     free(m);
     return middle;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/ascending.h"
 #include "base/file.h"
 #include "bound/ledger.h"
 #include "certify/certify.h"
@@ -46,12 +47,6 @@ static taut_status find(taut_slopes *s, const taut_source *data, const taut_mode
     return status;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static taut_status summarise(taut_slopes *s, const char *path)
 {
     taut_certificate c;
@@ -62,7 +57,7 @@ static taut_status summarise(taut_slopes *s, const char *path)
         s->mean += value[e] / (double)s->n;
         s->residual = fmax(s->residual, s->slope[e].residual);
     }
-    qsort(value, (size_t)s->n, sizeof *value, by_value);
+    qsort(value, (size_t)s->n, sizeof *value, taut_ascending);
     for (int i = 0; i < TAUT_QUANTILES; i++) s->at[i] = value[(int64_t)(quantiles[i] * (double)(s->n - 1) + 0.5)];
     free(value);
     const taut_status status = taut_certify(&c, path, TAUT_NORM_FLAT, 0);

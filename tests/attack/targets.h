@@ -4,13 +4,7 @@
 #include "attack/profile.h"
 #include "base/rng.h"
 #include "harness.h"
-
-static inline void must(taut_status s)
-{
-    if (!s) return;
-    fprintf(stderr, "FAIL cannot set the test up: %s\n", taut_last_error());
-    exit(1);
-}
+#include "must.h"
 
 /* z = V r(W x + b) + c, r = ReLU; hidden 0: z = V x + c. */
 typedef struct {

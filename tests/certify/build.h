@@ -3,13 +3,7 @@
 #define CERTIFY_BUILD_H
 #include "harness.h"
 #include "model/model.h"
-
-static inline void must(taut_status s)
-{
-    if (!s) return;
-    fprintf(stderr, "FAIL cannot set the test up: %s\n", taut_last_error());
-    exit(1);
-}
+#include "must.h"
 
 /* A model of this [model] section, every weight 0; its stored recipe has every key, as taut train writes it. */
 static inline taut_model *blank_model_on(const char *text, int64_t classes, const char *kernels, bool grads)

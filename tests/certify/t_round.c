@@ -5,6 +5,7 @@
 #include "certify/certify.h"
 #include "laws.h"
 #include "model/pass.h"
+#include "must.h"
 #include "taut.h"
 #include "temp.h"
 
@@ -17,13 +18,6 @@ typedef struct {
 static const taut_model *m; /* the model that is computed */
 static double worst[2], closest;
 static int networks;
-
-static void must(taut_status s)
-{
-    if (!s) return;
-    fprintf(stderr, "FAIL cannot set the test up: %s\n", taut_last_error());
-    exit(1);
-}
 
 /* ---- the oracle ---- */
 

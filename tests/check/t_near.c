@@ -137,9 +137,11 @@ static void bend(taut_certificate *c, cJSON *list, const double *most, bool reli
         cJSON_AddItemToObject(a, input, y), cJSON_AddItemToObject(b, input, x);
         in(a, "radius")->valuedouble = in(b, "radius")->valuedouble = fmax(most[0], most[1]);
         must_refuse(c->json, "the input of another example");
+        x = cJSON_DetachItemFromObject(a, input), y = cJSON_DetachItemFromObject(b, input);
+        cJSON_AddItemToObject(a, input, y), cJSON_AddItemToObject(b, input, x);
         in(a, "radius")->valuedouble = r;
     }
-    CHECK(holds(c->json) || i == 2, "as it was");
+    CHECK(holds(c->json), "as it was");
 }
 
 static void one_model(taut_certificate *c, taut_norm n)

@@ -10,16 +10,10 @@
 #include "data/find.h"
 #include "data/vocab.h"
 #include "harness.h"
+#include "must.h"
 #include "temp.h"
 
 static int compared;
-
-static void must(taut_status s)
-{
-    if (!s) return;
-    fprintf(stderr, "%s (tests run from the root of the repository)\n", taut_last_error());
-    exit(1);
-}
 
 static void check_one(const taut_vocab *v, const char *text, const cJSON *want)
 {

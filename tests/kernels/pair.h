@@ -95,13 +95,6 @@ static inline void pair_free(pair *p)
     cpu->release(p->room);
 }
 
-static inline double pair_largest(const pair *p)
-{
-    double max = 0;
-    for (int64_t i = 0; i < p->len; i++) max = fmax(max, fabs(p->d[i]));
-    return max;
-}
-
 /* One number against another: both NaN, the same infinity, or near. */
 static inline void near(double got, double want, double tol, const char *what)
 {

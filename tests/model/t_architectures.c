@@ -5,6 +5,7 @@
 #include "laws.h"
 #include "model/model.h"
 #include "model/tree.h"
+#include "must.h"
 #include "proved.h"
 
 static const char *const recipes[] = {
@@ -45,13 +46,6 @@ static const char *const linear_time[] = {
 };
 enum { LINEAR_TIME = sizeof linear_time / sizeof *linear_time };
 enum { RECIPES = sizeof recipes / sizeof *recipes };
-
-static void must(taut_status s)
-{
-    if (!s) return;
-    fprintf(stderr, "FAIL cannot set the test up: %s\n", taut_last_error());
-    exit(1);
-}
 
 static taut_status read_spec(taut_model_spec *spec, char **printed, const char *lines, bool encoder)
 {

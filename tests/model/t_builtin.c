@@ -1,13 +1,7 @@
 /* The built-in shapes are the originals': as many weights as transformers counts, and the spread they start with. */
 #include "harness.h"
 #include "model/builtin.h"
-
-static void must(taut_status s)
-{
-    if (!s) return;
-    fprintf(stderr, "FAIL cannot set the test up: %s\n", taut_last_error());
-    exit(1);
-}
+#include "must.h"
 
 /* Mean and standard deviation of a weight's first numbers, against what was asked; ten standard errors. */
 static void spread(const taut_model *m, const char *path, double mean, double std)

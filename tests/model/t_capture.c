@@ -5,6 +5,7 @@
 #include "laws.h"
 #include "model/capture.h"
 #include "model/pass.h"
+#include "must.h"
 
 enum { D = 6, H = 2, T = 5, N = 2, TOKENS = 7 };
 
@@ -20,13 +21,6 @@ static const char *const recipes[] = {
     "arch = gpt\nattention = cosine\nnorm = centernorm\nnorm_place = post\n",
 };
 enum { RECIPES = sizeof recipes / sizeof *recipes };
-
-static void must(taut_status s)
-{
-    if (!s) return;
-    fprintf(stderr, "FAIL cannot set the test up: %s\n", taut_last_error());
-    exit(1);
-}
 
 static taut_model *make(const char *lines, const taut_kernels *k)
 {

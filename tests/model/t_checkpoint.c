@@ -8,19 +8,13 @@
 #include "model/model.h"
 #include "model/safetensors.h"
 #include "model/slabs.h"
+#include "must.h"
 #include "table.h"
 #include "temp.h"
 
 static const char recipe[] = "[model]\narch = gpt\nwidth = 16\ndepth = 2\nheads = 2\ncontext = 12\ntied = false\n";
 static const char vocab[] = "chars:a,20-2b";
 enum { TOKENS = 13 };
-
-static void must(taut_status s)
-{
-    if (!s) return;
-    fprintf(stderr, "FAIL cannot set the test up: %s\n", taut_last_error());
-    exit(1);
-}
 
 static taut_model *model_of(const char *text, const char *kernels)
 {

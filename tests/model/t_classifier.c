@@ -5,6 +5,7 @@
 #include "model/model.h"
 #include "model/pass.h"
 #include "model/tree.h"
+#include "must.h"
 #include "proved.h"
 
 static const char *const recipes[] = {
@@ -18,13 +19,6 @@ static const char *const recipes[] = {
     "norm = none\nactivation = maxmin\nhead_hidden = 3\nhead_activation = relu\n",
 };
 enum { RECIPES = sizeof recipes / sizeof *recipes };
-
-static void must(taut_status s)
-{
-    if (!s) return;
-    fprintf(stderr, "FAIL cannot set the test up: %s\n", taut_last_error());
-    exit(1);
-}
 
 static taut_status read_spec(taut_model_spec *spec, char **printed, const char *lines)
 {

@@ -9,16 +9,10 @@
 #include "model/hf.h"
 #include "model/pass.h"
 #include "model/safetensors.h"
+#include "must.h"
 #include "temp.h"
 
 static double worst[2];
-
-static void must(taut_status s)
-{
-    if (!s) return;
-    fprintf(stderr, "%s (tests run from the root of the repository)\n", taut_last_error());
-    exit(1);
-}
 
 static double *numbers(const taut_safetensors *st, const char *name, int64_t shape[3])
 {

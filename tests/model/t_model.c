@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "harness.h"
+#include "must.h"
 #include "table.h"
 
 static const char *const recipes[] = {
@@ -22,13 +23,6 @@ static const char *const recipes[] = {
     "[model]\nwidth = 8\ndepth = 128\nheads = 2\ncontext = 3\nnorm = centernorm\nnorm_place = post\n",
 };
 enum { RECIPES = sizeof recipes / sizeof *recipes, TOKENS = 13 };
-
-static void must(taut_status s)
-{
-    if (!s) return;
-    fprintf(stderr, "FAIL cannot set the test up: %s\n", taut_last_error());
-    exit(1);
-}
 
 static taut_model_spec spec_of(const char *recipe)
 {

@@ -4,16 +4,10 @@
 #include "model/hf.h"
 #include "model/onnx.h"
 #include "model/pass.h"
+#include "must.h"
 #include "temp.h"
 
 static const char *const file = "tests/golden/onnx/vit.onnx", *const recipe = "tests/golden/onnx/recipe.ini";
-
-static void must(taut_status s)
-{
-    if (!s) return;
-    fprintf(stderr, "%s (tests run from the root of the repository)\n", taut_last_error());
-    exit(1);
-}
 
 static double *numbers(const taut_safetensors *st, const char *name)
 {

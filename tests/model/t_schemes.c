@@ -8,6 +8,7 @@
 #include "model/hf.h"
 #include "model/pass.h"
 #include "model/safetensors.h"
+#include "must.h"
 #include "schemes.h"
 #include "temp.h"
 
@@ -22,13 +23,6 @@ typedef struct {
 
 static tensor made[TENSORS];
 static int count;
-
-static void must(taut_status s)
-{
-    if (!s) return;
-    fprintf(stderr, "%s\n", taut_last_error());
-    exit(1);
-}
 
 /* ~ is the prefix, # the block. */
 static void spell(char dst[TEXT], const char *from, const char *prefix, int number)

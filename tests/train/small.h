@@ -2,15 +2,8 @@
 #ifndef SMALL_H
 #define SMALL_H
 #include "harness.h"
+#include "must.h"
 #include "train/trainer.h"
-
-/* A test that cannot be set up has failed, not skipped. */
-static inline void must(taut_status s)
-{
-    if (!s) return;
-    fprintf(stderr, "FAIL cannot set the test up: %s\n", taut_last_error());
-    exit(1);
-}
 
 static inline taut_config *config_of(const char *recipe)
 {

@@ -15,7 +15,7 @@
 
 /* ---- shares and caps ---- */
 
-/* facts/enforced_training.md 3: depth 3, blocks_mass 32; our block 2 is the last one. */
+/* The paper's shares of the learning rate (papers/enforced): depth 3, blocks_mass 32; our block 2 is the last one. */
 static void shares(void)
 {
     taut_model_spec s = { .depth = 3, .convex = true, .attention_out = 1.0 / 3, .logit_scale = 1 };
@@ -116,7 +116,7 @@ static const struct {
 
 static void every_method(const char *optimiser, double lr)
 {
-    for (int i = 0; i < 11; i++) {
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
         taut_trainer t;
         taut_step step, first;
         char recipe[1024];

@@ -7,14 +7,27 @@
     "none\nmlp_block = fold\nresidual = convex\nresidual_alpha = 1\nattention = position\ntorus = true\nactivation = " \
     "abs\npool = l2\nunit_head = true\ninit = orthogonal\n[train]\noptimiser = muon\nbatch = 5\nsteps = 8\n"
 #define MARGIN "loss = margin\nmargin = 1\nmargin_final = 2\nmargin_radius = 0.25\ntemperature = 0.5\n"
+#define LEAST  "loss = margin\nmargin = 8\nmargin_radius = 0.25\ntemperature = 0.5\nmargin_least = 0.3\n"
 
 static const double *head_of(const taut_trainer *t)
 {
     return (const double *)taut_linear_weight(t->model->head)->value;
 }
 
+/* The share of its head start that class j gets against y: all of it, or what `fixed` has, or what y leads it by. */
+typedef struct {
+    double least;
+    double *fixed; /* shares as they were, which a gradient does not follow; NULL: made anew */
+} shares;
+
+static double share_of(const shares *s, int64_t at, double lead, double full)
+{
+    if (s->fixed) return s->fixed[at];
+    return s->least == 1 || full == 0 ? 1 : fmin(1, fmax(s->least, lead / full));
+}
+
 /* Mean loss of the batch, in plain loops; as train/margin.h has it, without the factor 1 / temperature. */
-static double by_hand(taut_trainer *t, double ahead)
+static double by_hand(taut_trainer *t, double ahead, const shares *s, double *used)
 {
     const taut_param *head = taut_linear_weight(t->model->head);
     const int64_t classes = head->rows, d = head->cols, n = t->batch.count;
@@ -28,7 +41,10 @@ static double by_hand(taut_trainer *t, double ahead)
         for (int64_t j = 0; j < classes; j++) {
             double apart = 0;
             for (int64_t c = 0; c < d; c++) apart += (w[y * d + c] - w[j * d + c]) * (w[y * d + c] - w[j * d + c]);
-            const double z = (f[i * classes + j] + ahead * sqrt(apart)) / 0.5;
+            const int64_t at = i * classes + j;
+            const double full = ahead * sqrt(apart), e = share_of(s, at, f[i * classes + y] - f[at], full);
+            if (used) used[at] = e;
+            const double z = (f[at] + e * full) / 0.5;
             total += exp(z);
             if (j == y) own = z;
         }
@@ -37,15 +53,19 @@ static double by_hand(taut_trainer *t, double ahead)
     return sum / (double)n;
 }
 
-static void gradient(void)
+static void gradient(const char *recipe, double least)
 {
     taut_trainer t;
-    double sums[TAUT_PASS_SUMS];
-    taut_config *cfg = trainer_of(&t, BASE MARGIN, "ref");
+    double sums[TAUT_PASS_SUMS], used[5 * 6];
+    taut_config *cfg = trainer_of(&t, recipe, "ref");
     taut_model *m = t.model;
     double *w = (double *)m->values;
     taut_batch_train(&t.batch, 0, 5);
-    const double ahead = taut_margin_at(&t.recipe.train, 3), here = by_hand(&t, ahead);
+    const double ahead = taut_margin_at(&t.recipe.train, 3), here = by_hand(&t, ahead, &(shares){ least, NULL }, used);
+    const shares held = { least, used };
+    int some[3] = { 0 }; /* the least, all, between */
+    for (int i = 0; i < 30; i++) some[used[i] == least ? 0 : used[i] == 1 ? 1 : 2]++;
+    CHECK(least == 1 ? some[0] == 30 : some[0] > 0 && some[1] > 5 && some[2] > 0, "shares of all kinds");
     m->k->axpby(m->grads, 0, m->grads, 0, m->slab);
     taut_pass_clear(t.pass);
     taut_batch_forward(&t.batch, t.pass);
@@ -58,9 +78,9 @@ static void gradient(void)
         const int64_t at = one->offset + rng_int(0, (int)taut_weight_len(one) - 1);
         const double kept = w[at], step = 1e-6;
         w[at] = kept + step;
-        const double up = by_hand(&t, ahead);
+        const double up = by_hand(&t, ahead, &held, NULL);
         w[at] = kept - step;
-        const double down = by_hand(&t, ahead);
+        const double down = by_hand(&t, ahead, &held, NULL);
         w[at] = kept;
         CHECK_NEAR(0.5 * (up - down) / (2 * step), ((const double *)m->grads)[at], 2e-7, one->path);
     }
@@ -135,7 +155,8 @@ static void refused(const char *recipe, const char *why)
 int main(void)
 {
     test_begin();
-    gradient();
+    gradient(BASE MARGIN, 1);
+    gradient(BASE LEAST, 0.3);
     centres();
     steps_centred();
     grows();
@@ -143,6 +164,8 @@ int main(void)
     refused("[data]\nsource = shapes\nlength = 100\nmixup = 1\n[model]\narch = mlp\n[train]\nloss = margin\n", "mixup");
     refused("[data]\nsource = shapes\nlength = 100\n[model]\narch = mlp\nclasses = 65\n[train]\nloss = margin\n",
             "64 classes");
-    refused("[data]\nsource = shapes\nlength = 100\n[model]\narch = mlp\n[train]\nmargin = 1\n", "margin");
+    refused("[data]\nsource = shapes\nlength = 100\n[model]\narch = mlp\n[train]\nmargin = 1\n", "unknown key");
+    refused(BASE MARGIN "margin_least = 1.5\n", "train.margin_least");
+    refused(BASE MARGIN "margin_least = nan\n", "train.margin_least");
     return test_end("margin", "%s", "");
 }

@@ -8,7 +8,7 @@
 
 #include "base/float32.h"
 #include "harness.h"
-#include "train/tree.h"
+#include "train/sum_tree.h"
 
 enum { WEIGHTS = 6, RANKS = 9 };
 
@@ -65,17 +65,17 @@ static double square(const taut_model *m, int count, int64_t *sums)
     int64_t n = 0;
     double sum = 0;
     for (int r = 0; r < count; r++) {
-        taut_tree *t = NULL;
+        taut_sum_tree *t = NULL;
         const taut_ranks one = { .rank = r, .count = count };
-        CHECK(taut_tree_create(&t, m, &one, count) == TAUT_OK, taut_last_error());
+        CHECK(taut_sum_tree_create(&t, m, &one, count) == TAUT_OK, taut_last_error());
         taut_real *room = taut_reals(m->k, taut_sums_len(t->squares + 1));
         taut_span span = { room, taut_sums_len(t->squares + 1), m->k->elem };
         taut_sum *s = taut_take_sums(&span, t->squares + 1);
-        taut_tree_squares(t, s);
+        taut_sum_tree_squares(t, s);
         CHECK(m->k->read(all + n, s, t->squares) == TAUT_OK, taut_last_error());
         n += t->squares;
         m->k->release(room);
-        taut_tree_free(t);
+        taut_sum_tree_free(t);
     }
     for (int64_t i = 0; i < n; i++) sum += all[i];
     *sums = n;

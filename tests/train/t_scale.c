@@ -4,16 +4,10 @@
 
 #include "bound/norm.h"
 #include "harness.h"
+#include "must.h"
 
 static const char *const recipe = "[model]\nwidth = 8\ndepth = 2\nheads = 2\ncontext = 4\nmlp = 12\nnorm = none\n"
                                   "mlp_block = potential\nactivation = relu\ninit = spectral\n";
-
-static void must(taut_status s)
-{
-    if (!s) return;
-    fprintf(stderr, "FAIL cannot set the test up: %s\n", taut_last_error());
-    exit(1);
-}
 
 static taut_model *model(const char *text, const char *kernels)
 {

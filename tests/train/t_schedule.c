@@ -1,4 +1,4 @@
-/* The learning rate's factor at the first step, in the warm-up, after it and at the end, for every kind. */
+/* The learning rate's factor at the first step, in the warm-up, after it and at the end, for every kind; type1 by epochs. */
 #include "train/schedule.h"
 
 #include "harness.h"
@@ -34,9 +34,20 @@ static void falls(taut_schedule_kind kind, double final)
     }
 }
 
+/* Epochs of ten steps: two at the full rate, then half of it for each one more. */
+static void by_epochs(void)
+{
+    const taut_train_spec t = { .schedule = TAUT_TYPE1, .steps = 60, .epoch = 10 };
+    for (int64_t s = 0; s < 60; s++)
+        CHECK_NEAR(taut_schedule(&t, s), s < 20 ? 1 : pow(0.5, (double)(s / 10 - 1)), 0, "type1");
+    const taut_train_spec warm = { .schedule = TAUT_TYPE1, .steps = 60, .epoch = 10, .warmup = 4 };
+    CHECK_NEAR(taut_schedule(&warm, 1), 0.5, 0, "type1, warming up");
+}
+
 int main(void)
 {
     test_begin();
+    by_epochs();
     for (int kind = TAUT_CONSTANT; kind <= TAUT_COSINE; kind++) {
         warm_up((taut_schedule_kind)kind);
         falls((taut_schedule_kind)kind, 0);
@@ -53,5 +64,5 @@ int main(void)
         CHECK_NEAR(at(TAUT_COSINE, 100, 10, f, 99), f + (1 - f) * (1 - cos(PI / 90)) / 2, 1e-15, "cosine, last step");
         CHECK_NEAR(at(TAUT_COSINE, 100, 10, f, 100), f, 1e-15, "cosine, the end");
     }
-    return test_end("schedule", "constant, linear, cosine");
+    return test_end("schedule", "constant, linear, cosine, type1");
 }

@@ -31,7 +31,7 @@ static int64_t need(const taut_model *m, const taut_constrain_spec *s, const tau
     return p->orthogonal || (p->role == TAUT_MATRIX && s->method != TAUT_FREE) ? taut_hold_work(p->rows, p->cols) : 0;
 }
 
-static int64_t longest(const taut_model *m, const taut_constrain_spec *s)
+static int64_t most_cols(const taut_model *m, const taut_constrain_spec *s)
 {
     int64_t cols = 0;
     for (int i = 0; s->method != TAUT_FREE && i < m->weights; i++) {
@@ -53,7 +53,7 @@ static int64_t room(const taut_model *m, const taut_constrain_spec *s)
 }
 
 /* doubles of cayley's work */
-static int64_t turn(const taut_model *m, const taut_constrain_spec *s)
+static int64_t cayley_len(const taut_model *m, const taut_constrain_spec *s)
 {
     int64_t most = 0;
     for (int i = 0; s->method == TAUT_CAYLEY && i < m->weights; i++) {
@@ -66,13 +66,13 @@ static int64_t turn(const taut_model *m, const taut_constrain_spec *s)
 
 int64_t taut_constrainer_len(const taut_model *m, const taut_constrain_spec *s)
 {
-    const int64_t back = s->method == TAUT_CAYLEY ? m->slab + 2 * turn(m, s) : 0; /* a double is two floats */
-    return room(m, s) + longest(m, s) + back;
+    const int64_t back = s->method == TAUT_CAYLEY ? m->slab + 2 * cayley_len(m, s) : 0; /* a double is two floats */
+    return room(m, s) + most_cols(m, s) + back;
 }
 
 static taut_status fill_start(taut_constrainer *c)
 {
-    const int64_t len = longest(c->m, c->spec);
+    const int64_t len = most_cols(c->m, c->spec);
     double *x = taut_malloc((size_t)(len + 1) * sizeof *x);
     if (!x) return taut_no_memory("the constraint");
     for (int64_t i = 0; i < len; i++) x[i] = taut_rng_normal(taut_rng_key(0, TAUT_RNG_INIT, UINT64_MAX), (uint64_t)i);
@@ -88,14 +88,14 @@ taut_status taut_constrainer_create(taut_constrainer **out, taut_model *m, const
     *c = (taut_constrainer){ .m = m, .spec = &r->constrain, .train = &r->train, .room = room(m, &r->constrain) };
     c->owned = (taut_owned){ 0, m->slab };
     c->share = taut_malloc((size_t)(m->weights + 1) * sizeof *c->share);
-    c->start = taut_reals(m->k, longest(m, c->spec));
+    c->start = taut_reals(m->k, most_cols(m, c->spec));
     c->work = taut_reals(m->k, c->room);
     const int64_t raise = taut_scale_work(m);
     if (raise) c->raise = taut_malloc((size_t)raise * sizeof *c->raise);
     bool have = c->share && c->start && c->work && (c->raise || !raise);
     if (c->spec->method == TAUT_CAYLEY) {
         c->before = taut_reals(m->k, m->slab);
-        c->turn = taut_malloc((size_t)(turn(m, c->spec) + 1) * sizeof *c->turn);
+        c->turn = taut_malloc((size_t)(cayley_len(m, c->spec) + 1) * sizeof *c->turn);
         have = have && c->before && c->turn;
     }
     taut_status s = have ? fill_start(c) : taut_no_memory("the constraint");

@@ -1,6 +1,6 @@
 /* What lies near a recipe or a model, though not here. */
-#ifndef TAUT_API_NEAR_H
-#define TAUT_API_NEAR_H
+#ifndef TAUT_API_LOOKUP_H
+#define TAUT_API_LOOKUP_H
 #include "base/config.h"
 
 /* The recipe of that name, here or installed, with `count` overrides; its data, if they lie near it and not here, are named by

@@ -4,7 +4,7 @@
  * share/taut/recipes beside the folder of the program or the library, or in recipes/ beside the build folder.  A relative
  * data.source that is not found from here (data/find.c) is looked for from the folder of the recipe or the model on, and
  * upwards: runs/a/model.safetensors with data.source = plant.csv finds plant.csv beside runs/ from anywhere. */
-#include "api/near.h"
+#include "api/lookup.h"
 
 #include <dirent.h>
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-#include "train/tree.h"
+#include "train/sum_tree.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -23,12 +23,15 @@ static int64_t levels(int64_t leaves)
 }
 
 /* Rank r has the leaves from begin(r) to begin(r + 1). */
-static int64_t begin(const taut_tree *t, int64_t r) { return t->leaves * r / t->ranks.count; }
+static int64_t begin(const taut_sum_tree *t, int64_t r) { return t->leaves * r / t->ranks.count; }
 
-static int64_t stretches_before(const taut_tree *t, int64_t element) { return (element + t->stretch - 1) / t->stretch; }
+static int64_t stretches_before(const taut_sum_tree *t, int64_t element)
+{
+    return (element + t->stretch - 1) / t->stretch;
+}
 
 /* The gradients that rank r needs: those of its weights, and the rest of a stretch. */
-static taut_owned share(const taut_tree *t, int r)
+static taut_owned share(const taut_sum_tree *t, int r)
 {
     taut_owned o = taut_owned_by(t->m, r, t->ranks.count);
     const int64_t end = stretches_before(t, o.hi) * t->stretch;
@@ -36,7 +39,7 @@ static taut_owned share(const taut_tree *t, int r)
     return o;
 }
 static int64_t length(taut_owned o) { return o.hi - o.lo; }
-static int owner(const taut_tree *t, int64_t leaf)
+static int owner(const taut_sum_tree *t, int64_t leaf)
 {
     int r = 0;
     while (begin(t, r + 1) <= leaf) r++;
@@ -44,10 +47,10 @@ static int owner(const taut_tree *t, int64_t leaf)
 }
 
 /* Does one rank have all of it? */
-static bool is_part(const taut_tree *t, int64_t lo, int64_t hi) { return owner(t, lo) == owner(t, hi - 1); }
+static bool is_part(const taut_sum_tree *t, int64_t lo, int64_t hi) { return owner(t, lo) == owner(t, hi - 1); }
 
 /* Calls see(t, lo, hi, arg) for the largest subtrees that one rank has, from left to right. */
-static void each_part(taut_tree *t, int64_t lo, int64_t hi, void (*see)(taut_tree *, int64_t, int64_t, void *),
+static void each_part(taut_sum_tree *t, int64_t lo, int64_t hi, void (*see)(taut_sum_tree *, int64_t, int64_t, void *),
                       void *arg)
 {
     const int64_t mid = lo + half(hi - lo);
@@ -59,20 +62,20 @@ static void each_part(taut_tree *t, int64_t lo, int64_t hi, void (*see)(taut_tre
     each_part(t, mid, hi, see, arg);
 }
 
-static void count_part(taut_tree *t, int64_t lo, int64_t hi, void *arg)
+static void count_part(taut_sum_tree *t, int64_t lo, int64_t hi, void *arg)
 {
     (void)hi, (void)arg;
     t->others++;
     t->parts += owner(t, lo) == t->ranks.rank;
 }
 
-int64_t taut_tree_len(const taut_model *m, int64_t leaves) { return levels(leaves) * m->slab; }
+int64_t taut_sum_tree_len(const taut_model *m, int64_t leaves) { return levels(leaves) * m->slab; }
 
-taut_status taut_tree_create(taut_tree **out, const taut_model *m, const taut_ranks *r, int64_t leaves)
+taut_status taut_sum_tree_create(taut_sum_tree **out, const taut_model *m, const taut_ranks *r, int64_t leaves)
 {
-    taut_tree *t = *out = taut_calloc(1, sizeof *t);
+    taut_sum_tree *t = *out = taut_calloc(1, sizeof *t);
     if (!t) return taut_no_memory("the sums of gradients");
-    *t = (taut_tree){ .m = m, .ranks = *r, .leaves = leaves };
+    *t = (taut_sum_tree){ .m = m, .ranks = *r, .leaves = leaves };
     if (r->count > leaves)
         return taut_fail(TAUT_BAD_CONFIG,
                          "%d ranks, and a step has train.accumulate = %lld micro-batches to share: at most "
@@ -87,7 +90,7 @@ taut_status taut_tree_create(taut_tree **out, const taut_model *m, const taut_ra
     t->stretch = LEAST;
     while (t->stretch * MOST < m->slab) t->stretch *= 2;
     t->squares = stretches_before(t, owned.hi) - stretches_before(t, owned.lo);
-    const int64_t mine = length(share(t, r->rank)), own = taut_tree_len(m, t->end - t->first);
+    const int64_t mine = length(share(t, r->rank)), own = taut_sum_tree_len(m, t->end - t->first);
     const int64_t len = own + t->parts * m->slab + t->others * mine;
     if (len && !(t->memory = taut_reals(m->k, len))) return taut_no_memory("the sums of gradients");
     t->wait = t->memory;
@@ -96,7 +99,7 @@ taut_status taut_tree_create(taut_tree **out, const taut_model *m, const taut_ra
     return TAUT_OK;
 }
 
-void taut_tree_free(taut_tree *t)
+void taut_sum_tree_free(taut_sum_tree *t)
 {
     if (t && t->memory) t->m->k->release(t->memory);
     if (t && t->to && t->to != t->ranks.m) t->to->close();
@@ -109,7 +112,7 @@ typedef struct {
 } leaves;
 
 /* The sum over leaves that are all this rank's, in the gradients. */
-static void sum_own(taut_tree *t, int64_t lo, int64_t hi, const leaves *l)
+static void sum_own(taut_sum_tree *t, int64_t lo, int64_t hi, const leaves *l)
 {
     const taut_model *m = t->m;
     if (hi - lo == 1) {
@@ -127,7 +130,7 @@ static void sum_own(taut_tree *t, int64_t lo, int64_t hi, const leaves *l)
 
 /* A part that is this rank's is summed up, and each share of it begins its way to the rank that needs it, while the next part is
  * computed.  This rank's share of all parts: in `in`, from left to right. */
-static void see_part(taut_tree *t, int64_t lo, int64_t hi, void *arg)
+static void see_part(taut_sum_tree *t, int64_t lo, int64_t hi, void *arg)
 {
     const taut_model *m = t->m;
     const taut_kernels *k = m->k;
@@ -151,7 +154,7 @@ static void see_part(taut_tree *t, int64_t lo, int64_t hi, void *arg)
 }
 
 /* This rank's share of the sum over [lo, hi): in the place of its first part. */
-static taut_real *sum_shares(taut_tree *t, int64_t lo, int64_t hi, int64_t *number)
+static taut_real *sum_shares(taut_sum_tree *t, int64_t lo, int64_t hi, int64_t *number)
 {
     const taut_kernels *k = t->m->k;
     const int64_t mine = length(share(t, t->ranks.rank)), mid = lo + half(hi - lo);
@@ -161,7 +164,7 @@ static taut_real *sum_shares(taut_tree *t, int64_t lo, int64_t hi, int64_t *numb
     return left;
 }
 
-void taut_tree_gradients(taut_tree *t, void (*leaf)(void *arg, int64_t i), void *arg)
+void taut_sum_tree_gradients(taut_sum_tree *t, void (*leaf)(void *arg, int64_t i), void *arg)
 {
     const taut_model *m = t->m;
     const taut_owned mine = share(t, t->ranks.rank);
@@ -178,7 +181,7 @@ void taut_tree_gradients(taut_tree *t, void (*leaf)(void *arg, int64_t i), void 
     m->k->axpby(taut_at(m->k, m->grads, mine.lo), 1, sum, 0, length(mine));
 }
 
-void taut_tree_squares(const taut_tree *t, taut_sum *sums)
+void taut_sum_tree_squares(const taut_sum_tree *t, taut_sum *sums)
 {
     const taut_model *m = t->m;
     const int64_t first = stretches_before(t, taut_owned_by(m, t->ranks.rank, t->ranks.count).lo);
@@ -191,7 +194,7 @@ void taut_tree_squares(const taut_tree *t, taut_sum *sums)
     if (count < t->squares) m->k->dot(taut_sum_at(sums, count), rest, left, rest, left, 1, left);
 }
 
-double taut_tree_square(const taut_tree *t, const double *mine)
+double taut_sum_tree_square(const taut_sum_tree *t, const double *mine)
 {
     const int count = t->ranks.count;
     int64_t most = 0;
@@ -216,7 +219,7 @@ static double sum_numbers(const double *x, int64_t lo, int64_t hi)
     return sum_numbers(x, lo, mid) + sum_numbers(x, mid, hi);
 }
 
-double taut_tree_number(const taut_tree *t, const double *mine, int64_t stride)
+double taut_sum_tree_number(const taut_sum_tree *t, const double *mine, int64_t stride)
 {
     const int count = t->ranks.count;
     const int64_t most = (t->leaves + count - 1) / count; /* leaves of a rank */

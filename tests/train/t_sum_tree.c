@@ -1,6 +1,6 @@
 /* The gradient of a step is the sum over its micro-batches in one order, which this states once more: over n of them it is that
  * over the first 2^k, the largest power of two below n, plus that over the rest. */
-#include "train/tree.h"
+#include "train/sum_tree.h"
 
 #include <math.h>
 #include <string.h>
@@ -46,12 +46,12 @@ static void one_rank(int64_t leaves)
 {
     const taut_kernels *k = taut_kernels_find("ref");
     double got[SLAB], numbers[MOST];
-    taut_tree *t = NULL;
+    taut_sum_tree *t = NULL;
     const taut_ranks alone = { .count = 1 };
     taut_model m = { .k = k, .slab = SLAB, .grads = taut_reals(k, SLAB) };
     seen s = { &m, 0, true, true };
-    CHECK(taut_tree_create(&t, &m, &alone, leaves) == TAUT_OK, taut_last_error());
-    taut_tree_gradients(t, leaf, &s);
+    CHECK(taut_sum_tree_create(&t, &m, &alone, leaves) == TAUT_OK, taut_last_error());
+    taut_sum_tree_gradients(t, leaf, &s);
     k->get(got, m.grads, SLAB);
     int wrong = 0;
     for (int e = 0; e < SLAB; e++) wrong += got[e] != expected(0, leaves, e);
@@ -59,19 +59,19 @@ static void one_rank(int64_t leaves)
     CHECK(s.next == leaves && s.rising, "each leaf once, in order");
     CHECK(s.empty, "each begins at 0");
     for (int64_t i = 0; i < leaves; i++) numbers[i] = leaf_value(i, 5);
-    CHECK(taut_tree_number(t, numbers, 1) == expected(0, leaves, 5), "numbers in the same order");
-    taut_tree_free(t);
+    CHECK(taut_sum_tree_number(t, numbers, 1) == expected(0, leaves, 5), "numbers in the same order");
+    taut_sum_tree_free(t);
     k->release(m.grads);
 }
 
 static void too_many(void)
 {
-    taut_tree *t = NULL;
+    taut_sum_tree *t = NULL;
     const taut_ranks three = { .rank = 1, .count = 3 };
     taut_model m = { .k = taut_kernels_find("ref"), .slab = SLAB };
-    CHECK(taut_tree_create(&t, &m, &three, 2) == TAUT_BAD_CONFIG, "more ranks than leaves");
+    CHECK(taut_sum_tree_create(&t, &m, &three, 2) == TAUT_BAD_CONFIG, "more ranks than leaves");
     CHECK(strstr(taut_last_error(), "3 ranks, and a step has train.accumulate = 2"), "says why");
-    taut_tree_free(t);
+    taut_sum_tree_free(t);
 }
 
 int main(void)
@@ -79,5 +79,5 @@ int main(void)
     test_begin();
     for (case_no = 1; case_no <= MOST; case_no++) one_rank(case_no);
     too_many();
-    return test_end("tree", "1 to %d leaves, one order", MOST);
+    return test_end("sum_tree", "1 to %d leaves, one order", MOST);
 }
