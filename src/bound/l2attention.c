@@ -35,14 +35,16 @@ taut_up up_lambert(double x)
 static taut_up up_head_round(const taut_l2attention_weights *w, taut_up size, taut_up v, taut_up q_norm, taut_up inner)
 {
     const taut_lo root = lo_sqrt(lo_exact((double)w->dh));
-    const taut_up ev = up_mul(up_gamma(w->width + 1), up_mul(size, q_norm)), two = { 2 };
-    const taut_up sums = up_mul(up_mul((taut_up){ 6 }, up_gamma(w->dh + 6)), up_mul(v, v));
+    const taut_up ev = up_rounded(w->width + 1, up_mul(size, q_norm)), two = { 2 };
+    const taut_up sums = up_mul((taut_up){ 6 }, up_rounded(w->dh + 6, up_mul(v, v)));
     const taut_up logit = up_div(up_add(up_mul((taut_up){ 6 }, up_mul(v, ev)), sums), root), x = up_mul(two, logit);
     if (!(x.v <= 1)) return UP_NONE;
     const taut_up alpha = up_add(up_add(x, up_mul(x, x)), up_gamma(w->tokens + 10));
-    const taut_up o = up_add(up_mul(up_add(alpha, up_gamma(w->tokens + 4)), v), ev);
+    const taut_up o = up_add(up_mul(up_add(alpha, up_gamma(w->tokens + 4)), v), up_add(ev, UP_LOST));
     const taut_up maps = up_mul(up_gamma(w->width + w->dh + 4), v);
-    return up_mul(up_mul((taut_up){ 1.01 }, inner), up_add(o, maps));
+    const taut_up lost = up_mul(
+        UP_LOST, up_add((taut_up){ 1 }, up_mul(two, v))); /* of W_V W_Q^T / sqrt(dh), and of it times o */
+    return up_add(up_mul(up_mul((taut_up){ 1.01 }, inner), up_add(o, maps)), lost);
 }
 
 taut_l2attention_bound up_l2attention(const taut_l2attention_weights *w, taut_up size, taut_ledger *ledger)
@@ -69,5 +71,6 @@ taut_l2attention_bound up_l2attention(const taut_l2attention_weights *w, taut_up
     const taut_up out = up_state(ledger, "out_norm", up_norm(w->wo, w->width, w->heads * w->dh));
     const taut_up base = up_mul(up_div(up_sqrt(sum), root), out), fo = up_norm_frobenius(w->wo, head * w->heads);
     const taut_up last = up_mul(up_gamma(w->heads * w->dh + 2), up_mul(up_div(up_sqrt(sum), root), size));
-    return (taut_l2attention_bound){ up_mul(tokens, base), up_mul(flat, base), base, up_mul(fo, up_add(round, last)) };
+    return (taut_l2attention_bound){ up_mul(tokens, base), up_mul(flat, base), base,
+                                     up_add(up_mul(fo, up_add(round, last)), UP_LOST) };
 }

@@ -18,11 +18,11 @@ static void project(const local_head *f, double *y, double *e, const double *x, 
 {
     const int64_t d = f->w->width, dh = f->dh;
     const double *w = weight + f->index * dh * d, *b = bias ? bias + f->index * dh : NULL;
-    const taut_up fw = up_norm_frobenius(w, dh * d), fb = b ? up_norm_frobenius(b, dh) : UP_ZERO, g = up_gamma(d + 2);
+    const taut_up fw = up_norm_frobenius(w, dh * d), fb = b ? up_norm_frobenius(b, dh) : UP_ZERO;
     blas_gemm(y, x, false, w, true, t, dh, d);
     for (int64_t i = 0; i < t; i++) {
         for (int64_t c = 0; b && c < dh; c++) y[i * dh + c] += b[c];
-        e[i] = up_mul(g, up_add(up_mul(fw, up_norm_frobenius(x + i * d, d)), fb)).v;
+        e[i] = up_rounded(d + 2, up_add(up_mul(fw, up_norm_frobenius(x + i * d, d)), fb)).v;
     }
 }
 
@@ -68,14 +68,14 @@ static bool read_norms(local_head *f)
         ball_free(&q), ball_free(&k), ball_free(&v), ball_free(&qq), ball_free(&kk), ball_free(&thin);
         if (!f->rq.v || !f->rk.v || !f->vv.v || !f->vk.v) return false;
     }
-    return f->nq < INFINITY && f->nk < INFINITY && f->nv < INFINITY;
+    return f->nq < LOCAL_MOST && f->nk < LOCAL_MOST && f->nv < LOCAL_MOST;
 }
 
 static bool any_radius(const double *d, int64_t n, bool *bad)
 {
     bool any = false;
     for (int64_t i = 0; d && i < n; i++) {
-        *bad |= !(d[i] >= 0 && d[i] < 1e150);
+        *bad |= !(d[i] >= 0 && d[i] < LOCAL_MOST);
         any |= d[i] != 0;
     }
     return any;
@@ -100,7 +100,8 @@ bool local_head_begin(local_head *f, const taut_attention_weights *w, const taut
     const double *xq = w->cross ? at->xq : at->xk;
     f->moved = any_radius(at->dk, f->tk, &bad);
     if (w->cross) f->moved |= any_radius(at->dq, f->tq, &bad);
-    if (bad || !(range_max(at->xk, f->tk * w->width) < 1e150) || !(range_max(xq, f->tq * w->width) < 1e150))
+    if (bad || !(f->s < LOCAL_MOST) || !(range_max(at->xk, f->tk * w->width) < LOCAL_MOST) ||
+        !(range_max(xq, f->tq * w->width) < LOCAL_MOST))
         return false;
     f->slope = w->alibi ? exp2(-8.0 * (double)(index + 1) / (double)w->heads) : 0;
     if (!read_norms(f) || !allocate(f)) return false;
@@ -108,7 +109,7 @@ bool local_head_begin(local_head *f, const taut_attention_weights *w, const taut
     project(f, f->k, f->ek, at->xk, f->tk, w->wk, w->bk);
     project(f, f->v, f->ev, at->xk, f->tk, w->wv, w->bv);
     if (w->rope) turn(f, f->q, f->eq, f->tq), turn(f, f->k, f->ek, f->tk);
-    return true;
+    return range_max(f->q, (f->tq + 2 * f->tk) * f->dh) < LOCAL_MOST; /* q, k and v lie one behind the other */
 }
 
 void local_head_end(local_head *f)

@@ -59,6 +59,11 @@ typedef struct {
     double spread, spread_k;           /* sqrt(sum p alpha^2), sqrt(sum p kappa^2) */
 } local_row;
 
+/* Products that underflow lose at most 2^-1074 each.  Where nothing is larger than LOCAL_MOST (other numbers get no bound),
+ * no chain of factors here brings that, or its root, near LOCAL_LOST, which stands in whatever a row answers. */
+#define LOCAL_MOST 1e15
+#define LOCAL_LOST 1e-80
+
 double local_size(const double *x, int64_t n); /* |x| */
 double local_gamma(int64_t k);                 /* up_gamma */
 

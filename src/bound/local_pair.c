@@ -52,7 +52,8 @@ void local_pair_row(const local_head *f, local_row *r, double lam)
     form_own(f, r);
     for (int64_t j = 0; j < r->m; j++) size += r->hat[j] * r->a[j] * r->z[j];
     f->lam[r->i] = lam;
-    f->off[r->i] = f->s * (local_moved(f, r) + 0x1p-39 * size * local_size(f->w->wq + f->index * len, len));
+    f->off[r->i] = f->s * (local_moved(f, r) + 0x1p-39 * size * local_size(f->w->wq + f->index * len, len)) +
+                   LOCAL_LOST;
 }
 
 typedef struct {
@@ -216,7 +217,7 @@ taut_up up_pair(const local_head *f, const taut_up *slope)
     taut_up most = UP_ZERO;
     bool plain = f->at->keys >= f->tk; /* every row of P sums to 1, and tokens are inputs */
     for (int64_t j = 0; j < f->tk; j++) most = up_max(most, slope[j]), plain = plain && slope[j].v == 1;
-    const taut_up logits = up_logits(&p), nv = up_wrap(f->nv);
+    const taut_up logits = up_add(up_logits(&p), up_mul(most, (taut_up){ LOCAL_LOST })), nv = up_wrap(f->nv);
     const taut_up whole = up_add(up_mul(up_mul(most, nv), up_norm_positive(f->p, f->tq, f->tk)), logits);
     if (!plain) return whole;
     return up_min(whole, up_hypot(up_together(&p), up_add(up_mul(nv, up_away(f)), logits)));

@@ -247,12 +247,12 @@ __attribute__((noinline)) static bool one_row(const local_head *f, local_row *r)
         tau = fmin(tau, f->s * root * keys);
     }
     if (f->own) local_pair_row(f, r, lam);
-    f->tau[r->i] = tau;
-    f->u[r->i] = r->u;
-    f->beta[r->i] = local_beta(f, r, trace, lam);
-    f->vm[r->i] = local_spread(f, r);
+    f->tau[r->i] = tau + LOCAL_LOST;
+    f->u[r->i] = r->u + LOCAL_LOST;
+    f->beta[r->i] = local_beta(f, r, trace, lam) + LOCAL_LOST * LOCAL_LOST;
+    f->vm[r->i] = local_spread(f, r) + LOCAL_LOST;
     local_blocks(f, r);
-    if (f->jacobian) f->err[r->i] = local_row_error(f, r);
+    if (f->jacobian) f->err[r->i] = local_row_error(f, r) + LOCAL_LOST;
     return f->tau[r->i] < INFINITY && f->beta[r->i] < INFINITY;
 }
 

@@ -137,7 +137,7 @@ void local_blocks(const local_head *f, local_row *r)
             const double all = f->nv * f->nv + a * w + a * a * r->uhat * r->uhat;
             centre = fmin(centre, sqrt(fmax(0, all + inner[j]) + g * all + 2 * a * wrong));
         }
-        n[j] = p[j] * (centre + pert);
+        n[j] = p[j] * (centre + pert) + LOCAL_LOST;
     }
 }
 

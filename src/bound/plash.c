@@ -26,7 +26,7 @@ taut_plash_route up_plash_route(const taut_plash_reach *r)
     const taut_up logit = up_mul(up_gamma(r->dh + 8), up_mul(s, up_mul(r->prototype, r->k.size)));
     const taut_up own = up_add(wrong_by(up_add(up_ldexp(logit, 2), up_gamma(r->groups + 32)), 1), up_gamma(r->tk + 8));
     return (taut_plash_route){ size, up_mul(g, t), up_mul(g, up_sqrt(t)),
-                               up_add(up_mul(t, up_hypot(in_k, in_v)), up_mul(size, own)) };
+                               up_add(up_mul(t, up_hypot(in_k, in_v)), up_mul(up_felt(size), own)) };
 }
 
 taut_plash_readout up_plash_readout(const taut_plash_reach *r, taut_up group_round)
@@ -38,7 +38,7 @@ taut_plash_readout up_plash_readout(const taut_plash_reach *r, taut_up group_rou
     taut_up logit = up_add(up_mul(r->q.round, up_add(kg, dk)), up_mul(r->q.size, dk));
     logit = up_mul(s, up_add(logit, up_mul(up_gamma(r->dh + 16), up_mul(r->q.size, kg))));
     const taut_up p = wrong_by(up_add(up_ldexp(logit, 2), up_gamma(r->groups + 32)), 2);
-    const taut_up wrong = up_add(up_mul(up_add(vg, dv), up_add(p, up_gamma(r->groups + 8))), dv);
+    const taut_up wrong = up_add(up_mul(up_felt(up_add(vg, dv)), up_add(p, up_gamma(r->groups + 8))), dv);
     return (taut_plash_readout){ up_mul(heads, vg), up_mul(up_mul(s, vg), up_mul(kg, r->q.norm)),
                                  up_add(up_mul(heads, r->vg.norm), slope), up_add(r->vg.norm, slope),
                                  up_mul(heads, wrong) };

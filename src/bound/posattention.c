@@ -130,14 +130,16 @@ taut_up up_round_posattention(const taut_posattention_weights *w, taut_up size)
     taut_up most = UP_ZERO;
     for (int64_t h = 0; h < w->heads; h++) most = up_max(most, up_exact(w->gain[h]));
     const taut_up largest = { range_max(w->table, w->heads * w->span) };
-    const taut_up v = up_mul(up_norm_frobenius(w->wv, w->width * w->width), size), gemm = up_gamma(w->width + 8);
+    const taut_up v = up_felt(up_mul(up_norm_frobenius(w->wv, w->width * w->width), size)),
+                  gemm = up_gamma(w->width + 8);
     const taut_up ds = up_mul((taut_up){ 0x1p-51 }, largest);
     const taut_up x = up_add(up_mul((taut_up){ 2 }, ds), up_gamma(w->tokens + 40));
     const taut_up p = x.v <= 1 ? up_add(x, up_mul(x, x)) : (taut_up){ x.v < 0x1p900 ? 3 : INFINITY };
     const taut_up mean = up_mul(up_mul(most, up_sqrt(up_int(w->heads))), v);
-    const taut_up wrong = up_mul(mean, up_add(p, up_add(up_mul((taut_up){ 2 }, gemm), up_gamma(w->tokens + 8))));
+    const taut_up relative = up_add(p, up_add(up_mul((taut_up){ 2 }, gemm), up_gamma(w->tokens + 8)));
+    const taut_up wrong = up_add(up_mul(mean, relative), UP_LOST); /* gains may be small */
     const taut_up o = up_norm_frobenius(w->wo, w->width * w->width);
-    const taut_up out = up_mul(o, up_add(wrong, up_mul(up_gamma(w->width + 8), up_add(mean, wrong))));
+    const taut_up out = up_add(up_mul(o, wrong), up_rounded(w->width + 8, up_mul(o, up_add(mean, wrong))));
     const taut_up bias = w->bo ? up_norm_frobenius(w->bo, w->width) : UP_ZERO;
     return up_add(out, up_mul((taut_up){ 0x1p-50 }, up_add(up_mul(o, mean), bias)));
 }

@@ -53,17 +53,20 @@ taut_up up_potential_lip(taut_slopes slopes, taut_up ratio, double keep, double 
     return most;
 }
 
-/* h = V x + b, a = f(h), 2 V^T R a and the sum, one after the other; everything measured with R^1/2. */
+/* h = V x + b, a = f(h), 2 V^T R a and the sum, one after the other; everything measured with R^1/2, R^-1/2 >= root, but what
+ * R a loses by underflow, which V^T makes `plain` = |V|_F as long. */
 taut_up up_potential_round(int64_t width, int64_t hidden, taut_slopes slopes, taut_up frobenius, taut_up bias,
-                           taut_up delta, taut_up size)
+                           taut_up delta, taut_up size, taut_lo root, taut_up plain)
 {
-    const taut_up h = up_add(up_mul(frobenius, size), bias), dh = up_mul(up_gamma(width + 4), h);
-    const taut_up curve = up_mul((taut_up){ 0x1p-47 }, up_add(h, dh));
+    const taut_up lost = up_div(UP_LOST, root), h = up_add(up_mul(frobenius, size), bias);
+    const taut_up dh = up_add(up_mul(up_gamma(width + 4), h), lost);
+    const taut_up curve = up_add(up_mul((taut_up){ 0x1p-47 }, up_add(h, dh)), lost);
     const taut_up da = up_add(up_mul(up_slopes_lip(slopes), dh), curve), a = up_add(h, da);
     const taut_up wrong = up_add(da, up_mul(up_add(delta, up_gamma(hidden + 16)), a));
     const taut_up twice = up_mul((taut_up){ 2 }, frobenius);
     const taut_up sum = up_mul((taut_up){ 0x1p-50 }, up_add(size, up_mul(twice, a)));
-    return up_add(up_mul(twice, wrong), sum);
+    const taut_up small = up_mul(UP_LOST, up_add((taut_up){ 1 }, up_mul((taut_up){ 2 }, plain)));
+    return up_add(up_add(up_mul(twice, wrong), sum), small);
 }
 
 typedef struct {
@@ -114,7 +117,8 @@ static taut_lo lo_dominant(const dominance *p, int64_t i, int64_t n, double eps,
     if (p->up[i].v < INFINITY) t = lo_add(t, lo_div(others, p->up[i]));
     const taut_up off = up_div(up_mul((taut_up){ lost }, (taut_up){ 1 + 0x1p-30 }), (taut_lo){ p->lo[i] });
     const taut_up relative = up_add(up_div(off, t), by.after);
-    *wrong = relative.v < 0.5 ? up_mul((taut_up){ 2 }, relative) : UP_NONE; /* of 1/T */
+    *wrong = relative.v < 0.5 && t.v < 0x1p900 ? up_mul((taut_up){ 2 }, relative)
+                                               : UP_NONE; /* of 1/T, which keeps its digits */
     return t;
 }
 

@@ -10,9 +10,10 @@
 /* Of the mix, when ||V^T R V|| <= ratio.  R negative: hand the slopes -hi and -lo in. */
 taut_up up_potential_lip(taut_slopes, taut_up ratio, double keep, double mix);
 
-/* What a pass in double adds: frobenius of R^1/2 V, bias |R^1/2 b|, R known to a relative error of delta. */
+/* What a pass in double adds: frobenius of R^1/2 V, bias |R^1/2 b|, R known to a relative error of delta; no entry of R^-1/2
+ * below root, and plain = |V|_F, for what underflows. */
 taut_up up_potential_round(int64_t width, int64_t hidden, taut_slopes, taut_up frobenius, taut_up bias, taut_up delta,
-                           taut_up size);
+                           taut_up size, taut_lo root, taut_up plain);
 
 /* SLL from its weights; b may be NULL.  ratio is 1 for all finite weights, +inf otherwise. */
 typedef struct {

@@ -71,10 +71,18 @@ static inline taut_lo lo_lower(taut_lo a) { return lo_mul(a, (taut_lo){ 1 - 1e-9
 
 /* g_k = k u / (1 - k u), u = 2^-53: the relative error of k roundings to nearest.  An inner product of length k has
  *     |computed - exact| <= g_k sum_i |a_i b_i|
- * in any order of summation, with or without fma, if nothing underflows (range.h scales matrices for that). */
+ * in any order of summation, with or without fma, if nothing underflows (up_rounded; range.h scales matrices for that). */
 static inline taut_up up_gamma(int64_t k)
 {
     const taut_up ku = up_mul(up_int(k), (taut_up){ 0x1p-53 });
     return ku.v < 1 ? up_div(ku, lo_sub((taut_lo){ 1 }, ku)) : UP_NONE;
 }
+
+/* More than products that underflow can lose, at most 2^-1075 each, in a vector made of up to 2^70 of them (l2).  However small
+ * that is, the layers behind may make it large again. */
+#define UP_LOST ((taut_up){ 0x1p-1000 })
+/* n roundings in a row of a vector of such sums, whose terms' sizes add up to `size`. */
+static inline taut_up up_rounded(int64_t n, taut_up size) { return up_add(up_mul(up_gamma(n), size), UP_LOST); }
+/* A size at which even relative errors, counted by 2^-53 or more, are above UP_LOST. */
+static inline taut_up up_felt(taut_up size) { return up_add(size, (taut_up){ 0x1p-900 }); }
 #endif

@@ -249,8 +249,10 @@ static taut_answer cosformer_bound(const taut_module *m, taut_ask in)
     /* errors of q, k and v go through as changes do; sums and waves are wrong by a little of the largest they can be */
     const taut_up all = up_mul(up_mul(keys, q.size), k.size);
     const taut_up come = up_mul(keys, up_add(up_mul(k.size, q.round), up_mul(q.size, k.round)));
-    const taut_up own = up_mul(up_mul((taut_up){ 8 }, up_gamma(tk + 2 * dh + 64)), all);
-    const taut_up round = up_add(up_mul(heads, v.round), up_mul(steep, up_add(come, own)));
+    const taut_up sums = up_add((taut_up){ 1 }, up_add(q.size, up_mul(keys, k.size)));
+    const taut_up own = up_mul((taut_up){ 8 }, up_add(up_rounded(tk + 2 * dh + 64, all), up_mul(UP_LOST, sums)));
+    const taut_up lost = up_div(up_mul(UP_LOST, up_add(sums, all)), lo_exact(s->eps)); /* of products with v */
+    const taut_up round = up_add(up_mul(heads, v.round), up_add(up_mul(steep, up_add(come, own)), lost));
     return core_answer(&s->out, in, lip, up_mul(heads, v.size), round);
 }
 

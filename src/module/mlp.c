@@ -101,8 +101,7 @@ static void unit_slopes(const mlp *s, taut_slopes *unit, const double *x, double
         const taut_up row = up_norm_frobenius(w, width), mass = up_add(up_mul(row, size), up_exact(b));
         double z = b;
         for (int64_t i = 0; i < width; i++) z += w[i] * x[i];
-        unit[k] = taut_curve_near(s->curve, z,
-                                  up_add(up_mul(row, (taut_up){ r }), up_mul(up_gamma(width + 2), mass)).v);
+        unit[k] = taut_curve_near(s->curve, z, up_add(up_mul(row, (taut_up){ r }), up_rounded(width + 2, mass)).v);
     }
 }
 

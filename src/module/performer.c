@@ -217,7 +217,7 @@ static taut_answer performer_bound(const taut_module *m, taut_ask in)
     const taut_up come = up_mul(root, up_add(up_mul(up_add(w, kk), k.round), up_mul(w, q.round)));
     const taut_up sums = up_gamma(tk + s->features + dh + 64);
     const taut_up logit = up_mul((taut_up){ 4 }, up_add(come, up_mul(sums, far)));
-    const taut_up mean = up_mul(up_add(v.size, v.round),
+    const taut_up mean = up_mul(up_felt(up_add(v.size, v.round)),
                                 up_mul((taut_up){ 2 }, up_add(wrong_by(up_add(logit, sums)), sums)));
     const taut_up round = up_mul(heads, up_add(v.round, mean));
     return core_answer(&s->out, in, lip, up_mul(heads, v.size), round);

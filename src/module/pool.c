@@ -50,7 +50,7 @@ static taut_answer pool_bound(const taut_module *m, taut_ask in)
 {
     const bool mean = ((const pool *)m)->mean, shorter = mean && !((const pool *)m)->any && in.norm == TAUT_NORM_FLAT;
     const taut_up one = { 1 }, lip = shorter ? up_div(one, lo_sqrt(lo_exact((double)in.tokens))) : one;
-    taut_answer b = answer_of(in, lip, in.size, mean ? up_mul(up_gamma(in.tokens + 4), in.size) : UP_ZERO);
+    taut_answer b = answer_of(in, lip, in.size, mean ? up_rounded(in.tokens + 4, in.size) : UP_ZERO);
     b.tokens = 1;
     return b;
 }

@@ -131,8 +131,9 @@ static taut_answer potential_bound_mixed(const taut_module *m, taut_ask in, doub
     const taut_up ratio = up_div(up_mul(norm, norm), over), weight = up_exact(mix);
     const taut_up linear = up_potential_lip(turned(taut_curve_ratio(s->curve), scale), ratio, keep, mix);
     const taut_up shift = up_mul(up_mul((taut_up){ 2 }, weight), up_mul(up_sqrt(ratio), bias));
-    const taut_up round = up_potential_round(width, hidden, f, up_div(up_norm_frobenius(w, hidden * width), root), bias,
-                                             UP_ZERO, in.size);
+    const taut_up plain = up_norm_frobenius(w, hidden * width);
+    const taut_up round = up_potential_round(width, hidden, f, up_div(plain, root), bias, UP_ZERO, in.size, root,
+                                             plain);
     const taut_up size = up_add(up_mul(linear, in.size), shift), kept = up_mul(up_exact(keep), in.size);
     return answer_of(in, up_potential_lip(turned(f, scale), ratio, keep, mix), size,
                      up_add(up_mul(weight, round), up_round_sum(kept, up_add(size, kept))));

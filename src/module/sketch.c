@@ -175,7 +175,9 @@ static taut_answer sketch_bound(const taut_module *m, taut_ask in)
         char key[24];
         snprintf(key, sizeof key, "norm_%d", i);
         const taut_up gain = up_mul(up_exact(beta[i]), up_state(in.ledger, key, up_norm(w, s->spec.out, cols)));
-        const taut_up wrong = up_mul(up_gamma(terms * cols + 2 * s->spec.in + 16), up_mul(z, up_int(terms)));
+        const taut_up lost = up_mul(
+            UP_LOST, up_mul(up_int(terms), up_add((taut_up){ 2 }, up_ldexp(slope, 1)))); /* of a factor */
+        const taut_up wrong = up_add(lost, up_rounded(terms * cols + 2 * s->spec.in + 16, up_mul(z, up_int(terms))));
         lip = up_add(lip, up_mul(gain, slope));
         size = up_add(size, up_mul(gain, z));
         round = up_add(round, up_mul(gain, wrong));

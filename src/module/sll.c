@@ -141,7 +141,9 @@ static taut_answer sll_bound_mixed(const taut_module *m, taut_ask in, double kee
     const taut_up linear = up_potential_lip(taut_curve_ratio(s->curve), ratio, keep, mix);
     const taut_up shift = up_mul(up_mul((taut_up){ 2 }, weight), bias);
     /* ||T^-1/2 V||_F^2 = sum |v_i|^2 / t_i <= hidden */
-    const taut_up round = up_potential_round(width, hidden, f, up_sqrt(up_int(hidden)), bias, n.delta, in.size);
+    const taut_up plain = up_norm_frobenius(taut_ref_values(&s->weight), hidden * width);
+    const taut_up round = up_potential_round(width, hidden, f, up_sqrt(up_int(hidden)), bias, n.delta, in.size,
+                                             lo_sqrt(lo_exact(EPS)), plain);
     const taut_up size = up_add(up_mul(linear, in.size), shift), kept = up_mul(up_exact(keep), in.size);
     return answer_of(in, up_potential_lip(f, ratio, keep, mix), size,
                      up_add(up_mul(weight, round), up_round_sum(kept, up_add(size, kept))));

@@ -2,8 +2,8 @@
  * what would be false.  Infinite logits of attention by position; a column that is heavier in a shorter sequence; numbers
  * that are 1; layers of a potential all of whose weights are 0, and perceptrons and residual layers whose weights are.
  * Proximal steps of length 0, 1e-40 and 1e36, of weights whose squares are no floats, of K steps; distances that see
- * nothing, one token.  Examples of images that are none, radii where no proximal step can be found, and a large bias that all
- * logits share. */
+ * nothing, one token.  Examples of images that are none, of an infinite head, radii where no proximal step can be found, and a
+ * large bias that all logits share. */
 #include "base/float32.h"
 #include "certify/build.h"
 #include "certify/example.h"
@@ -244,28 +244,49 @@ static void unsolved(void)
     taut_certificate_free(&c);
 }
 
+static void add_examples(const taut_certificate *c)
+{
+    taut_pass *pass;
+    double logits[11];
+    int32_t ids[3];
+    must(taut_pass_create(&pass, c->model, 1, 3, false));
+    cJSON *list = cJSON_AddArrayToObject(c->json, "examples");
+    for (int e = 0; e < 10; e++) {
+        for (int i = 0; i < 3; i++) ids[i] = (int32_t)rng_int(0, 10);
+        const taut_input x = { ids, NULL };
+        const taut_example one = taut_example_certify(c, pass, x, 0, logits);
+        if (isfinite(one.margin)) cJSON_AddItemToArray(list, taut_example_json(&one, x, 3));
+    }
+    taut_pass_free(pass);
+}
+
+/* Of a model with a weight that is not finite examples say nothing, and a radius is refused. */
+static void infinite_head(void)
+{
+    taut_model *m = random_of(TEXT "heads = 2\nhead_bias = true\ntied = false\n");
+    weight_of(m, "head.weight")[1] = -INFINITY;
+    taut_certificate c = confirmed(m, "an infinite head");
+    add_examples(&c);
+    taut_checked r = verdict(c.json);
+    CHECK(r.holds && r.examples > 0 && r.certified == 0, r.why);
+    cJSON *e = cJSON_GetArrayItem(cJSON_GetObjectItem(c.json, "examples"), 0);
+    cJSON_SetNumberValue(cJSON_GetObjectItem(e, "radius"), 1e-9);
+    cJSON_SetValuestring(cJSON_GetObjectItem(e, "verdict"), "certified");
+    CHECK(!verdict(c.json).holds, "a radius of an infinite head");
+    taut_certificate_free(&c);
+}
+
 /* A bias that all logits share moves no prediction, but takes digits from every logit that is computed. */
 static void common_bias(void)
 {
     for (double bias = 1; bias < 1e14; bias *= 1e3) {
-        taut_pass *pass;
-        double logits[11];
-        int32_t ids[3];
         taut_model *m = random_of(TEXT "heads = 2\nhead_bias = true\n");
         for (int i = 0; i < 11; i++) weight_of(m, "head.bias")[i] = taut_float32(bias);
         taut_certificate c = confirmed(m, "a common bias");
-        must(taut_pass_create(&pass, c.model, 1, 3, false));
-        cJSON *list = cJSON_AddArrayToObject(c.json, "examples");
-        for (int e = 0; e < 10; e++) {
-            for (int i = 0; i < 3; i++) ids[i] = (int32_t)rng_int(0, 10);
-            const taut_input x = { ids, NULL };
-            const taut_example one = taut_example_certify(&c, pass, x, 0, logits);
-            cJSON_AddItemToArray(list, taut_example_json(&one, x, 3));
-        }
+        add_examples(&c);
         const taut_checked r = verdict(c.json);
         CHECK(r.holds && r.unknown == 0, r.why);
         CHECK(bias > 1e6 || r.certified > 5, "radii");
-        taut_pass_free(pass);
         taut_certificate_free(&c);
     }
 }
@@ -284,6 +305,7 @@ int main(void)
     prox_corners();
     no_images();
     unsolved();
+    infinite_head();
     common_bias();
     free(model_path), free(cert_path);
     return test_end("corners", "as certify writes them");

@@ -16,7 +16,8 @@ static void compare(int64_t rows, int64_t classes, double wanted, double least)
         const int64_t t = target[i / classes], c = i % classes;
         const double full = wanted * apart.d[t * classes + c], ahead = x.d[i - c + t] - x.d[i];
         CHECK(e.d[i] >= least && e.d[i] <= 1, "a share");
-        CHECK_NEAR(e.d[i] * full, fmin(full, fmax(least * full, ahead)), 1e-14 * (1 + full), "the lead, within what is wanted");
+        CHECK_NEAR(e.d[i] * full, fmin(full, fmax(least * full, ahead)), 1e-14 * (1 + full),
+                   "the lead, within what is wanted");
         if (c == t) CHECK(e.d[i] == 1, "of itself");
     }
     cpu->release(there);

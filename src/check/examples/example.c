@@ -166,11 +166,13 @@ static void check_one(ck *c, const cJSON *json)
     ck_shape s = ck_shape_of(c, x.rows, radius > 0 ? radius : INFINITY);
     ck_step at = ck_forward(c, c->nodes + 1, &x, s.r, &s);
     const int64_t last = s.n.rows - 1;
-    at.lip = *c->bad ? c->nodes[1].lip : fmin(at.lip, ck_shape_row(s.n, last));
-    if (!*c->bad) at.off = fmin(at.off, s.n.v[last * s.n.ld + s.n.cols - 1]);
-    if (c->jumped && radius > 0)
-        ck_fail(c, "example %lld: a radius, but the network jumps", (long long)c->out->examples);
-    if (!c->unsure && !c->jumped) margins(c, x.v + (x.rows - 1) * x.ld, at, (int64_t)predicted, radius, margin);
+    at.lip = fmin(at.lip, ck_shape_row(s.n, last));
+    at.off = fmin(at.off, s.n.v[last * s.n.ld + s.n.cols - 1]);
+    if ((c->jumped || *c->bad) && radius > 0)
+        ck_fail(c, "example %lld: a radius, but %s", (long long)c->out->examples,
+                c->jumped ? "the network jumps" : "a weight is not finite");
+    if (!c->unsure && !c->jumped && !*c->bad)
+        margins(c, x.v + (x.rows - 1) * x.ld, at, (int64_t)predicted, radius, margin);
     c->out->examples++;
     c->out->certified += radius > 0 && !c->unsure;
     c->out->unknown += radius > 0 && c->unsure;

@@ -11,7 +11,8 @@ void taut_ref_lead(taut_real *e_, const taut_real *x_, const taut_real *apart, c
         const double *x = (const double *)x_ + r * classes, *a = (const double *)apart + t * classes;
         double *e = (double *)e_ + r * classes;
         for (int64_t c = 0; c < classes; c++) {
-            const double ahead = x[t] - x[c], full = wanted * a[c], share = full == 0 ? ahead - ahead + 1 : ahead / full;
+            const double ahead = x[t] - x[c], full = wanted * a[c],
+                         share = full == 0 ? ahead - ahead + 1 : ahead / full;
             e[c] = share < least ? least : share > 1 ? 1 : share;
         }
     }

@@ -24,9 +24,9 @@ int64_t taut_hold_work(int64_t rows, int64_t cols);
 
 /* power.c: the top singular values of `count` matrices of one shape that lie one behind the other (not RMS) and their unit
  * vectors u (rows), v (cols); v holds the starts, work has est_top_pairs_work elements.  Estimates from below: 0 (and u = 0)
- * for a zero matrix, NaN for one that is not finite, whatever the others are.  A finite matrix that is not zero may also get 0 or
- * NaN: where the fourth powers of its numbers overflow or vanish, or where the start is orthogonal to the top vector.  The two below
- * wait for the device, as they hand one number to the host. */
+ * for a zero matrix, NaN for one that is not finite, whatever the others are.  A finite matrix that is not zero may also get
+ * 0 or NaN: where the fourth powers of its numbers overflow or vanish, or where the start is orthogonal to the top vector.
+ * The two below wait for the device, as they hand one number to the host. */
 void est_top_pairs(const taut_kernels *, taut_sum *top, taut_real *u, taut_real *v, const taut_real *w, int64_t count,
                    int64_t rows, int64_t cols, int iterations, taut_span work);
 int64_t est_top_pairs_work(int64_t rows, int64_t cols, int64_t count);
