@@ -91,6 +91,13 @@ void cli_complete_fish(void);
 /* recipe.c: prints a heading where the section of a key is not `last`, which it becomes */
 void cli_section(const char *key, char last[64], const char *format);
 
+/* stop.c: from watch to leave a signal is noted and ends nothing, unless it is the second one; asked: its number, or 0, and
+ * where the library may look for it. */
+void cli_stop_watch(void);
+void cli_stop_leave(void);
+int cli_stop_asked(void);
+const volatile int *cli_stop_flag(void);
+
 /* files.c */
 char *cli_path(const char *folder, const char *file);   /* the file if it is a folder, else itself; free it */
 bool cli_same_file(const char *model, const char *out); /* would `out` take the model's place? */

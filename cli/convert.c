@@ -107,10 +107,11 @@ static int run(const cli_args *a)
     cJSON *model = s ? NULL : cJSON_Parse(json);
     const char *note = cJSON_GetStringValue(cJSON_GetObjectItem(model, "note"));
     if (note) {
+        const int refused = cli_refuse(a, "%s: %s (--tokenizer names its folder, or bytes)", from, note);
         cJSON_Delete(model);
         taut_string_free(json);
         taut_net_free(net);
-        return cli_refuse(a, "%s: %s (--tokenizer names its folder, or bytes)", from, note);
+        return refused;
     }
     const bool opened = !s;
     if (!s) s = taut_net_save(net, out);

@@ -7,28 +7,17 @@
 
 #include "cli.h"
 
-static volatile sig_atomic_t stop, stepping; /* the signal that came; a step was made, so there is something to save */
-
-/* The first one lets the step end and saves; a second one, or one while data are made, ends the program at once. */
-static void on_signal(int number)
-{
-    if (stop || !stepping) {
-        signal(number, SIG_DFL);
-        raise(number);
-    }
-    stop = number;
-}
-
+/* Before the first step nothing is there to save, and a signal ends the program at once. */
 static int show(const taut_step_facts *p, void *arg)
 {
     char text[128];
     const double left = p->seconds / (double)p->step * (double)(p->steps - p->step);
     (void)arg;
-    stepping = 1;
+    cli_stop_watch();
     snprintf(text, sizeof text, "step %lld  loss %.4f  %.3g steps/s  %d:%02d left", (long long)p->step, p->loss,
              (double)p->step / p->seconds, (int)left / 60, (int)left % 60);
     cli_bar((double)p->step / (double)p->steps, text);
-    return stop;
+    return cli_stop_asked();
 }
 
 enum { SHORT = 64 };
@@ -110,13 +99,11 @@ static int run(const cli_args *a)
                                    .overwrite = cli_flag(a, "--overwrite"),
                                    .progress = show };
     if (!run) return cli_refuse(a, "say where the run goes: --out RUN");
-    signal(SIGINT, on_signal);
-    signal(SIGTERM, on_signal);
     const taut_status s = taut_train_recipe(&result, a->operand[0], run, &o);
     cli_bar_end();
     if (s) return cli_fail(a);
     const int told = hushed ? EXIT_DONE : tell(a, run);
-    const int number = stop ? stop : SIGTERM; /* or another rank was told to stop */
+    const int number = cli_stop_asked() ? cli_stop_asked() : SIGTERM; /* or another rank was told to stop */
     return result.stopped && !told ? 128 + number : told;
 }
 

@@ -84,13 +84,12 @@ taut_status paper_ask_first(const paper_plan *p)
 }
 
 /* After every step of a network; the second half of these is timed. */
-void paper_tell_first(const taut_progress *at, void *arg)
+void paper_tell_first(const taut_progress *at)
 {
     enum { LOOK = 20 };
     static double start;
     static bool told;
     char time[32];
-    (void)arg;
     if (told || at->steps < 2 * LOOK) return;
     if (at->step == LOOK / 2) start = now();
     if (at->step != LOOK || start == 0) return;

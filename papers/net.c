@@ -19,23 +19,52 @@ static bool holds(const char *run, const char *name)
     return taut_file_exists(path);
 }
 
-/* Whether run was begun with these settings, its recipe.ini holds every one of them, and is finished. */
-static taut_status look(bool *begun, bool *done, const char *run, taut_config *cfg)
+/* NULL: there is none. */
+static cJSON *summary_of(const char *run)
+{
+    char path[4200], *text = NULL;
+    size_t len;
+    snprintf(path, sizeof path, "%s/summary.json", run);
+    if (!taut_file_exists(path) || taut_file_read(&text, &len, path)) return NULL;
+    cJSON *o = cJSON_Parse(text);
+    free(text);
+    return o;
+}
+
+/* What the folder of a run holds; one that was begun with other settings is refused. */
+typedef enum { NOTHING, BEGUN, DONE } progress;
+static taut_status look(progress *at, const char *run, taut_config *cfg)
 {
     char path[4200];
     taut_config *stored = NULL;
     taut_recipe recipe = { 0 };
-    const char *const may[] = { NULL }, *value[2];
-    *begun = *done = false;
-    if (!holds(run, "recipe.ini") || !(holds(run, "summary.json") || holds(run, "state.safetensors"))) return TAUT_OK;
+    const char *const may[] = { NULL }, *value[2] = { NULL, NULL };
+    *at = NOTHING;
+    if (!holds(run, "recipe.ini") && holds(run, "model.safetensors"))
+        return taut_fail(TAUT_BAD_CALL, "%s holds a model that is not of this table: another --out", run);
+    if (!holds(run, "recipe.ini")) return TAUT_OK;
     snprintf(path, sizeof path, "%s/recipe.ini", run);
     taut_status s = taut_recipe_read(&recipe, cfg);
     if (!s) s = taut_config_open(&stored, path);
-    const bool same = !s && taut_config_problem(stored) == TAUT_OK && !taut_config_differs(cfg, stored, may, value);
+    if (!s) s = taut_config_problem(stored);
+    const char *key = s ? NULL : taut_config_differs(cfg, stored, may, value);
+    if (key)
+        s = taut_fail(TAUT_BAD_CALL,
+                      "%s holds another run, with %s = %s where this one has %s: another --out, or delete it", run, key,
+                      value[1] ? value[1] : "nothing", value[0] ? value[0] : "nothing");
     taut_config_free(stored);
-    *done = same && holds(run, "summary.json");
-    *begun = same && holds(run, "state.safetensors");
+    if (!s && holds(run, "state.safetensors")) *at = BEGUN;
+    cJSON *summary = s ? NULL : summary_of(run);
+    if (summary && !cJSON_IsTrue(cJSON_GetObjectItem(summary, "stopped"))) *at = DONE;
+    cJSON_Delete(summary);
     return s;
+}
+
+/* After every step: from the first on there is something to save. */
+static void after_step(const taut_progress *at, void *o)
+{
+    cli_stop_watch();
+    if (!((const paper_options *)o)->small) paper_tell_first(at);
 }
 
 taut_status paper_configure(taut_config **cfg, const paper_plan *p)
@@ -57,16 +86,23 @@ taut_status paper_net_train(const paper_options *o, const char *run, const char 
     paper_plan plan = { o, run, recipe, overrides, count, NULL };
     taut_config *cfg = NULL;
     taut_train_summary summary;
-    bool begun = false, done = false;
+    progress at = NOTHING;
     taut_status s = paper_configure(&cfg, &plan);
-    if (!s) s = look(&begun, &done, run, cfg);
-    if (!s && done) ++*o->kept;
-    if (!s && !done) s = taut_kernels_open(&plan.k, o->k);
-    if (!s && !done && o->ask) s = paper_ask_first(&plan);
-    const taut_training how = {
-        .run = run, .resume = begun, .overwrite = !begun, .progress = o->small ? NULL : paper_tell_first
-    };
-    if (!s && !done) s = taut_train(&summary, cfg, plan.k, &how);
+    if (!s) s = look(&at, run, cfg);
+    if (!s && at == DONE) ++*o->kept;
+    if (!s && at != DONE) s = taut_kernels_open(&plan.k, o->k);
+    if (!s && at != DONE && o->ask) s = paper_ask_first(&plan);
+    const taut_training how = { .run = run,
+                                .resume = at == BEGUN,
+                                .overwrite = at == NOTHING && holds(run, "recipe.ini"),
+                                .progress = after_step,
+                                .arg = (void *)o,
+                                .stop = cli_stop_flag() };
+    if (!s && at != DONE) {
+        s = taut_train(&summary, cfg, plan.k, &how);
+        cli_stop_leave();
+        if (!s && summary.stopped) s = taut_fail(TAUT_BAD_CALL, "stopped; the same command goes on with %s", run);
+    }
     taut_config_free(cfg);
     return s;
 }
@@ -159,15 +195,10 @@ taut_status paper_net_slopes(double *slope, paper_net *p, int64_t count)
 
 double paper_summary(const char *run, const char *key)
 {
-    char path[4200], *text = NULL;
-    size_t len;
-    snprintf(path, sizeof path, "%s/summary.json", run);
-    if (!taut_file_exists(path) || taut_file_read(&text, &len, path)) return NAN;
-    cJSON *o = cJSON_Parse(text);
+    cJSON *o = summary_of(run);
     const cJSON *v = cJSON_GetObjectItem(o, key);
     const double number = cJSON_IsNumber(v) ? v->valuedouble : NAN;
     cJSON_Delete(o);
-    free(text);
     return number;
 }
 

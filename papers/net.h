@@ -18,8 +18,8 @@ typedef struct {
 } paper_net;
 
 /* Trains recipe (its text, or the name of one that ends in .ini) and overrides ("section.key=value") into run, unless a run with
- * the very same settings is finished there; one that was interrupted goes on.  What is there with others, of another scale
- * say, is overwritten. */
+ * the very same settings is finished there; one that was interrupted goes on.  One with others, of another scale say, is
+ * refused. */
 taut_status paper_net_train(const paper_options *, const char *run, const char *recipe, const char *const *overrides,
                             int count) TAUT_MUST_USE;
 /* A network that is to be trained; and what its recipe says with the overrides and at the scale. */
@@ -34,7 +34,7 @@ taut_status paper_configure(taut_config **, const paper_plan *) TAUT_MUST_USE;
 /* Refuses to begin what takes long, and says how long. */
 taut_status paper_ask_first(const paper_plan *) TAUT_MUST_USE;
 /* Says once, on stderr, how long the first network of a figure takes. */
-void paper_tell_first(const taut_progress *, void *arg);
+void paper_tell_first(const taut_progress *);
 /* The first n test images. */
 taut_status paper_net_open(paper_net *, const paper_options *, const char *run, int64_t n) TAUT_MUST_USE;
 void paper_net_close(paper_net *); /* fine after a failed open */

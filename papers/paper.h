@@ -35,7 +35,7 @@ cJSON *paper_table(const char *title, const char *const *columns, int count, pap
 /* name NULL: none.  A number that is NaN is printed as -. */
 void paper_row(cJSON *table, const char *name, const double *number, int count);
 void paper_print(const cJSON *table);
-/* The data of a figure: what the user asked for, else the set if it is there, else one that is built in. */
+/* The data of a figure: what the user asked for, else the set; small ones take what is built in where the set is not there. */
 const char *paper_source(const paper_options *, const char *set, const char *built_in);
 
 cJSON *paper_enforced_fig2(const paper_options *);

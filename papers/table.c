@@ -50,7 +50,7 @@ const char *paper_source(const paper_options *o, const char *set, const char *bu
 {
     char *found = NULL;
     if (o->data) return o->data;
-    const bool there = !o->tiny && !taut_data_find(&found, set);
+    const bool there = !o->small || (!o->tiny && !taut_data_find(&found, set));
     free(found);
     return there ? set : built_in;
 }

@@ -129,8 +129,6 @@ static taut_status pictures(const panel *p, const int64_t *groups, int panels, c
 {
     char path[4200];
     taut_page page;
-    taut_status status = taut_dir_make(out);
-    if (status) return status;
     taut_page_begin(&page, "PLASH, figure 4: certification rates", out);
     taut_page_say(
         &page,
@@ -174,7 +172,7 @@ cJSON *paper_plash_fig4(const paper_options *o)
     static const double published[] = { 0.246, NAN, NAN, 0.368 };
     const int panels = (int)paper_pick(o, 1, 4, 4), trials = (int)paper_pick(o, 1, 12, 200);
     panel *p = taut_calloc(4, sizeof *p);
-    taut_status status = p ? TAUT_OK : taut_no_memory("the figure");
+    taut_status status = p ? taut_dir_make(o->out) : taut_no_memory("the figure");
     for (int i = 0; !status && i < panels; i++)
         for (int at = 0; !status && at < GRID; at++) {
             cli_bar((double)(i * GRID + at) / (panels * GRID), "plash-fig4");

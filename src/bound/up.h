@@ -78,8 +78,8 @@ static inline taut_up up_gamma(int64_t k)
     return ku.v < 1 ? up_div(ku, lo_sub((taut_lo){ 1 }, ku)) : UP_NONE;
 }
 
-/* More than products that underflow can lose, at most 2^-1075 each, in a vector made of up to 2^70 of them (l2).  However small
- * that is, the layers behind may make it large again. */
+/* More than products that underflow can lose, at most 2^-1075 each, in a vector made of up to 2^50 of them (l2), also where a
+ * factor of a recipe stands behind them (at most 2^20).  However small that is, the layers behind may make it large again. */
 #define UP_LOST ((taut_up){ 0x1p-1000 })
 /* n roundings in a row of a vector of such sums, whose terms' sizes add up to `size`. */
 static inline taut_up up_rounded(int64_t n, taut_up size) { return up_add(up_mul(up_gamma(n), size), UP_LOST); }

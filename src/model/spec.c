@@ -206,6 +206,9 @@ static taut_status check_attention(taut_model_spec *s, const taut_site *site)
 static taut_status check_last(taut_model_spec *s, const taut_site *site)
 {
     if (!s->last.kind) return TAUT_OK;
+    if (site->causal && !(s->last.can & TAUT_CAN_CAUSAL))
+        return taut_fail(TAUT_BAD_CONFIG, "model.last_attention = %s cannot be causal, and model.arch = gpt is",
+                         s->last.kind->name);
     if (!(s->last.can & TAUT_IS_RESIDUAL) || s->last.kind == s->attention.kind || s->norm != TAUT_NORM_NONE)
         return taut_fail(TAUT_BAD_CONFIG,
                          "model.last_attention is for a kind that is the residual itself (attlip), another than "

@@ -79,6 +79,8 @@ struct taut_attention_kind {
 /* kinds.c */
 extern const char *const taut_attention_names; /* "softmax|cosine|..." */
 const taut_attention_kind *taut_attention_kind_at(int index);
+/* For config_list.h: writes which kind the key is of ("model.attention = window"); false: of none. */
+bool taut_attention_owner(char *to, size_t room, const char *key);
 void taut_attention_choose(taut_attention_choice *, const taut_attention_kind *);
 void taut_attention_read(taut_attention_choice *, const taut_site *, taut_config *,
                          bool rare); /* those keys or the others */

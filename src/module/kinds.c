@@ -23,8 +23,7 @@ void taut_attention_choose(taut_attention_choice *c, const taut_attention_kind *
     *c = (taut_attention_choice){ .kind = kind, .can = kind->can };
 }
 
-/* Which kind a key is of. */
-static bool kind_of_key(char *to, size_t room, const char *key)
+bool taut_attention_owner(char *to, size_t room, const char *key)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         for (const taut_key *k = kinds[i]->keys; k < kinds[i]->keys + kinds[i]->count; k++)
@@ -37,7 +36,7 @@ static bool kind_of_key(char *to, size_t room, const char *key)
 
 void taut_attention_read(taut_attention_choice *c, const taut_site *site, taut_config *cfg, bool rare)
 {
-    taut_config_ask_elsewhere(cfg, kind_of_key);
+    taut_config_ask_elsewhere(cfg, taut_attention_owner);
     for (const taut_key *k = c->kind->keys; k < c->kind->keys + c->kind->count; k++) {
         char key[64];
         void *to = c->own.bytes + k->at;
@@ -77,7 +76,7 @@ taut_status taut_attention_check(taut_attention_choice *c, const taut_site *site
     const taut_attention_kind *k = c->kind;
     const bool rope = k->can & TAUT_CAN_ROPE, alibi = k->can & TAUT_CAN_ALIBI;
     if (site->causal && !(k->can & TAUT_CAN_CAUSAL))
-        return refuse(k, "cannot be causal, use model.arch = encoder, vit or forecaster", k->not_causal);
+        return refuse(k, "cannot be causal, use model.arch = encoder, classifier, vit or forecaster", k->not_causal);
     if ((site->rope && !rope) || (site->alibi && !alibi)) return refuse(k, positions[rope + 2 * alibi], k->not_placed);
     return k->check ? k->check(c, site) : TAUT_OK;
 }

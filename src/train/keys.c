@@ -15,11 +15,17 @@
 static const char *const meanings[][2] = {
 #include "train/keys.def"
 };
-enum { MEANINGS = sizeof meanings / sizeof *meanings, MOST = 256, NAMES = 32 };
+enum { MEANINGS = sizeof meanings / sizeof *meanings, MOST = 256, NAMES = 32, WANTS = 4 };
+
+typedef struct {
+    taut_config_want what;
+    unsigned archs;
+} want;
 
 typedef struct {
     char key[64], def[64];
-    taut_config_want want;
+    want want[WANTS]; /* what may stand there, where not all architectures agree */
+    int wants;
     bool depends;          /* its default is not always the same */
     unsigned archs, kinds; /* a bit for each that asks for it */
 } fact;
@@ -40,21 +46,31 @@ static int words_of(char room[512], const char *list, const char *word[NAMES])
     return count;
 }
 
+static void note_want(fact *f, const taut_config_want *what, unsigned archs)
+{
+    int i = 0;
+    while (i < f->wants && strcmp(f->want[i].what.what, what->what) != 0) i++;
+    if (i == WANTS) return;
+    if (i == f->wants) f->want[f->wants++] = (want){ .what = *what };
+    f->want[i].archs |= archs;
+}
+
 static void note(facts *all, const taut_config *cfg, unsigned archs, int kind)
 {
-    taut_config_want want;
+    taut_config_want what;
     const char *def, *key;
-    for (int i = 0; (key = taut_config_wanted(cfg, i, &def, &want)); i++) {
+    for (int i = 0; (key = taut_config_wanted(cfg, i, &def, &what)); i++) {
         int at = 0;
         while (at < all->count && strcmp(all->fact[at].key, key) != 0) at++;
         fact *f = &all->fact[at];
         if (at == MOST) return;
         if (at == all->count) {
-            *f = (fact){ .want = want };
+            *f = (fact){ .wants = 0 };
             snprintf(f->key, sizeof f->key, "%s", key);
             snprintf(f->def, sizeof f->def, "%s", def ? def : "");
             all->count++;
         }
+        note_want(f, &what, archs);
         f->depends |= strcmp(f->def, def ? def : "") != 0;
         f->archs |= archs, f->kinds |= 1u << kind;
     }
@@ -101,15 +117,36 @@ static void name_bits(char *text, size_t room, const char *before, unsigned bits
             len += (size_t)snprintf(text + len, room - len, "%s%s", first ? "" : ", ", name[i]), first = 0;
 }
 
+/* "one of a, b (model.arch = vit); one of c, d (model.arch = mlp)", without the architectures where all agree. */
+static void print_wants(char *text, size_t room, const fact *f, const char *const *arch, int archs)
+{
+    size_t len = 0;
+    for (int i = 0; i < f->wants && len < room; i++) {
+        char of[256] = "";
+        if (f->wants > 1) name_bits(of, sizeof of, "model.arch = ", f->want[i].archs, arch, archs);
+        len += (size_t)snprintf(text + len, room - len, "%s%s%s%s%s", i ? "; " : "", f->want[i].what.what,
+                                *of ? " (" : "", of, *of ? ")" : "");
+    }
+}
+
+bool taut_key_elsewhere(char *to, size_t room, const char *key)
+{
+    if (taut_attention_owner(to, room, key)) return true;
+    if (!*meaning_of(key, 0)) return false;
+    snprintf(to, room, "other settings (taut recipe says which)");
+    return true;
+}
+
 static cJSON *describe(const fact *f, const char *const *arch, int archs, const char *const *kind, int kinds)
 {
-    char users[512] = "";
+    char users[512] = "", wants[WANTS * 512] = "";
     cJSON *o = cJSON_CreateObject();
     name_bits(users, sizeof users, "model.arch = ", f->archs, arch, archs);
     name_bits(users, sizeof users, "model.attention = ", f->kinds, kind, kinds);
     cJSON_AddStringToObject(o, "key", f->key);
-    cJSON_AddStringToObject(o, "type", f->want.type);
-    cJSON_AddStringToObject(o, "wants", f->want.what);
+    print_wants(wants, sizeof wants, f, arch, archs);
+    cJSON_AddStringToObject(o, "type", f->want[0].what.type);
+    cJSON_AddStringToObject(o, "wants", wants);
     cJSON_AddStringToObject(o, "default", f->def);
     cJSON_AddBoolToObject(o, "depends", f->depends);
     cJSON_AddStringToObject(o, "meaning", meaning_of(f->key, kinds));

@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "base/config_list.h"
+#include "data/augment.h"
 #include "train/keys.h"
 #include "train/muon.h"
 
@@ -163,6 +165,22 @@ static taut_status check_loss(const taut_recipe *r)
     return TAUT_OK;
 }
 
+/* What is done to images is for images, and what stands behind a border has to come into them. */
+static taut_status check_augment(const taut_recipe *r)
+{
+    const taut_augment *a = &r->data.augment;
+    const bool moves = a->crop > 0 || a->turn > 0 || a->zoom > 0;
+    const bool any = moves || a->flip || a->reflect || a->colour > 0 || a->erase > 0 || a->spared > 0 ||
+                     taut_augment_mixes(a);
+    if (any && !taut_arch_reads_images(r->model.arch))
+        return taut_fail(TAUT_BAD_CONFIG,
+                         "data.flip, crop, border, turn, zoom, colour, erase, spared, mixup and cutmix are for "
+                         "images: model.arch = mlp or vit");
+    if (a->reflect && !moves)
+        return taut_fail(TAUT_BAD_CONFIG, "data.border would change nothing: it is for data.crop, turn and zoom");
+    return TAUT_OK;
+}
+
 taut_status taut_recipe_ask(taut_recipe *r, taut_config *cfg)
 {
     taut_data_spec_read(&r->data, cfg);
@@ -179,9 +197,13 @@ taut_status taut_recipe_read(taut_recipe *r, taut_config *cfg)
     *r = (taut_recipe){ 0 };
     const taut_status defaults = taut_recipe_defaults(cfg);
     if (defaults) return defaults;
-    const taut_status asked = taut_recipe_ask(r, cfg), keys = taut_config_finish(cfg);
+    const taut_status asked = taut_recipe_ask(r, cfg);
+    taut_config_ask_elsewhere(cfg, taut_key_elsewhere);
+    const taut_status keys = taut_config_finish(cfg);
     if (keys || asked) return keys ? keys : asked; /* a bad key explains more than what follows from it */
-    const taut_status useful = check_penalty(r), patient = check_patience(&r->train), loss = check_loss(r);
-    if (useful || patient || loss) return useful ? useful : patient ? patient : loss;
-    return check_target(r);
+    taut_status s = check_penalty(r);
+    if (!s) s = check_patience(&r->train);
+    if (!s) s = check_loss(r);
+    if (!s) s = check_augment(r);
+    return s ? s : check_target(r);
 }

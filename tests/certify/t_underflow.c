@@ -34,9 +34,10 @@ static void diagonal(const taut_model *m, int layer, double value)
 /* All units are 2^-149 at first, then 2^-1022; the paths take 2^-52 more, and come back by 2^1071. */
 static taut_model *two_paths(void)
 {
-    taut_model *m = blank_model("[model]\narch = mlp\nimage_height = 3\nimage_width = 2\nimage_channels = 1\nclasses = 2\n"
-                                "hidden = 130 130 130 130 130 130 130 130 130 130 130 130 130 130 130 130\nactivation = relu\n",
-                                0, false);
+    taut_model *m = blank_model(
+        "[model]\narch = mlp\nimage_height = 3\nimage_width = 2\nimage_channels = 1\nclasses = 2\n"
+        "hidden = 130 130 130 130 130 130 130 130 130 130 130 130 130 130 130 130\nactivation = relu\n",
+        0, false);
     int left = 1022 - 149, layer = 1;
     for (int i = 0; i < WIDTH; i++) layer_weight(m, 0, "bias")[i] = 0x1p-149;
     layer_weight(m, 0, "weight")[(WIDTH - 1) * INPUTS] = 0x1p-149; /* of no path */
@@ -109,5 +110,6 @@ int main(void)
         taut_certificate_free(&c);
     }
     CHECK_LE(1, wrong_predictions, "predictions that are wrong by underflow");
-    return test_end("underflow", "%d wrong predictions, none certified; rounding from %.3g", wrong_predictions, least_round);
+    return test_end("underflow", "%d wrong predictions, none certified; rounding from %.3g", wrong_predictions,
+                    least_round);
 }

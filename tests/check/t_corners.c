@@ -2,7 +2,7 @@
  * what would be false.  Infinite logits of attention by position; a column that is heavier in a shorter sequence; numbers
  * that are 1; layers of a potential all of whose weights are 0, and perceptrons and residual layers whose weights are.
  * Proximal steps of length 0, 1e-40 and 1e36, of weights whose squares are no floats, of K steps; distances that see
- * nothing, one token.  Examples of images that are none, of an infinite head, radii where no proximal step can be found, and a
+ * nothing, one token.  Examples of images that are none, of an infinite head, of faint features, radii where no proximal step can be found, and a
  * large bias that all logits share. */
 #include "base/float32.h"
 #include "certify/build.h"
@@ -276,6 +276,27 @@ static void infinite_head(void)
     taut_certificate_free(&c);
 }
 
+/* Features near 1e-150 on their way: the checker's forward pass knows nothing of them, and says so; it refutes nothing. */
+static void faint(void)
+{
+    taut_model *m = blank_model(
+        "[model]\narch = mlp\nimage_height = 4\nimage_width = 4\nimage_channels = 1\nclasses = 2\n"
+        "hidden = 2 2 2 2 2 2 2 2 2\nactivation = relu\n",
+        0, false);
+    weight_of(m, "layer.0.weight")[16] = 0x1p-20, weight_of(m, "layer.0.bias")[0] = 1;
+    for (int layer = 1; layer < 9; layer++) {
+        char path[40];
+        snprintf(path, sizeof path, "layer.%d.weight", layer);
+        weight_of(m, path)[0] = weight_of(m, path)[3] = layer < 5 ? 0x1p-125 : 0x1p125;
+    }
+    weight_of(m, "head.weight")[0] = weight_of(m, "head.weight")[3] = 1;
+    taut_certificate c = confirmed(m, "faint features");
+    example_of(&c, 0.25, NULL, NULL);
+    const taut_checked r = verdict(c.json);
+    CHECK(r.holds && r.certified + r.unknown == 1, r.why);
+    taut_certificate_free(&c);
+}
+
 /* A bias that all logits share moves no prediction, but takes digits from every logit that is computed. */
 static void common_bias(void)
 {
@@ -306,6 +327,7 @@ int main(void)
     no_images();
     unsolved();
     infinite_head();
+    faint();
     common_bias();
     free(model_path), free(cert_path);
     return test_end("corners", "as certify writes them");

@@ -71,6 +71,13 @@ check "rows that hold both words" [ "$(grep -c '^muon *[a-z]*cap ' "$tmp/table")
 refuse "a row that is not there" "no row of enforced-table1 has a name with speedrun" \
     "$TAUT" paper enforced-table1 --scale tiny --only speedrun --out "$tmp/only"
 refuse "a row of what has none" "made as a whole" "$TAUT" paper castin-fig3 --only text
+refuse "no word" "no word" "$TAUT" paper enforced-fig2 --only ,
+refuse "data for what reads none" "reads no data" "$TAUT" paper jasmin-fig3 --data alice
+refuse "a folder without a name" "has no name" "$TAUT" paper jasmin-fig3 --out ""
+refuse "a full size that trains nothing" "at full size it takes .* min on two cores: --yes" "$TAUT" paper plash-fig4 --scale full
+refuse "a full size without its data" "tinyshakespeare/input.txt" "$TAUT" paper enforced-fig2 --scale full --yes --out "$tmp/full"
+refuse "a full size that does not fit" "needs 0.* GB of memory" sh -c "ulimit -v 700000; exec $TAUT paper plash-fig4 --scale full"
+refuse "a folder that cannot be, before the work" "cannot make the folder" "$TAUT" paper plash-fig4 --scale tiny --out /proc/none
 table jasmin-table2
 check "two lines a method" [ "$(grep -c "^published  *9[68]\." "$tmp/table")" = 7 ]
 table attlip-table2
@@ -84,14 +91,33 @@ check "a number of a figure's own is printed below its table" grep -q '^exponent
 run=$tmp/attlip-table2/softmax
 kept() { json_get "$tmp/table.json" runs_kept; }
 check "all four were kept" [ "$(kept)" = 4 ]
-sed 's/^steps = 3$/steps = 1000/' "$run/recipe.ini" >"$tmp/recipe" && cp "$tmp/recipe" "$run/recipe.ini"
-check "the recipe was changed" grep -q '^steps = 1000' "$run/recipe.ini"
-table attlip-table2
+cp "$run/recipe.ini" "$tmp/recipe.ini"
+sed 's/^steps = 3$/steps = 1000/' "$tmp/recipe.ini" >"$run/recipe.ini"
+refuse "a run with other settings is left alone" "softmax holds another run, with train.steps = 1000 where this one has 3" \
+    "$TAUT" paper attlip-table2 --scale tiny --out "$tmp/attlip-table2"
+cp "$tmp/recipe.ini" "$run/recipe.ini"
+mkdir -p "$tmp/foreign/softmax" && cp "$run/model.safetensors" "$tmp/foreign/softmax"
+refuse "a model that is nobody's run is left alone" "holds a model that is not of this table" \
+    "$TAUT" paper attlip-table2 --scale tiny --out "$tmp/foreign"
 "$TAUT" paper attlip-table2 --scale tiny --out "$tmp/again" --json >"$tmp/fresh.json"
 check "a fresh folder keeps none" [ "$(json_get "$tmp/fresh.json" runs_kept)" = 0 ]
-check "its recipe stands again" grep -q '^steps = 3$' "$run/recipe.ini"
 cp "$run/log.jsonl" "$tmp/log" && rm "$run/summary.json" # as if it had been killed before its end
 table attlip-table2
 check "one that was interrupted goes on" cmp -s "$run/log.jsonl" "$tmp/log"
 check "to its end" [ -e "$run/summary.json" ]
+
+# A signal saves the network that is being trained, and the same command goes on with it.
+"$TAUT" paper enforced-fig2 --scale small --only muon,filled,2 --out "$tmp/stopped" >/dev/null 2>"$tmp/said" &
+child=$!
+for i in $(seq 600); do grep -q '"step"' "$tmp/stopped/muon-filled-2/log.jsonl" 2>/dev/null && break || sleep 0.1; done
+kill $child
+wait $child
+check "a signal is the exit code" [ $? = 143 ]
+child=
+check "and it says what is next" grep -q "stopped; the same command goes on with .*muon-filled-2" "$tmp/said"
+check "what was trained is saved" [ -e "$tmp/stopped/muon-filled-2/state.safetensors" ]
+before=$(wc -l <"$tmp/stopped/muon-filled-2/log.jsonl")
+"$TAUT" paper enforced-fig2 --scale small --only muon,filled,2 --out "$tmp/stopped" --json >"$tmp/table.json"
+check "a stopped network is not kept as it is" [ "$(kept)" = 0 ]
+check "but goes on" [ "$(wc -l <"$tmp/stopped/muon-filled-2/log.jsonl")" -gt "$before" ]
 finish "paper        every figure, the list, kept runs"

@@ -96,6 +96,10 @@ static void margins(ck *c, const double *z, ck_step at, int64_t p, double radius
         const bool holds = radius > 0 ? least > off_by && needs <= least : ahead >= 0;
         const long long example = c->out->examples, first = p, other = j;
         if (j == p) continue;
+        if (!isfinite(gap) || (radius > 0 && !isfinite(at.off))) { /* nothing is known of this forward pass */
+            c->unsure = true;
+            continue;
+        }
         if (!(ahead >= 0))
             ck_fail(c, "example %lld: %lld is predicted, but %lld is ahead of it", example, first, other);
         if (!(margin <= scale * ahead))
