@@ -1,6 +1,6 @@
-/* Numbers that underflow and are made large again behind.  A perceptron's two paths, one of 128 shares that are each too
- * small for a double and one of one share that is not: the real logits stand as 128 * 0.499 to 20, the computed as 0 to 20.  Neither the stated
- * rounding nor a radius may be beaten by that. */
+/* Numbers that underflow and are made large again behind.  A perceptron's two paths, one of 128 shares that are each too small
+ * for a double and one of one share that is not: the real logits stand as 128 * 0.499 to 20, the computed as 0 to 20.  Neither
+ * the stated rounding nor a radius may be beaten by that. */
 #include "build.h"
 #include "certify/example.h"
 #include "taut.h"

@@ -2,8 +2,8 @@
  * what would be false.  Infinite logits of attention by position; a column that is heavier in a shorter sequence; numbers
  * that are 1; layers of a potential all of whose weights are 0, and perceptrons and residual layers whose weights are.
  * Proximal steps of length 0, 1e-40 and 1e36, of weights whose squares are no floats, of K steps; distances that see
- * nothing, one token.  Examples of images that are none, of an infinite head, of faint features, radii where no proximal step can be found, and a
- * large bias that all logits share. */
+ * nothing, one token.  Examples of images that are none, of an infinite head, of faint features, radii where no proximal step
+ * can be found, and a large bias that all logits share. */
 #include "base/float32.h"
 #include "certify/build.h"
 #include "certify/example.h"
