@@ -150,6 +150,14 @@ static int make(const cli_args *a, int which, const char *scale)
     return EXIT_DONE;
 }
 
+/* Whether there is room for the threads of products, and the arithmetic that they make can be trusted. */
+static taut_status ready(void)
+{
+    const taut_kernels *ref;
+    const taut_status s = taut_kernels_open(&ref, "ref");
+    return s ? s : taut_arithmetic_test();
+}
+
 static int run(const cli_args *a)
 {
     const char *names[FIGURES], *scale = cli_text(a, "--scale", "small"), *id = a->operands ? a->operand[0] : NULL;
@@ -160,7 +168,7 @@ static int run(const cli_args *a)
     if (!id) return cli_refuse(a, "which figure?  taut paper --list names them");
     for (int i = 0; i < FIGURES; i++) {
         names[i] = figures[i].id;
-        if (strcmp(id, figures[i].id) == 0) return taut_arithmetic_test() ? cli_fail(a) : make(a, i, scale);
+        if (strcmp(id, figures[i].id) == 0) return ready() ? cli_fail(a) : make(a, i, scale);
     }
     const char *near = taut_nearest(id, names, FIGURES);
     return cli_refuse(a, "no figure is called %s%s%s%s (taut paper --list)", id, near ? "; did you mean " : "",
