@@ -18,7 +18,7 @@ static const struct {
     bool data; /* --data is for it */
     const char
         *full; /* how long the full size takes where nothing is trained; NULL: seconds, or the first network says */
-    double gigabytes; /* and what it needs */
+    double gigabytes; /* of memory that have to be free before that begins */
 } figures[] = {
     { "enforced-table1", "7 min", "NanoGPT's architectures: bound, loss and activations with and without constraints",
       paper_enforced_table1, true, true, NULL, 0 },

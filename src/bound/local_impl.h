@@ -60,7 +60,8 @@ typedef struct {
 } local_row;
 
 /* Products that underflow lose at most 2^-1074 each.  Where nothing is larger than LOCAL_MOST (other numbers get no bound),
- * no chain of factors here brings that, or its root, near LOCAL_LOST, which stands in whatever a row answers. */
+ * no chain of factors here brings that, or its root, near LOCAL_LOST, which is added to whatever a row answers: rounded up, so
+ * that a large number becomes larger too. */
 #define LOCAL_MOST 1e15
 #define LOCAL_LOST 1e-80
 
