@@ -2,7 +2,8 @@
  *
  * q = W_Q x + b_Q is off by g |W||x| entry by entry, turning it by an angle that grows with the position adds
  * 2^-48 a position, and n is 1/sqrt(eps)-Lipschitz with a few roundings of a vector no longer than 1; what its
- * squares lose by underflow is small beside eps.  A logit is off by tau times both, every probability by a factor within exp(+-2 dS), and the rest is sums. */
+ * squares lose by underflow is small beside eps.  A logit is off by tau times both, every probability by a
+ * factor within exp(+-2 dS), and the rest is sums. */
 #include "bound/cosine.h"
 #include "bound/norm.h"
 
