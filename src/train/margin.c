@@ -98,7 +98,9 @@ void taut_margin_loss(const taut_margin *s, taut_pass *p, const int32_t *targets
         k->mul_rows(s->start, s->start, s->lead, 1, rows * classes);
     }
     k->axpby(x, ahead * cold, s->start, cold, rows * classes);
-    k->cross_entropy(x, p->sums, x, p->targets, rows, classes, weight);
+    taut_real *g = s->spec->focus > 0 ? s->start : x;
+    k->cross_entropy(g, p->sums, x, p->targets, rows, classes, weight);
+    if (g != x) k->focus(x, g, x, p->targets, rows, classes, s->spec->focus);
     if (s->lead) k->mul_rows(s->lead, s->lead, x, 1, rows * classes); /* what each row's distances feel */
     k->axpby(s->tension, 0, s->tension, 0, square);
     k->scatter(s->tension, classes, s->lead ? s->lead : x, p->targets, rows, classes);

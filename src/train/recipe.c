@@ -84,6 +84,7 @@ static void read_loss(taut_train_spec *t, taut_config *cfg)
         t->temperature = taut_config_real(cfg, "train.temperature", 0.25, 1e-6, 1e6);
         if (taut_config_has(cfg, "train.margin_least"))
             t->margin_least = taut_config_real(cfg, "train.margin_least", 1, 0, 1);
+        if (taut_config_has(cfg, "train.focus")) t->focus = taut_config_real(cfg, "train.focus", 0, 0, 100);
     }
     if (taut_config_has(cfg, "train.average")) t->average = taut_config_real(cfg, "train.average", 0, 0, 0.999999);
 }
@@ -153,6 +154,8 @@ static taut_status check_loss(const taut_recipe *r)
     if (margin && (!classes || mixes))
         return taut_fail(TAUT_BAD_CONFIG, "train.loss = margin is for one right class an example: images or classified "
                                           "texts, without data.mixup and data.cutmix");
+    if (t->focus > 0 && t->focus < 1)
+        return taut_fail(TAUT_BAD_CONFIG, "train.focus = %g is neither 0 nor at least 1", t->focus);
     if (t->average > 0 && t->patience > 0)
         return taut_fail(TAUT_BAD_CONFIG, "train.average and train.patience each say what is saved: use one of them");
     if (r->constrain.method == TAUT_POLAR && t->optimiser != TAUT_MUON)

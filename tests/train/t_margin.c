@@ -7,6 +7,7 @@
     "none\nmlp_block = fold\nresidual = convex\nresidual_alpha = 1\nattention = position\ntorus = true\nactivation = " \
     "abs\npool = l2\nunit_head = true\ninit = orthogonal\n[train]\noptimiser = muon\nbatch = 5\nsteps = 8\n"
 #define MARGIN "loss = margin\nmargin = 1\nmargin_final = 2\nmargin_radius = 0.25\ntemperature = 0.5\n"
+#define FOCUS  MARGIN "focus = 2.5\n"
 #define LEAST  "loss = margin\nmargin = 8\nmargin_radius = 0.25\ntemperature = 0.5\nmargin_least = 0.3\n"
 
 static const double *head_of(const taut_trainer *t)
@@ -18,6 +19,7 @@ static const double *head_of(const taut_trainer *t)
 typedef struct {
     double least;
     double *fixed; /* shares as they were, which a gradient does not follow; NULL: made anew */
+    double focus;
 } shares;
 
 static double share_of(const shares *s, int64_t at, double lead, double full)
@@ -48,12 +50,13 @@ static double by_hand(taut_trainer *t, double ahead, const shares *s, double *us
             total += exp(z);
             if (j == y) own = z;
         }
-        sum += log(total) - own;
+        const double l = log(total) - own;
+        sum += s->focus > 0 ? pow(1 - exp(-l), s->focus) * l : l;
     }
     return sum / (double)n;
 }
 
-static void gradient(const char *recipe, double least)
+static void gradient(const char *recipe, double least, double focus)
 {
     taut_trainer t;
     double sums[TAUT_PASS_SUMS], used[5 * 6];
@@ -61,8 +64,8 @@ static void gradient(const char *recipe, double least)
     taut_model *m = t.model;
     double *w = (double *)m->values;
     taut_batch_train(&t.batch, 0, 5);
-    const double ahead = taut_margin_at(&t.recipe.train, 3), here = by_hand(&t, ahead, &(shares){ least, NULL }, used);
-    const shares held = { least, used };
+    const double ahead = taut_margin_at(&t.recipe.train, 3), here = by_hand(&t, ahead, &(shares){ least, NULL, focus }, used);
+    const shares held = { least, used, focus };
     int some[3] = { 0 }; /* the least, all, between */
     for (int i = 0; i < 30; i++) some[used[i] == least ? 0 : used[i] == 1 ? 1 : 2]++;
     CHECK(least == 1 ? some[0] == 30 : some[0] > 0 && some[1] > 5 && some[2] > 0, "shares of all kinds");
@@ -72,7 +75,10 @@ static void gradient(const char *recipe, double least)
     taut_margin_loss(t.margin, t.pass, t.batch.y, 0.2, 3);
     taut_pass_backward(t.pass);
     must(taut_pass_sums(t.pass, sums));
-    CHECK_NEAR(0.2 * sums[TAUT_PASS_LOSS], here, 1e-12 * (1 + here), "its value");
+    if (focus == 0)
+        CHECK_NEAR(0.2 * sums[TAUT_PASS_LOSS], here, 1e-12 * (1 + here), "its value");
+    else
+        CHECK(0.2 * sums[TAUT_PASS_LOSS] > here, "what is logged does not turn from anything");
     for (int k = 0; k < 60; k++) {
         const taut_weight *one = k % 3 ? &m->weight[rng_int(0, m->weights - 1)] : taut_model_find(m, "head.weight");
         const int64_t at = one->offset + rng_int(0, (int)taut_weight_len(one) - 1);
@@ -155,8 +161,9 @@ static void refused(const char *recipe, const char *why)
 int main(void)
 {
     test_begin();
-    gradient(BASE MARGIN, 1);
-    gradient(BASE LEAST, 0.3);
+    gradient(BASE MARGIN, 1, 0);
+    gradient(BASE FOCUS, 1, 2.5);
+    gradient(BASE LEAST, 0.3, 0);
     centres();
     steps_centred();
     grows();
@@ -167,5 +174,6 @@ int main(void)
     refused("[data]\nsource = shapes\nlength = 100\n[model]\narch = mlp\n[train]\nmargin = 1\n", "unknown key");
     refused(BASE MARGIN "margin_least = 1.5\n", "train.margin_least");
     refused(BASE MARGIN "margin_least = nan\n", "train.margin_least");
+    refused(BASE MARGIN "focus = 0.5\n", "train.focus");
     return test_end("margin", "%s", "");
 }
