@@ -67,6 +67,7 @@ typedef struct {
     double colour;        /* brightness, contrast and saturation times 1 - colour to 1 + colour each */
     int64_t erase;        /* a box of that side, cut off at the border, gets the image's mean colour */
     double spared;        /* the share of images that are not turned, zoomed, coloured or erased */
+    int64_t plain_from;   /* from this number of the stream on all are spared; 0: nowhere */
     double mixup, cutmix; /* alpha of the share's Beta(alpha, alpha); 0: never.  With both, half of the time each */
 } taut_augment;
 

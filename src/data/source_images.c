@@ -33,7 +33,9 @@ static int64_t drawn(double *out, const source *s, uint64_t seed, int64_t number
     const int64_t all = m->count[TAUT_TRAIN];
     const uint64_t order = taut_rng_key(seed, TAUT_RNG_BATCH, (uint64_t)(number / all)); /* another one every epoch */
     const int64_t index = (int64_t)taut_rng_place(order, (uint64_t)(number % all), (uint64_t)all);
-    taut_augment_image(out, m->pixels[TAUT_TRAIN] + index * taut_frame_len(m->frame), m->frame, &s->augment,
+    taut_augment how = s->augment;
+    if (how.plain_from > 0 && number >= how.plain_from) how.spared = 1;
+    taut_augment_image(out, m->pixels[TAUT_TRAIN] + index * taut_frame_len(m->frame), m->frame, &how,
                        taut_rng_key(seed, TAUT_RNG_AUGMENT, (uint64_t)number));
     return index;
 }

@@ -173,15 +173,29 @@ static taut_status check_augment(const taut_recipe *r)
 {
     const taut_augment *a = &r->data.augment;
     const bool moves = a->crop > 0 || a->turn > 0 || a->zoom > 0;
-    const bool any = moves || a->flip || a->reflect || a->colour > 0 || a->erase > 0 || a->spared > 0 ||
-                     taut_augment_mixes(a);
+    const bool changes = a->turn > 0 || a->zoom > 0 || a->colour > 0 || a->erase > 0;
+    const bool spares = a->spared > 0 || a->plain_from > 0;
+    const bool any = moves || changes || a->flip || a->reflect || spares || taut_augment_mixes(a);
     if (any && !taut_arch_reads_images(r->model.arch))
         return taut_fail(TAUT_BAD_CONFIG,
-                         "data.flip, crop, border, turn, zoom, colour, erase, spared, mixup and cutmix are for "
+                         "data.flip, crop, border, turn, zoom, colour, erase, spared, plain, mixup and cutmix are for "
                          "images: model.arch = mlp or vit");
     if (a->reflect && !moves)
         return taut_fail(TAUT_BAD_CONFIG, "data.border would change nothing: it is for data.crop, turn and zoom");
+    if (spares && !changes)
+        return taut_fail(TAUT_BAD_CONFIG,
+                         "data.spared and plain would change nothing: they are for data.turn, zoom, colour and erase");
     return TAUT_OK;
+}
+
+/* The image of the stream with which the last steps begin, whose images are spared. */
+static void read_plain(taut_recipe *r, taut_config *cfg)
+{
+    const taut_train_spec *t = &r->train;
+    if (!taut_config_has(cfg, "data.plain")) return;
+    const double plain = taut_config_real(cfg, "data.plain", 0, 0, 0.999999);
+    const int64_t last = (int64_t)(plain * (double)t->steps);
+    if (last > 0) r->data.augment.plain_from = (t->steps - last) * t->accumulate * t->batch;
 }
 
 taut_status taut_recipe_ask(taut_recipe *r, taut_config *cfg)
@@ -189,6 +203,7 @@ taut_status taut_recipe_ask(taut_recipe *r, taut_config *cfg)
     taut_data_spec_read(&r->data, cfg);
     const taut_status model = taut_model_spec_read(&r->model, cfg);
     read_loop(r, cfg);
+    read_plain(r, cfg);
     read_optimiser(&r->train, cfg);
     const taut_status constrain = taut_constrain_spec_read(&r->constrain, cfg, r->train.optimiser == TAUT_MUON);
     const taut_status penalty = taut_penalty_spec_read(&r->penalty, cfg);

@@ -39,10 +39,10 @@ check "a lower defect is refused" sh -c "\"$TAUT\" check \"$tmp/low.json\" \"$ru
 sed 's/"radius":[[:space:]]*0\.[0-9]*/"radius":0.99/' "$tmp/cert.json" >"$tmp/far.json"
 check "a larger radius is refused" sh -c "\"$TAUT\" check \"$tmp/far.json\" \"$run\" 2>\"$tmp/line\"; [ \$? = 2 ] && grep -q 'its radius is stated as' \"$tmp/line\""
 check "augmented, with a penalty" "$TAUT" train recipes/vit-shapes-small.ini --out "$tmp/p" --set data.length=500 \
-    --set train.steps=3 --set data.flip=true --set data.crop=2 --set data.border=reflect --set data.turn=5 --set data.zoom=0.1 --set data.colour=0.2 --set data.erase=2 --set data.mixup=0.2 --set data.cutmix=1 \
+    --set train.steps=3 --set data.flip=true --set data.crop=2 --set data.border=reflect --set data.turn=5 --set data.zoom=0.1 --set data.colour=0.2 --set data.erase=2 --set data.plain=0.4 --set data.mixup=0.2 --set data.cutmix=1 \
     --set train.penalty=jasmin --set train.penalty_k=10
 check "the penalty is logged" grep -q '"penalty"' "$tmp/p/log.jsonl"
-for bad in model.patch=5 data.source=brackets data.length=1 model.classes=5 train.penalty_k=3 data.mixup=9 model.hidden=3; do
+for bad in model.patch=5 data.source=brackets data.length=1 model.classes=5 train.penalty_k=3 data.mixup=9 data.spared=1 data.plain=0.5 model.hidden=3; do
     check "$bad is refused in one line" sh -c "! \"$TAUT\" train recipes/vit-shapes-small.ini --out \"$tmp/bad\" --set $bad \
         2>\"$tmp/line\" && [ \$(wc -l <\"$tmp/line\") = 1 ]"
 done

@@ -87,6 +87,31 @@ static void source(void)
           "no images of that name");
 }
 
+/* From its number on, images of the stream are drawn as if they were only flipped and moved; before it, as without it. */
+static void plain_at_the_end(void)
+{
+    const taut_augment moves = { .flip = true, .crop = 2 };
+    taut_augment all = moves, until = moves;
+    taut_source *s[3];
+    static double x[3][LEN];
+    all.turn = until.turn = 20, all.colour = until.colour = 0.3, until.plain_from = 90;
+    const taut_augment *const how[] = { &moves, &all, &until };
+    for (int i = 0; i < 3; i++) {
+        taut_images *images = NULL;
+        CHECK(taut_images_open(&images, &(taut_images_spec){ "shapes", 70, 0.1, seed, 0, 0 }) == TAUT_OK &&
+                  taut_source_images(&s[i], images, how[i]) == TAUT_OK,
+              "opened");
+    }
+    for (int64_t number = 80; number < 100; number++) {
+        int32_t label[3];
+        for (int i = 0; i < 3; i++)
+            s[i]->ops->draw(s[i], (taut_slot){ .reals = x[i], .target = &label[i] }, 5, number);
+        CHECK(label[0] == label[2] && memcmp(x[0], x[1], sizeof x[0]) != 0, "the same image, turned in one of them");
+        CHECK(memcmp(x[2], x[number < 90], sizeof x[0]) == 0, "turned before its number and plain from it on");
+    }
+    for (int i = 0; i < 3; i++) taut_source_free(s[i]);
+}
+
 /* Flips and moves against a loop of our own over the four ways a flip and a move can be told apart. */
 static void moved(void)
 {
@@ -183,6 +208,7 @@ int main(void)
     shapes();
     source();
     held_out();
+    plain_at_the_end();
     moved();
     mixed();
     shared();
