@@ -9,9 +9,9 @@
  * share of it, and the share counts as a constant in the gradient.  So an example far from its radius is asked for being right
  * first.  0.01 is EMMA's ("Unlocking Deterministic Robustness Certification on ImageNet", Hu et al. 2023).
  *
- * With train.focus = F, at least 1, p that softmax's share of y, the loss is (1 - p)^F (-ln p), so examples that have their radius
- * by far are left alone; -ln p is what is logged all the same.  5 is the logit annealing loss's ("Enhancing Certified Robustness
- * via Block Reflector Orthogonal Layers and Logit Annealing Loss", Lai et al. 2025), which has EMMA's margins too.
+ * With train.focus = F, at least 1, and p that softmax's share of y, the loss is (1 - p)^F (-ln p), so examples that have their
+ * radius by far are left alone; -ln p is what is logged all the same.  5 is the logit annealing loss's ("Enhancing Certified
+ * Robustness via Block Reflector Orthogonal Layers and Logit Annealing Loss", Lai et al. 2025), which has EMMA's margins too.
  *
  * Features are far from 0 and differ little, so a step of W that is right for their differences moves all logits by much more
  * than a margin.  A step is therefore made of W and c in f = W (h - mu) + c, mu the mean of some features: the gradient of W

@@ -182,6 +182,11 @@ static taut_status check_augment(const taut_recipe *r)
                          "images: model.arch = mlp or vit");
     if (a->reflect && !moves)
         return taut_fail(TAUT_BAD_CONFIG, "data.border would change nothing: it is for data.crop, turn and zoom");
+    const taut_pixels_spec *i = &r->model.image;
+    const int64_t side = i->height < i->width ? i->height : i->width;
+    if (any && (a->crop >= side || a->erase >= side))
+        return taut_fail(TAUT_BAD_CONFIG, "data.crop and data.erase want less than the side of an image of %lld x %lld",
+                         (long long)i->height, (long long)i->width);
     if (spares && !changes)
         return taut_fail(TAUT_BAD_CONFIG,
                          "data.spared and plain would change nothing: they are for data.turn, zoom, colour and erase");

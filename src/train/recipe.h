@@ -29,7 +29,8 @@ typedef struct {
     taut_products matmul;
     double clip; /* largest gradient norm; 0: no clipping */
     taut_loss_kind loss;
-    double margin, margin_final, margin_radius, margin_least, temperature, focus; /* of TAUT_BY_MARGIN: train/margin.h */
+    double margin, margin_final, margin_radius, margin_least; /* of TAUT_BY_MARGIN: train/margin.h */
+    double temperature, focus;                                /* the same */
     double average; /* decay of a running mean of the weights, which is what is saved; 0: none */
     int64_t eval_every, eval_batches, checkpoint_every, log_every;
     int64_t patience; /* evaluations without a better one before training ends; 0: it goes on to the last step */

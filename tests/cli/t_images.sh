@@ -42,7 +42,7 @@ check "augmented, with a penalty" "$TAUT" train recipes/vit-shapes-small.ini --o
     --set train.steps=3 --set data.flip=true --set data.crop=2 --set data.border=reflect --set data.turn=5 --set data.zoom=0.1 --set data.colour=0.2 --set data.erase=2 --set data.plain=0.4 --set data.mixup=0.2 --set data.cutmix=1 \
     --set train.penalty=jasmin --set train.penalty_k=10
 check "the penalty is logged" grep -q '"penalty"' "$tmp/p/log.jsonl"
-for bad in model.patch=5 data.source=brackets data.length=1 model.classes=5 train.penalty_k=3 data.mixup=9 data.spared=1 data.plain=0.5 model.hidden=3; do
+for bad in model.patch=5 data.source=brackets data.length=1 model.classes=5 train.penalty_k=3 data.mixup=9 data.spared=1 data.plain=0.5 data.crop=16 data.erase=20 model.hidden=3; do
     check "$bad is refused in one line" sh -c "! \"$TAUT\" train recipes/vit-shapes-small.ini --out \"$tmp/bad\" --set $bad \
         2>\"$tmp/line\" && [ \$(wc -l <\"$tmp/line\") = 1 ]"
 done

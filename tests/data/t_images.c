@@ -104,8 +104,7 @@ static void plain_at_the_end(void)
     }
     for (int64_t number = 80; number < 100; number++) {
         int32_t label[3];
-        for (int i = 0; i < 3; i++)
-            s[i]->ops->draw(s[i], (taut_slot){ .reals = x[i], .target = &label[i] }, 5, number);
+        for (int i = 0; i < 3; i++) s[i]->ops->draw(s[i], (taut_slot){ .reals = x[i], .target = &label[i] }, 5, number);
         CHECK(label[0] == label[2] && memcmp(x[0], x[1], sizeof x[0]) != 0, "the same image, turned in one of them");
         CHECK(memcmp(x[2], x[number < 90], sizeof x[0]) == 0, "turned before its number and plain from it on");
     }

@@ -32,7 +32,8 @@ static void compare(int64_t rows, int64_t classes, double size, double power)
     int32_t *target = calloc((size_t)rows + 1, sizeof *target);
     double *slack = doubles(rows * classes), lost[2] = { 0, 0 };
     for (int64_t r = 0; r < rows; r++) target[r] = (int32_t)rng_int(0, (int)classes - 1);
-    for (int64_t i = 0; i < g.len; i++) slack[i] = 0x1p-48 * (1 + power) * (1 + log((double)classes) + size) * fabs(g.d[i]);
+    for (int64_t i = 0; i < g.len; i++)
+        slack[i] = 0x1p-48 * (1 + power) * (1 + log((double)classes) + size) * fabs(g.d[i]);
     taut_index *there = table_index(cpu, target, rows);
     SAME_BITS(y, (ref->focus(R(&y), R(&g), R(&x), (const taut_index *)target, rows, classes, power),
                   cpu->focus(y.f, g.f, x.f, there, rows, classes, power)));

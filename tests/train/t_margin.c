@@ -64,7 +64,8 @@ static void gradient(const char *recipe, double least, double focus)
     taut_model *m = t.model;
     double *w = (double *)m->values;
     taut_batch_train(&t.batch, 0, 5);
-    const double ahead = taut_margin_at(&t.recipe.train, 3), here = by_hand(&t, ahead, &(shares){ least, NULL, focus }, used);
+    const double ahead = taut_margin_at(&t.recipe.train, 3),
+                 here = by_hand(&t, ahead, &(shares){ least, NULL, focus }, used);
     const shares held = { least, used, focus };
     int some[3] = { 0 }; /* the least, all, between */
     for (int i = 0; i < 30; i++) some[used[i] == least ? 0 : used[i] == 1 ? 1 : 2]++;

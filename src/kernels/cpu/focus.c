@@ -2,7 +2,8 @@
  *
  * Poison    where g or a number of its row of x is NaN, so is y.  A row is one thread's.
  * Aliasing  y may be g or x.
- * Error     one rounding, and what l is off by: 2^-24 |y| + 2^-150 + 2^-48 (1 + power) (1 + ln classes + max |x[r]|) |g|. */
+ * Error     one rounding, and what l is off by: 2^-24 |y| + 2^-150 + 2^-48 (1 + power) (1 + ln classes + M) |g|, M the
+ *           largest |x[r]|. */
 #include <math.h>
 
 #include "kernels/cpu/cpu.h"

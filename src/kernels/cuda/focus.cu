@@ -2,8 +2,8 @@
  *
  * Poison    where g or a number of its row of x is NaN, so is y.  A row is one thread's.
  * Aliasing  y may be g or x.
- * Error     one rounding, and what l is off by: u |y| + the smallest number + 2^-48 (1 + power) (1 + ln classes + max |x[r]|) |g|,
- *           u = 2^-24 (cuda64: 2^-53). */
+ * Error     one rounding, and what l is off by: u |y| + the smallest number + 2^-48 (1 + power) (1 + ln classes + M) |g|,
+ *           u = 2^-24 (cuda64: 2^-53), M the largest |x[r]|. */
 #include "kernels/cuda/each.h"
 #include "kernels/cuda/lowered.h"
 
@@ -26,5 +26,6 @@ void CUDA(focus)(taut_real *y, const taut_real *g, const taut_real *x, const tau
     const cuda_says says;
     says.writes(at(y), rows * classes);
     if (rows <= 0) return;
-    CUDA_LAUNCH(focus_rows, blocks_for(rows, THREADS), THREADS, 0, at(y), at(g), at(x), at(target), rows, classes, power);
+    CUDA_LAUNCH(focus_rows, blocks_for(rows, THREADS), THREADS, 0, at(y), at(g), at(x), at(target), rows, classes,
+                power);
 }

@@ -1,5 +1,5 @@
-/* A loss that turns from examples that are right by far, "(1 - p)^power ln(1 / p)", by its gradient: with l = -ln softmax(x[r])[t],
- * p = e^-l, q = 1 - p, t the target of row r,
+/* A loss that turns from examples that are right by far, (1 - p)^power (-ln p), by its gradient: with t the target of row r,
+ * l = -ln softmax(x[r])[t], p = e^-l, q = 1 - p,
  *     y[r][c] = g[r][c] ( q^power + power l p q^(power - 1) ),      g the gradient of l, power at least 1
  * Poison: where g or a number of its row of x is NaN, so is y.
  * Aliasing: y may be g or x. */
