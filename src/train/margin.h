@@ -11,7 +11,8 @@
  *
  * With train.focus = F, at least 1, and p that softmax's share of y, the loss is (1 - p)^F (-ln p), so examples that have their
  * radius by far are left alone; -ln p is what is logged all the same.  5 is the logit annealing loss's ("Enhancing Certified
- * Robustness via Block Reflector Orthogonal Layers and Logit Annealing Loss", Lai et al. 2025), which has EMMA's margins too.
+ * Robustness via Block Reflector Orthogonal Layers and Logit Annealing Loss", Lai et al. 2025), which has EMMA's margins
+ * too, and an offset that is not here.
  *
  * Features are far from 0 and differ little, so a step of W that is right for their differences moves all logits by much more
  * than a margin.  A step is therefore made of W and c in f = W (h - mu) + c, mu the mean of some features: the gradient of W

@@ -174,7 +174,7 @@ static taut_status check_augment(const taut_recipe *r)
     const taut_augment *a = &r->data.augment;
     const bool moves = a->crop > 0 || a->turn > 0 || a->zoom > 0;
     const bool changes = a->turn > 0 || a->zoom > 0 || a->colour > 0 || a->erase > 0;
-    const bool spares = a->spared > 0 || a->plain_from > 0;
+    const bool spares = a->spared > 0 || r->data.plain > 0;
     const bool any = moves || changes || a->flip || a->reflect || spares || taut_augment_mixes(a);
     if (any && !taut_arch_reads_images(r->model.arch))
         return taut_fail(TAUT_BAD_CONFIG,
@@ -190,17 +190,21 @@ static taut_status check_augment(const taut_recipe *r)
     if (spares && !changes)
         return taut_fail(TAUT_BAD_CONFIG,
                          "data.spared and plain would change nothing: they are for data.turn, zoom, colour and erase");
+    if (r->data.plain > 0 && (r->data.plain * (double)r->train.steps < 0.5 || a->plain_from < 1))
+        return taut_fail(TAUT_BAD_CONFIG, "data.plain = %g of %lld steps is none or all of them", r->data.plain,
+                         (long long)r->train.steps);
     return TAUT_OK;
 }
 
-/* The image of the stream with which the last steps begin, whose images are spared. */
+/* The first image of the last steps: from it on all are spared.  A stream as long as no training's has one far away. */
 static void read_plain(taut_recipe *r, taut_config *cfg)
 {
     const taut_train_spec *t = &r->train;
     if (!taut_config_has(cfg, "data.plain")) return;
-    const double plain = taut_config_real(cfg, "data.plain", 0, 0, 0.999999);
-    const int64_t last = (int64_t)(plain * (double)t->steps);
-    if (last > 0) r->data.augment.plain_from = (t->steps - last) * t->accumulate * t->batch;
+    r->data.plain = taut_config_real(cfg, "data.plain", 0, 0, 0.999999);
+    const double first = (double)t->steps - floor(r->data.plain * (double)t->steps + 0.5);
+    if (r->data.plain > 0)
+        r->data.augment.plain_from = (int64_t)fmin(first * (double)t->accumulate * (double)t->batch, 0x1p62);
 }
 
 taut_status taut_recipe_ask(taut_recipe *r, taut_config *cfg)

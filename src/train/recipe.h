@@ -45,6 +45,7 @@ typedef struct {
     uint64_t seed;    /* of a built-in set */
     double mask_rate; /* of an encoder's questions */
     taut_augment augment;
+    double plain;             /* the share of the steps, the last ones, whose images augment.plain_from spares */
     int64_t side;             /* pictures are made side x side: data.resize; 0: they stay as they are */
     const char *class_names;  /* with commas between them; NULL: classes are numbers */
     taut_series_spec series;  /* of a forecaster; but for source, length and seed, which are above */

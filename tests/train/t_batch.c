@@ -1,4 +1,5 @@
-/* Examples are a pure function of (seed, number): the same for any batch size; an encoder's masks too. */
+/* Examples are a pure function of (seed, number): the same for any batch size; an encoder's masks too; from which on images
+ * are plain. */
 #include "train/batch.h"
 
 #include "data/text.h"
@@ -168,13 +169,37 @@ static void sliding(void)
     close_set(&s);
 }
 
+/* The image with which the last steps begin, rounded to a whole step; shares that are no step or all steps are refused. */
+static void plain_steps(void)
+{
+    static const struct {
+        const char *steps;
+        int64_t from; /* 0: refused */
+    } cases[] = { { "3\n[train]\nsteps = 10\nbatch = 3\naccumulate = 2\n", 42 },
+                  { "57\n[train]\nsteps = 100\nbatch = 1\n", 43 },
+                  { "04\n[train]\nsteps = 10\nbatch = 3\n", 0 },
+                  { "99\n[train]\nsteps = 10\nbatch = 3\n", 0 },
+                  { "5\n[train]\nsteps = 1000000000\naccumulate = 65536\nbatch = 1048576\n", (int64_t)1 << 62 } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[400];
+        taut_recipe r;
+        snprintf(text, sizeof text, "[model]\narch = mlp\n[data]\nsource = shapes\nturn = 4\nplain = 0.%s",
+                 cases[i].steps);
+        taut_config *cfg = config_of(text);
+        const taut_status s = taut_recipe_read(&r, cfg);
+        CHECK(cases[i].from ? s == TAUT_OK && r.data.augment.plain_from == cases[i].from : s == TAUT_BAD_CONFIG, text);
+        taut_config_free(cfg);
+    }
+}
+
 int main(void)
 {
     test_begin();
+    plain_steps();
     sliding();
     gpt();
     encoder();
     windows(0);
     windows(0.5);
-    return test_end("batch", "gpt and encoder");
+    return test_end("batch", "gpt and encoder, plain images");
 }

@@ -1,6 +1,6 @@
 /* A loss that turns from examples that are right by far, by its gradient (formula: ref/focus.c), worked in double.
  *
- * Poison    where g or a number of its row of x is NaN, so is y.  A row is one thread's.
+ * Poison    where g or a number of its row of x is NaN, or l not finite, y is NaN.  A row is one thread's.
  * Aliasing  y may be g or x.
  * Error     one rounding, and what l is off by: 2^-24 |y| + 2^-150 + 2^-48 (1 + power) (1 + ln classes + M) |g|, M the
  *           largest |x[r]|. */

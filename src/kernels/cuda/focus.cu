@@ -1,10 +1,10 @@
 /* A loss that turns from examples that are right by far, by its gradient (formula: ref/focus.c), worked in double.
  *
- * Poison    where g or a number of its row of x is NaN, so is y.  A row is one thread's.
+ * Poison    where g or a number of its row of x is NaN, or l not finite, y is NaN.  A row is one thread's.
  * Aliasing  y may be g or x.
  * Error     one rounding, and what l is off by: u |y| + the smallest number + 2^-48 (1 + power) (1 + ln classes + M) |g|,
  *           u = 2^-24 (cuda64: 2^-53), M the largest |x[r]|. */
-#include "kernels/cuda/each.h"
+#include "kernels/cuda/cuda.h"
 #include "kernels/cuda/lowered.h"
 
 static __global__ void focus_rows(real *y, const real *g, const real *x, const int32_t *target, int64_t rows,

@@ -1,7 +1,7 @@
 /* A loss that turns from examples that are right by far, (1 - p)^power (-ln p), by its gradient: with t the target of row r,
  * l = -ln softmax(x[r])[t], p = e^-l, q = 1 - p,
  *     y[r][c] = g[r][c] ( q^power + power l p q^(power - 1) ),      g the gradient of l, power at least 1
- * Poison: where g or a number of its row of x is NaN, so is y.
+ * Poison: where g or a number of its row of x is NaN, or l not finite, y is NaN.
  * Aliasing: y may be g or x. */
 #include <math.h>
 
