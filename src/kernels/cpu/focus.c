@@ -15,9 +15,9 @@ void CPU(focus)(taut_real *y_, const taut_real *g_, const taut_real *x_, const t
     for (int64_t r = 0; r < rows; r++) {
         const float *x = (const float *)x_ + r * classes, *g = (const float *)g_ + r * classes;
         float *y = (float *)y_ + r * classes, max = x[0];
-        double sum = 0;
         for (int64_t c = 1; c < classes; c++) max = x[c] > max ? x[c] : max;
-        for (int64_t c = 0; c < classes; c++) sum += exp((double)x[c] - (double)max);
+        double sum = exp((double)x[0] - (double)max);
+        for (int64_t c = 1; c < classes; c++) sum += exp((double)x[c] - (double)max);
         const double l = log(sum) - ((double)x[((const int32_t *)target)[r]] - (double)max), q = -expm1(-l);
         const double factor = pow(q, power - 1) * (q + power * l * exp(-l));
         for (int64_t c = 0; c < classes; c++) y[c] = (float)(factor * (double)g[c]);

@@ -12,9 +12,10 @@ static __global__ void focus_rows(real *y, const real *g, const real *x, const i
 {
     const int64_t r = (int64_t)blockIdx.x * THREADS + threadIdx.x, first = r * classes;
     if (r >= rows) return;
-    double max = (double)x[first], sum = 0;
+    double max = (double)x[first];
     for (int64_t c = 1; c < classes; c++) max = x[first + c] > max ? (double)x[first + c] : max;
-    for (int64_t c = 0; c < classes; c++) sum += exp((double)x[first + c] - max);
+    double sum = exp((double)x[first] - max);
+    for (int64_t c = 1; c < classes; c++) sum += exp((double)x[first + c] - max);
     const double l = log(sum) - ((double)x[first + target[r]] - max), q = -expm1(-l);
     const double factor = pow(q, power - 1) * (q + power * l * exp(-l));
     for (int64_t c = 0; c < classes; c++) y[first + c] = (real)(factor * (double)g[first + c]);

@@ -12,9 +12,10 @@ void taut_ref_focus(taut_real *y_, const taut_real *g_, const taut_real *x_, con
 {
     for (int64_t r = 0; r < rows; r++) {
         const double *x = (const double *)x_ + r * classes, *g = (const double *)g_ + r * classes;
-        double *y = (double *)y_ + r * classes, max = x[0], sum = 0;
+        double *y = (double *)y_ + r * classes, max = x[0];
         for (int64_t c = 1; c < classes; c++) max = x[c] > max ? x[c] : max;
-        for (int64_t c = 0; c < classes; c++) sum += exp(x[c] - max);
+        double sum = exp(x[0] - max);
+        for (int64_t c = 1; c < classes; c++) sum += exp(x[c] - max);
         const double l = log(sum) - (x[((const int32_t *)target)[r]] - max), q = -expm1(-l);
         const double factor = pow(q, power - 1) * (q + power * l * exp(-l));
         for (int64_t c = 0; c < classes; c++) y[c] = factor * g[c];
