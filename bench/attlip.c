@@ -15,16 +15,14 @@
  * more than a minute. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/float32.h"
 #include "base/rng.h"
 #include "base/status.h"
 #include "bench/bench.h"
+#include "bench/peer.h"
 #include "bench/timing.h"
 #include "module/modules.h"
 
@@ -113,37 +111,23 @@ static double time_both(layer *l)
     return bench_now() - start;
 }
 
-typedef struct {
-    pid_t pid;
-    FILE *to, *from;
-} peer;
-
-static bool peer_start(peer *p)
+static bool peer_start(bench_peer *p)
 {
-    int down[2], up[2];
-    char threads[16], width[16], heads[16], line[64] = "";
-    if (access("bench/attlip_torch.py", R_OK) || pipe(down) || pipe(up)) return false;
+    char threads[16], width[16], heads[16];
     snprintf(threads, sizeof threads, "%d", taut_threads());
     snprintf(width, sizeof width, "%d", WIDTH);
     snprintf(heads, sizeof heads, "%d", HEADS);
-    p->pid = fork();
-    if (p->pid == 0) {
-        dup2(down[0], 0), dup2(up[1], 1);
-        close(down[1]), close(up[0]);
-        const char *python = getenv("TAUT_PYTHON") ? getenv("TAUT_PYTHON") : "python3";
-        execlp(python, python, "bench/attlip_torch.py", threads, width, heads, (char *)NULL);
-        _exit(127);
-    }
-    close(down[0]), close(up[1]);
-    p->to = fdopen(down[1], "w"), p->from = fdopen(up[0], "r");
-    return p->pid > 0 && fgets(line, sizeof line, p->from) && strncmp(line, "ready", 5) == 0;
+    return bench_peer_start(p, "bench/attlip_torch.py", (const char *const[]){ threads, width, heads, NULL });
 }
 
-static void peer_ask(peer *p, int64_t tokens, double *forward, double *both)
+/* Forward, and forward and backward. */
+static void peer_ask(bench_peer *p, int64_t tokens, double *forward, double *both)
 {
-    fprintf(p->to, "%lld\n", (long long)tokens);
-    fflush(p->to);
-    if (fscanf(p->from, "%lf %lf", forward, both) != 2) *forward = *both = NAN;
+    char line[32];
+    snprintf(line, sizeof line, "forward %lld", (long long)tokens);
+    *forward = bench_peer_ask(p, line);
+    snprintf(line, sizeof line, "both %lld", (long long)tokens);
+    *both = bench_peer_ask(p, line);
 }
 
 /* |grad f(y) + (y - x)/eta| in double, by the layer's own formula on the ref kernels. */
@@ -216,7 +200,7 @@ static bool race(figures *f, int64_t tokens)
     return good;
 }
 
-static bool measure(figures *f, int64_t tokens, int rounds, peer *p)
+static bool measure(figures *f, int64_t tokens, int rounds, bench_peer *p)
 {
     const taut_kernels *k = taut_kernels_find("cpu");
     taut_attlip_spec spec = spec_of(1e-6, 1e-5);
@@ -293,7 +277,7 @@ cJSON *bench_attlip(void)
     static const int64_t lengths[] = { 256, 1024, 2048 };
     static const int rounds[] = { ROUNDS, 1, 1 };
     static const bool asked[] = { true, true, false };
-    peer p = { 0 };
+    bench_peer p;
     const bool torch = peer_start(&p);
     double paper = INFINITY, other = INFINITY, same = INFINITY;
     cJSON *o = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(o, "lengths");
@@ -309,10 +293,7 @@ cJSON *bench_attlip(void)
         met &= f.same_log.abstained == 0;
         describe(list, lengths[i], &f, torch && asked[i]);
     }
-    if (p.pid > 0) {
-        fclose(p.to), fclose(p.from);
-        waitpid(p.pid, NULL, 0);
-    }
+    bench_peer_stop(&p);
     cJSON_AddNumberToObject(o, "threads", taut_threads());
     cJSON_AddNumberToObject(o, "ratio_paper_solver", paper);
     cJSON_AddNumberToObject(o, "ratio_same_residual", same);

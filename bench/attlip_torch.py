@@ -1,8 +1,8 @@
 """The peer of `taut bench attlip`: the paper's solver, 20 steps of descent with Armijo's rule, in PyTorch.
 Usage: attlip_torch.py THREADS WIDTH HEADS.
 
-Says "ready", then for every line with a number of tokens answers two times in seconds: forward, and forward and
-backward through the steps.  The gradient is the right one, with the paper's own products.  Above 256 tokens the backward
+Says "ready", then for every line with a number of tokens behind "forward" or "both" answers the seconds of a pass forward, or
+of one and of the way back through its steps.  The gradient is the right one, with the paper's own products.  Above 256 tokens the backward
 pass keeps one step at a time (checkpoints): 20 steps of N x N matrices would not fit."""
 import sys
 import time
@@ -58,15 +58,16 @@ def main():
     w = (torch.randn(HEADS, HEAD, WIDTH) / WIDTH**0.5).requires_grad_()
     print("ready", flush=True)
     for line in sys.stdin:
-        n = int(line)
-        x = torch.randn(n, WIDTH, requires_grad=True)
+        what, n = line.split()
+        x = torch.randn(int(n), WIDTH, requires_grad=True)
         begin = time.perf_counter()
-        with torch.no_grad():
-            solve(x, w, False)
-        middle = time.perf_counter()
-        y = solve(x, w, n > 256)
-        y.backward(torch.ones_like(y))
-        print(middle - begin, time.perf_counter() - middle, flush=True)
+        if what == "both":
+            y = solve(x, w, int(n) > 256)
+            y.backward(torch.ones_like(y))
+        else:
+            with torch.no_grad():
+                solve(x, w, False)
+        print(time.perf_counter() - begin, flush=True)
         w.grad = None
 
 

@@ -1,10 +1,25 @@
 #include "bench/peer.h"
 
 #include <math.h>
+#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+extern char **environ;
+
+/* Whether that Python runs and has PyTorch; looked up without loading it. */
+static bool has_torch(const char *python)
+{
+    const char *const ask[] = { python, "-c",
+                                "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)",
+                                NULL };
+    pid_t pid;
+    int state = 1;
+    if (posix_spawnp(&pid, python, NULL, NULL, (char *const *)ask, environ) == 0) waitpid(pid, &state, 0);
+    return state == 0;
+}
 
 bool bench_peer_start(bench_peer *p, const char *script, const char *const *args)
 {
@@ -14,6 +29,8 @@ bool bench_peer_start(bench_peer *p, const char *script, const char *const *args
     const char *all[9] = { python, script }; /* its own path first: by that it finds its environment */
     for (int i = 0; i < 6 && args[i]; i++) all[2 + i] = args[i];
     *p = (bench_peer){ 0, NULL, NULL };
+    if (!has_torch(python))
+        return fprintf(stderr, "taut bench: %s has no PyTorch, so its figures are left out\n", python), false;
     if (access(script, R_OK) || pipe(down) || pipe(up)) return false;
     p->pid = fork();
     if (p->pid == 0) {

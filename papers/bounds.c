@@ -131,7 +131,7 @@ cJSON *paper_bounds_table(const paper_options *o)
         (paper_words){
             .published = "the columns specformer to jasmin C: the papers' formulas, which print no such table.",
             .ours = "the columns after them, all proved; ours is the smallest of the last five.  exact by Lanczos in "
-                    "double; means over draws 1, 2, 3 (small: draw 1 for 256 tokens).",
+                    "double; means over draws 1, 2, 3 (below full size draw 1 alone for 256 tokens).",
             .why = "The papers' formulas bound a whole ball, or take each part by its norm; ours are at the input.  "
                    "specformer as printed is no bound for short inputs (docs/errata.md)." });
     cJSON *rows = cJSON_GetObjectItem(table, "rows");
