@@ -1,8 +1,8 @@
 """The peer of `taut bench attlip`: the paper's solver, 20 steps of descent with Armijo's rule, in PyTorch.
 Usage: attlip_torch.py THREADS WIDTH HEADS.
 
-Says "ready", then for every line with a number of tokens behind "forward" or "both" answers the seconds of a pass forward, or
-of one and of the way back through its steps.  The gradient is the right one, with the paper's own products.  Above 256 tokens the backward
+Says "ready", then for every line with a number of tokens behind "forward" or "both" answers the seconds of a pass
+forward, or of one and of the way back through its steps.  The gradient is the right one, with the paper's own products.  Above 256 tokens the backward
 pass keeps one step at a time (checkpoints): 20 steps of N x N matrices would not fit."""
 import sys
 import time

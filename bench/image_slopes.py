@@ -1,8 +1,10 @@
 """How steep a classifier of images with a head of rows w_i is at images, against what a bound of 1 up to its features allows: of
-the two likeliest classes i and j the l2 norm of the gradient of f_i - f_j over |w_i - w_j|.
+the two likeliest classes i and j the l2 norm of the gradient of f_i - f_j over |w_i - w_j|.  It takes the recipe's word for the 1
+(model.unit_head, orthogonal matrices); `taut info RUN --bound` proves what it is.
 
     PYTHONPATH=python python3 bench/image_slopes.py runs/cifar [--images 64] [--kernels cpu]"""
 import argparse
+import configparser
 
 import numpy as np
 
@@ -27,8 +29,16 @@ def main():
     read.add_argument("--images", type=int, default=64)
     read.add_argument("--kernels")
     given = read.parse_args()
-    model = taut.load(given.run, kernels=given.kernels)
-    images, _ = model.data().examples("valid", given.images)
+    try:
+        model = taut.load(given.run, kernels=given.kernels)
+        recipe = configparser.ConfigParser(interpolation=None)
+        recipe.read_string(model.info["recipe"])
+        if not recipe["model"].getboolean("unit_head", False):
+            read.exit(1, "image_slopes: wants a run of a recipe with model.unit_head = true\n")
+        data = model.data()
+        images, _ = data.examples("valid", max(1, min(given.images, data.count["valid"])))
+    except taut.Error as why:
+        read.exit(1, f"image_slopes: {why}\n")
     share = steepness(model, np.asarray(images))
     print(f"{share.mean():.3f} of what is allowed on average, {share.min():.3f} to {share.max():.3f}, at {len(share)} images")
 

@@ -9,7 +9,7 @@
 
 extern char **environ;
 
-/* Whether that Python runs and has PyTorch; looked up without loading it. */
+/* Whether that Python runs and has PyTorch, looked up without loading it. */
 static bool has_torch(const char *python)
 {
     const char *const ask[] = { python, "-c",
@@ -29,9 +29,9 @@ bool bench_peer_start(bench_peer *p, const char *script, const char *const *args
     const char *all[9] = { python, script }; /* its own path first: by that it finds its environment */
     for (int i = 0; i < 6 && args[i]; i++) all[2 + i] = args[i];
     *p = (bench_peer){ 0, NULL, NULL };
-    if (!has_torch(python))
-        return fprintf(stderr, "taut bench: %s has no PyTorch, so its figures are left out\n", python), false;
-    if (access(script, R_OK) || pipe(down) || pipe(up)) return false;
+    const char *lacks = access(script, R_OK) ? script : has_torch(python) ? NULL : "a Python with PyTorch";
+    if (lacks) fprintf(stderr, "taut bench: %s is not here, so PyTorch's figures are left out\n", lacks);
+    if (lacks || pipe(down) || pipe(up)) return false;
     p->pid = fork();
     if (p->pid == 0) {
         dup2(down[0], 0), dup2(up[1], 1);

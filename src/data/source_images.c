@@ -26,31 +26,31 @@ static void images_get(const taut_source *base, taut_slot to, taut_split split, 
     *to.target = s->label[split][index];
 }
 
-/* Image number `number` of the stream, and the draws that are its own. */
-static int64_t drawn(double *out, const source *s, uint64_t seed, int64_t number)
+/* Image number `number` of the stream, changed by draws that are its own. */
+static int64_t drawn(double *out, const source *s, const taut_augment *how, uint64_t seed, int64_t number)
 {
     const taut_images *m = s->images;
     const int64_t all = m->count[TAUT_TRAIN];
     const uint64_t order = taut_rng_key(seed, TAUT_RNG_BATCH, (uint64_t)(number / all)); /* another one every epoch */
     const int64_t index = (int64_t)taut_rng_place(order, (uint64_t)(number % all), (uint64_t)all);
-    taut_augment how = s->augment;
-    if (how.plain_from > 0 && number >= how.plain_from) how.spared = 1;
-    taut_augment_image(out, m->pixels[TAUT_TRAIN] + index * taut_frame_len(m->frame), m->frame, &how,
+    taut_augment_image(out, m->pixels[TAUT_TRAIN] + index * taut_frame_len(m->frame), m->frame, how,
                        taut_rng_key(seed, TAUT_RNG_AUGMENT, (uint64_t)number));
     return index;
 }
 
-/* Its partner is the image a third of the stream away, augmented by itself. */
+/* Its partner is the image a third of the stream away, augmented by itself but plain if and only if the first one is. */
 static void images_draw(const taut_source *base, taut_slot to, uint64_t seed, int64_t number)
 {
     const source *s = (const source *)base;
     const taut_images *m = s->images;
     const uint8_t *label = m->label[TAUT_TRAIN];
-    *to.target = label[drawn(to.reals, s, seed, number)];
+    taut_augment how = s->augment;
+    if (how.plain_from > 0 && number >= how.plain_from) how.spared = 1;
+    *to.target = label[drawn(to.reals, s, &how, seed, number)];
     if (!base->task.shared) return;
     double *other = taut_malloc((size_t)base->task.d * sizeof *other);
     TAUT_CHECK(other, "no memory for one image");
-    const int32_t second = label[drawn(other, s, seed, number + m->count[TAUT_TRAIN] / 3 + 1)];
+    const int32_t second = label[drawn(other, s, &how, seed, number + m->count[TAUT_TRAIN] / 3 + 1)];
     const double first = taut_augment_mix(to.reals, other, m->frame, &s->augment,
                                           taut_rng_key(seed, TAUT_RNG_AUGMENT, (uint64_t)number));
     free(other);

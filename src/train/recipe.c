@@ -155,7 +155,7 @@ static taut_status check_loss(const taut_recipe *r)
         return taut_fail(TAUT_BAD_CONFIG, "train.loss = margin is for one right class an example: images or classified "
                                           "texts, without data.mixup and data.cutmix");
     if (t->focus > 0 && t->focus < 1)
-        return taut_fail(TAUT_BAD_CONFIG, "train.focus = %g is neither 0 nor at least 1", t->focus);
+        return taut_fail(TAUT_BAD_CONFIG, "train.focus = %.17g is neither 0 nor at least 1", t->focus);
     if (t->average > 0 && t->patience > 0)
         return taut_fail(TAUT_BAD_CONFIG, "train.average and train.patience each say what is saved: use one of them");
     if (r->constrain.method == TAUT_POLAR && t->optimiser != TAUT_MUON)
@@ -165,6 +165,23 @@ static taut_status check_loss(const taut_recipe *r)
                          "constrain.every = %lld does not divide train.steps = %lld: the last weights would not be "
                          "orthogonal",
                          (long long)r->constrain.every, (long long)t->steps);
+    return TAUT_OK;
+}
+
+static double plain_steps(const taut_recipe *r) { return floor(r->data.plain * (double)r->train.steps + 0.5); }
+
+/* The last steps are some of them, and a training that patience may end need not come to any. */
+static taut_status check_plain(const taut_recipe *r)
+{
+    const double plain = plain_steps(r);
+    if (r->data.plain == 0) return TAUT_OK;
+    if (plain < 1 || plain >= (double)r->train.steps)
+        return taut_fail(TAUT_BAD_CONFIG,
+                         "data.plain = %g comes to %.0f of %lld steps: want some of them, or data.plain = 0",
+                         r->data.plain, plain, (long long)r->train.steps);
+    if (r->train.patience > 0)
+        return taut_fail(TAUT_BAD_CONFIG,
+                         "train.patience may end a training before data.plain begins: use one of them");
     return TAUT_OK;
 }
 
@@ -190,10 +207,9 @@ static taut_status check_augment(const taut_recipe *r)
     if (spares && !changes)
         return taut_fail(TAUT_BAD_CONFIG,
                          "data.spared and plain would change nothing: they are for data.turn, zoom, colour and erase");
-    if (r->data.plain > 0 && (r->data.plain * (double)r->train.steps < 0.5 || a->plain_from < 1))
-        return taut_fail(TAUT_BAD_CONFIG, "data.plain = %g of %lld steps is none or all of them", r->data.plain,
-                         (long long)r->train.steps);
-    return TAUT_OK;
+    if (a->spared == 1)
+        return taut_fail(TAUT_BAD_CONFIG, "data.spared = 1 leaves nothing to data.turn, zoom, colour and erase");
+    return check_plain(r);
 }
 
 /* The first image of the last steps: from it on all are spared.  A stream as long as no training's has one far away. */
@@ -202,7 +218,7 @@ static void read_plain(taut_recipe *r, taut_config *cfg)
     const taut_train_spec *t = &r->train;
     if (!taut_config_has(cfg, "data.plain")) return;
     r->data.plain = taut_config_real(cfg, "data.plain", 0, 0, 0.999999);
-    const double first = (double)t->steps - floor(r->data.plain * (double)t->steps + 0.5);
+    const double first = (double)t->steps - plain_steps(r);
     if (r->data.plain > 0)
         r->data.augment.plain_from = (int64_t)fmin(first * (double)t->accumulate * (double)t->batch, 0x1p62);
 }

@@ -87,10 +87,11 @@ static void source(void)
           "no images of that name");
 }
 
-/* From its number on, images of the stream are drawn as if they were only flipped and moved; before it, as without it. */
-static void plain_at_the_end(void)
+/* From its number on, images of the stream are drawn as if they were only flipped and moved; before it, as without it.  Those
+ * that are blended with another one, too, which comes from a third of an epoch further on. */
+static void plain_at_the_end(double mixup)
 {
-    const taut_augment moves = { .flip = true, .crop = 2 };
+    const taut_augment moves = { .flip = true, .crop = 2, .mixup = mixup };
     taut_augment all = moves, until = moves;
     taut_source *s[3];
     static double x[3][LEN];
@@ -104,7 +105,9 @@ static void plain_at_the_end(void)
     }
     for (int64_t number = 80; number < 100; number++) {
         int32_t label[3];
-        for (int i = 0; i < 3; i++) s[i]->ops->draw(s[i], (taut_slot){ .reals = x[i], .target = &label[i] }, 5, number);
+        double share[3][16];
+        for (int i = 0; i < 3; i++)
+            s[i]->ops->draw(s[i], (taut_slot){ .reals = x[i], .target = &label[i], .share = share[i] }, 5, number);
         CHECK(label[0] == label[2] && memcmp(x[0], x[1], sizeof x[0]) != 0, "the same image, turned in one of them");
         CHECK(memcmp(x[2], x[number < 90], sizeof x[0]) == 0, "turned before its number and plain from it on");
     }
@@ -207,7 +210,8 @@ int main(void)
     shapes();
     source();
     held_out();
-    plain_at_the_end();
+    plain_at_the_end(0);
+    plain_at_the_end(1);
     moved();
     mixed();
     shared();

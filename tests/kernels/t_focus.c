@@ -58,10 +58,10 @@ static void compare(int64_t rows, int64_t classes, double size, double power)
     taut_index *there = table_index(cpu, target, rows);
     SAME_BITS(y, (ref->focus(R(&y), R(&g), R(&x), (const taut_index *)target, rows, classes, power),
                   cpu->focus(y.f, g.f, x.f, there, rows, classes, power)));
-    pair_near(&y, slack, 0x1p-149, UNIT, "focus");
+    pair_near(&y, slack, by_table(0x1p-150, 0x1p-149), UNIT, "focus");
     ref->cross_entropy(R(&g), (taut_sum *)lost, R(&x), (const taut_index *)target, rows, classes, 1);
     ref->focus(R(&y), R(&g), R(&x), (const taut_index *)target, rows, classes, power);
-    if (size < 3) slopes(&x, &y, target, classes, power);
+    if (size < 3 && power <= 5) slopes(&x, &y, target, classes, power);
     pair_sync(&g);
     in_place(&x, &g, target, there, rows, classes, power);
     cpu->release(there);
@@ -93,9 +93,11 @@ static void corners(void)
 int main(void)
 {
     pair_begin();
-    for (case_no = 0; case_no < effort(60); case_no++)
+    for (case_no = 0; case_no < effort(60); case_no++) {
+        const double most = case_no % 5 ? 5 : 100, power = case_no % 3 ? 1 + (most - 1) * fabs(rng_pm()) : 1;
         compare(rng_int(0, case_no % 10 == 9 ? 1000 : 30), rng_int(1, case_no % 7 ? 12 : 64), case_no % 4 ? 1 : 30,
-                case_no % 3 ? 1 + 4 * fabs(rng_pm()) : 1);
+                power);
+    }
     corners();
     return test_end("focus", "worst error / promised = %.3f", worst);
 }

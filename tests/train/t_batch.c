@@ -169,7 +169,8 @@ static void sliding(void)
     close_set(&s);
 }
 
-/* The image with which the last steps begin, rounded to a whole step; shares that are no step or all steps are refused. */
+/* The image with which the last steps begin, rounded to a whole step; shares that are no step or all steps are refused, and
+ * what spares all or may end before. */
 static void plain_steps(void)
 {
     static const struct {
@@ -179,6 +180,8 @@ static void plain_steps(void)
                   { "57\n[train]\nsteps = 100\nbatch = 1\n", 43 },
                   { "04\n[train]\nsteps = 10\nbatch = 3\n", 0 },
                   { "99\n[train]\nsteps = 10\nbatch = 3\n", 0 },
+                  { "3\nspared = 1\n[train]\nsteps = 10\nbatch = 3\n", 0 },
+                  { "3\n[train]\nsteps = 10\nbatch = 3\npatience = 2\neval_every = 1\n", 0 },
                   { "5\n[train]\nsteps = 1000000000\naccumulate = 65536\nbatch = 1048576\n", (int64_t)1 << 62 } };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[400];

@@ -2,8 +2,8 @@
  *
  * p is small and shared by all examples, so its softmax and the softmax's adjoint are done in double and rounded
  * once.  Mixing is a product p^h v per head and example: a block holds a few rows of results, tiles of KEYS tokens
- * pass by, two of them under way, and p comes from memory straight into cells.  mix_vjp holds a square of results and lets
- * examples pass, in slices where there are few squares; slices are added in order.
+ * pass by, and p comes from memory straight into cells.  mix_vjp holds a square of results and lets examples pass,
+ * in slices where there are few squares; slices are added in order.
  * Masking   keys after their query, when causal: p is not read there.  Poison: NaN and infinity propagate.
  *           Aliasing: none.
  * Error     with u = 2^-24 (double: 2^-53):  softmax 2 u p (double: 16 u p) + 2^-149;  softmax_vjp u of the result
@@ -124,12 +124,8 @@ static __device__ inline void load_cells(cell (&w)[1][CELLS], const real *p, con
     }
 }
 
-/* On a processor at once; without it 64 columns and more of floats take a few registers too many for four. */
-#define MIX_BLOCKS(columns) (sizeof(real) == 4 && 64 <= (columns) && (columns) <= 96 ? 4 : 1)
-
 template <int PARTS, int COLUMNS, bool BACK>
-static __global__ void __launch_bounds__(CREW / 2, MIX_BLOCKS(COLUMNS))
-    mix(real *o_, void *low, const real *p, const real *v, const attn a)
+static __global__ void __launch_bounds__(CREW / 2) mix(real *o_, void *low, const real *p, const real *v, const attn a)
 {
     extern __shared__ chunk room[];
     const int rows = blockDim.x / 2, first = threadIdx.x / 32 * 16, from = blockIdx.y * COLUMNS;
@@ -143,24 +139,21 @@ static __global__ void __launch_bounds__(CREW / 2, MIX_BLOCKS(COLUMNS))
     factor<PARTS, 4> weights[1][CELLS];
     cells_zero(o);
     p += (int64_t)w.head * a.tq * a.tk, v += at + from;
-    const auto load = [&](real *to, int j) {
-        if (j < end) tile_load<COLUMNS>(to, KEYS, v + (int64_t)j * a.stride, a.stride, a.tq - j, a.dh - from);
-        tile_start();
-    };
-    load(tile, begin);
-    load(tile + KEYS * COLUMNS, begin + KEYS);
+    tile_load<COLUMNS>(tile, KEYS, v + begin * a.stride, a.stride, a.tq - begin, a.dh - from);
+    tile_start();
     for (int j = begin, turn = 0; j < end; j += KEYS, turn ^= 1) {
-        real *now = tile + turn * KEYS * COLUMNS;
+        real *now = tile + turn * KEYS * COLUMNS, *next = tile + (turn ^ 1) * KEYS * COLUMNS;
         load_cells<BACK>(weight, p, a, w.first + first, j);
-        tile_wait<1>();
+        tile_wait();
+        if (j + KEYS < end)
+            tile_load<COLUMNS>(next, KEYS, v + (j + KEYS) * a.stride, a.stride, a.tq - j - KEYS, a.dh - from);
+        tile_start();
         if (a.causal && (BACK ? j < w.first + rows : j + KEYS > w.first))
             mix_guard<COLUMNS, KEYS, COLUMNS>(o, now, 0, w.first + first, [&](int r, int c) {
                 return BACK ? attn_sees(a, j + c, r) : attn_sees(a, r, j + c);
             });
         weights_of(weights, weight);
         tile_mix<PARTS, COLUMNS, COLUMNS>(o, weights, now, 0, one);
-        if (j + 2 * KEYS < end) __syncthreads(); /* everybody is done with it */
-        load(now, j + 2 * KEYS);
     }
     const int64_t to = at + w.first * a.stride;
     mix_store<COLUMNS>(o_ + to, a.stride, o, first, a.tq - w.first, from, a.dh, one, low_behind(low, to));

@@ -78,10 +78,10 @@ static __device__ inline void tile_load(real *tile, int rows, const real *from, 
 
 static __device__ inline void tile_start(void) { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
-/* What was started is there, for all threads, but for the newest LEFT starts; and whoever worked on a tile before is done. */
-template <int LEFT = 0> static __device__ inline void tile_wait(void)
+/* What was started is there, for all threads; and whoever worked on a tile before is done. */
+static __device__ inline void tile_wait(void)
 {
-    asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
+    asm volatile("cp.async.wait_group 0;" ::: "memory");
     __syncthreads();
 }
 
