@@ -29,7 +29,7 @@ RULES = {
     "probsparse": f"heads:w out:f scale:f causal:b factor:w seed:a | {FOUR}",
     "plash": f"heads:w out:f queries:w? scale:f pair:n route:f | {FOUR} prototypes:groups,d kg.weight:d,d vg.weight:d,d | asked d",
     "sketch": "floor:f tau:f degrees:l sizes:l hash:l | beta:k | t e",
-    "posattention": "heads:w causal:b far:b row:w? | v.weight:d,d o.weight:d,d o.bias:d? distance.weight:heads,k",
+    "posattention": "heads:w causal:b far:b row:w? gain:l? | v.weight:d,d o.weight:d,d o.bias:d? distance.weight:heads,k",
 }
 CURVES = ("gelu", "gelu_tanh", "relu", "silu", "tanh", "elu", "abs")
 PARTS = {"sequence": (1, np.inf), "mix": (1, np.inf), "parts": (2, 2), "ask": (1, 1), "plash": (1, 1)}
@@ -48,7 +48,8 @@ FITS = {
     "plash": lambda c: c["queries"] < c["t"] and c["pair"] <= (0 if c["queries"] else 2), "sketch": sketch_fits,
     "attlip": lambda c: c["r"] % c["heads"] == 0, "layernorm": lambda c: c["eps"] >= 0, "cosattention": lambda c: c["eps"] >= 0,
     "posattention": lambda c: (c["k"] == c["t"] and not c["causal"] and not c["far"] and c["t"] % c["row"] == 0 if c["row"] else
-                               c["t"] <= c["context"] and (c["causal"] or c["k"] % 2 == 1)),
+                               c["t"] <= c["context"] and (c["causal"] or c["k"] % 2 == 1))
+    and (isinstance(c["gain"], int) or not c["row"] and len(c["gain"]) == c["heads"] and bool((c["gain"] > 0).all())),
 }
 
 def read_constant(kind, value, what):

@@ -88,6 +88,8 @@ static void load(ck_fields *f, ck_node *n, int i, int64_t *size)
     char full[96];
     ck *c = f->c;
     const char *name = n->rule->tensors[i].name, *shape = n->rule->tensors[i].shape;
+    const bool absent = *name == '?';
+    name += absent;
     const bool tied = ck_is(n, "linear") && i == 0 && n->k[0] != 0;
     const char *star = strchr(name, '*');
     const int64_t at = star ? i - 4 : 0; /* behind the lists and what belongs to them all */
@@ -95,10 +97,11 @@ static void load(ck_fields *f, ck_node *n, int i, int64_t *size)
     if (star)
         snprintf(full, sizeof full, "%s.%.*s%.0f%s", n->path, (int)(star - name), name, n->w[0].v[at], star + 1);
     else
-        snprintf(full, sizeof full, "%s.%s", n->path, name + (*name == '?'));
+        snprintf(full, sizeof full, "%s.%s", n->path, name);
     if (star) size['S' - '0'] = 0; /* each has a size of its own */
+    if (absent && *name == '=' && !ck_get(f->json, name + 1)) return;
     n->w[i] = tied ? c->embed : *name == '=' ? listed(f, name + 1) : tensor(c, full, 1, shape[1] ? 2 : 1);
-    if (!n->w[i].v && *name == '?') return;
+    if (!n->w[i].v && absent) return;
     const int64_t sides[] = { n->w[i].rows, n->w[i].cols };
     for (int s = 0; s < 2; s++) {
         int64_t *want = size + (shape[1] ? shape[s] : s ? shape[0] : '1') - '0';

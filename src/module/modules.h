@@ -227,6 +227,7 @@ typedef struct {
     int64_t width, heads, context; /* at most so many tokens */
     bool causal, bias;
     bool far;    /* heads start looking 0, 2, 4, 8, ... tokens away instead of 0, 1, 2, 3, ... */
+    double fade; /* g_h = (1 + so many tokens)^-fade */
     int64_t row; /* > 0: the tokens, always `context` of them, lie on a torus in rows of so many; g_h = 1 */
     double gain, out_gain;
     taut_init init;

@@ -37,7 +37,8 @@ enum { TENSORS = sizeof tensors / sizeof *tensors };
     SEQ("{'name':'t','rule':'attention','heads':" h ",'scale':1,'out':1,'causal':1,'alibi':0,'rope':" r "}," HEAD)
 #define ASK(m) \
     "{'name':'t','rule':'attention','heads':2,'scale':1,'out':1,'causal':0,'alibi':0,'rope':0,'queries':" m "}"
-#define LOOK(h, c) SEQ("{'name':'t','rule':'posattention','heads':" h ",'causal':" c ",'far':0}," HEAD)
+#define LOOKS(h, c, more) SEQ("{'name':'t','rule':'posattention','heads':" h ",'causal':" c ",'far':0" more "}," HEAD)
+#define LOOK(h, c)        LOOKS(h, c, "")
 #define PROX(name, h, eta, tol, steps)                                                                              \
     SEQ("{'name':'" name "','rule':'attlip','heads':" h ",'eta':" eta ",'tol':" tol ",'reflected':1,'steps':" steps \
         ",'near':1,'rope':10}," HEAD)
@@ -201,6 +202,15 @@ static const struct {
     { "do not fit the rule", LOOK("1", "0") },
     { "do not fit the rule", LOOK("4", "1") },
     { "causal is missing", LOOK("2", "2") },
+    { NULL, LOOKS("2", "1", ",'gain':[1,0.5]") },
+    { "gain is missing or of another shape", LOOKS("2", "1", ",'gain':[1]") },
+    { "gain is missing or of another shape", LOOKS("2", "1", ",'gain':[1,0.5,0.25]") },
+    { "gain is no list of numbers", LOOKS("2", "1", ",'gain':[]") },
+    { "gain is not a list", LOOKS("2", "1", ",'gain':0.5") },
+    { "gain is no list of numbers", LOOKS("2", "1", ",'gain':[1,0.1]") }, /* not float32 */
+    { "do not fit the rule", LOOKS("2", "1", ",'gain':[1,0]") },
+    { "do not fit the rule", LOOKS("2", "1", ",'gain':[1,-0.5]") },
+    { "do not fit the rule", LOOKS("2", "0", ",'row':1,'gain':[1,0.5]") },
     { "more than 63 letters", SEQ("{'name':'" LETTERS LETTERS "','rule':'linear','tied':0}," HEAD) },
     { "more than 63 letters",
       SEQ("{'name':'" LETTERS "','rule':'sequence','of':[{'name':'" LETTERS "','rule':'linear','tied':0}]}," HEAD) },

@@ -12,6 +12,7 @@ static taut_posattention_spec any(taut_shape in)
                                      .causal = rng_int(0, 1),
                                      .bias = rng_int(0, 1),
                                      .far = rng_int(0, 1),
+                                     .fade = 0.25 * (double)rng_int(0, 4),
                                      .gain = 1,
                                      .out_gain = 1 };
 }
@@ -53,20 +54,21 @@ static void witness_tokens(void)
     law_end(&l);
 }
 
-/* Two heads of gains 1 and 1/sqrt 2 that look at different tokens; the heads' values are the same feature, and W_O adds
- * them up: |y| = |W_O| sqrt(1 + 1/2), the whole bound. */
-static double witness_heads(void)
+/* Two heads of gains 1 and 2^-fade that look at different tokens; the heads' values are the same feature, and W_O adds
+ * them up: |y| = |W_O| sqrt(1 + 4^-fade), the whole bound. */
+static double witness_heads(double fade)
 {
     enum { T = 4 };
+    const taut_posattention_spec spec = { .width = 2, .heads = 2, .context = T, .causal = true, .fade = fade };
     law l;
-    law_begin(&l, taut_posattention(&(taut_posattention_spec){ .width = 2, .heads = 2, .context = T, .causal = true }),
-              (taut_shape){ 1, T, 2 });
-    const double g = taut_float32(1 / sqrt(2.0)), v[] = { 1, 0, 1, 0 }, o[] = { 1, g, 0, 0 };
+    law_begin(&l, taut_posattention(&spec), (taut_shape){ 1, T, 2 });
+    const double g = taut_float32(pow(2, -fade)), v[] = { 1, 0, 1, 0 }, o[] = { 1, g, 0, 0 };
     memcpy(named(&l, "v.weight")->value, v, sizeof v), memcpy(named(&l, "o.weight")->value, o, sizeof o);
     double *w = (double *)named(&l, "distance.weight")->value;
     for (int c = 0; c < 2 * T; c++) w[c] = c == 0 || c == T + 1 ? 0 : -60; /* head 0 looks here, head 1 one back */
     law_forward(&l, l.y);
     const double proved = law_ask(&l, TAUT_NORM_TOKENS, 1).lip.v, found = slope_at(&l, TAUT_NORM_TOKENS, 60);
+    CHECK_NEAR(proved, 1 + g * g, 1e-7, "two heads: ||W_O|| is what the heads are, too");
     CHECK_LE(found, proved * (1 + 1e-12), "two heads: sound");
     CHECK_LE((1 - 1e-6) * proved, found, "two heads: attained");
     law_end(&l);
@@ -184,7 +186,7 @@ static double rounding(void)
         long double o[6] = { 0 }, square = 0;
         for (int64_t h = 0; h < s.heads; h++) {
             const double *w = taut_ref_values(table) + h * table->cols + zero + i;
-            const long double g = taut_float32(1 / sqrt(1 + (double)taut_offset(h, s.far, s.context)));
+            const long double g = taut_float32(pow(1 + (double)taut_offset(h, s.far, s.context), -s.fade));
             for (int64_t j = 0; j < (s.causal ? i + 1 : in.t); j++) {
                 long double z = 0;
                 for (int64_t k = 0; k < (s.causal ? i + 1 : in.t); k++) z += expl((long double)w[-k] - w[-j]);
@@ -246,7 +248,7 @@ int main(void)
     test_begin();
     laws(make, 1);
     witness_tokens();
-    const double heads = witness_heads(), flat = witness_flat(), shorter = witness_shorter(), joint = witness_joint();
+    const double heads = fmin(witness_heads(0), fmin(witness_heads(0.25), witness_heads(0.5))), flat = witness_flat(), shorter = witness_shorter(), joint = witness_joint();
     for (case_no = 0; case_no < effort(300); case_no++) {
         columns();
         worst = fmax(worst, rounding());

@@ -11,7 +11,7 @@
 #include "check/rules/rules.h"
 
 enum { HEADS, CAUSAL, FAR, ROW };
-enum { V, O, BIAS, TABLE };
+enum { V, O, BIAS, TABLE, GAIN };
 enum { MANY = 1024 }; /* tokens whose columns are added up for every length, which takes their cube */
 
 static bool causal(const ck_node *n) { return n->k[CAUSAL] != 0; }
@@ -27,10 +27,12 @@ double ck_logit(const ck_node *n, int64_t h, int64_t i, int64_t j)
     return n->w[TABLE].v[h * n->w[TABLE].ld + at];
 }
 
-/* fl32(1/sqrt(1 + where the head looks at the start)), to nearest, as the model is built; on a torus 1. */
+/* As the tree lists them; else fl32(1/sqrt(1 + where the head looks at the start)), to nearest, as the model is built; on a
+ * torus 1. */
 static double gain(const ck_node *n, int64_t h)
 {
     const int64_t context = n->w[TABLE].cols - zero_of(n);
+    if (n->w[GAIN].v) return n->w[GAIN].v[h];
     if (n->k[ROW] != 0) return 1;
     const int64_t away = n->k[FAR] != 0 && h > 0 ? (int64_t)1 << (h < 40 ? h : 40) : h;
     return ck_root(1 + (double)(away < context ? away : context - 1));
@@ -70,8 +72,10 @@ static double heaviest(ck *c, const ck_node *n, int64_t h, int64_t t)
 
 static bool fits(const ck_node *n)
 {
-    const ck_mat table = n->w[TABLE];
+    const ck_mat table = n->w[TABLE], gains = n->w[GAIN];
     const int64_t row = (int64_t)n->k[ROW];
+    for (int64_t h = 0; h < gains.cols; h++)
+        if (!(gains.v[h] > 0) || row != 0) return false;
     if (row != 0)
         return (double)table.rows == n->k[HEADS] && n->w[V].cols % table.rows == 0 && !causal(n) && n->k[FAR] == 0 &&
                table.cols == n->tokens && table.cols % row == 0;
@@ -107,5 +111,5 @@ const ck_rule ck_rule_posattention = {
     .run = ck_attend,
     .fits = fits,
     .constants = { "#heads", "?causal", "?far", "+row" },
-    .tensors = { { "v.weight", "dd" }, { "o.weight", "dd" }, { "?o.bias", "d" }, { "distance.weight", "hs" } }
+    .tensors = { { "v.weight", "dd" }, { "o.weight", "dd" }, { "?o.bias", "d" }, { "distance.weight", "hs" }, { "?=gain", "h" } }
 };
