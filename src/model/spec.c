@@ -122,6 +122,8 @@ static void read_others(taut_model_spec *s, taut_config *cfg)
         s->bare_first = !taut_config_bool(cfg, "model.first_residual", true);
     if (pools(s->arch) && taut_config_has(cfg, "model.unit_head"))
         s->unit_head = taut_config_bool(cfg, "model.unit_head", false);
+    if (s->arch == TAUT_ARCH_VIT && taut_config_has(cfg, "model.first_fold"))
+        s->bare_patches = !taut_config_bool(cfg, "model.first_fold", true);
     if (taut_config_has(cfg, "model.mlp_residual")) s->bare_mlp = !taut_config_bool(cfg, "model.mlp_residual", true);
 }
 
@@ -224,6 +226,8 @@ static taut_status check_others(const taut_model_spec *s)
         return taut_fail(TAUT_BAD_CONFIG,
                          "model.mlp_block = fold is for model.arch = vit with model.norm = none, without a "
                          "class token, and has no residual to leave out");
+    if (s->bare_patches && !fold)
+        return taut_fail(TAUT_BAD_CONFIG, "model.first_fold = false is for model.mlp_block = fold");
     if (residual_layer && s->bare_mlp)
         return taut_fail(TAUT_BAD_CONFIG, "model.mlp_block = potential or sll is the residual itself: "
                                           "model.mlp_residual = false cannot be");

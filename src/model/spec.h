@@ -59,6 +59,7 @@ typedef struct {
     taut_attention_choice last; /* of another kind, before the attention of the last blocks; kind NULL: there is none */
     int64_t last_blocks;        /* so many */
     bool bare_first, bare_mlp;  /* no residual around the first attention, around any MLP */
+    bool bare_patches;          /* of a ViT: no fold between its patches and the first block */
     bool bare_head;             /* of an encoder: no transform between its blocks and the head */
     bool unit_head;             /* of images and classifiers: training keeps the head's rows at length 1 */
     bool headless;              /* of an encoder: its features are what comes out, */

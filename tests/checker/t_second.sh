@@ -26,6 +26,7 @@ make text-cosine "$text" norm=none attention=cosine cosine_values=true cosine_ep
 make text-potential "$text" norm=none activation=relu mlp_block=potential
 make text-sll "$text" norm=none activation=tanh mlp_block=sll
 make text-position "$text" norm=none attention=position activation=gelu_tanh
+make text-fade "$text" norm=none attention=position fade=0.25 depth=2
 make encoder-l2 "$text" arch=encoder norm=centernorm norm_place=post attention=l2
 make encoder-attlip "$text" arch=encoder norm=none attention=attlip attlip_head_width=3 attlip_learned=true positions=rope \
     attlip_near=0.5
@@ -41,6 +42,8 @@ make image-attlip "$images" norm=none attention=attlip attlip_reflected=true att
     activation=relu pool=mean
 make image-layernorm "$images" norm=layernorm pool=mean positions=none
 make image-torus "$images" norm=none residual=convex attention=position torus=true pool=concat activation=relu head_hidden=5
+make image-bare "$images" norm=none residual=convex residual_alpha=1 attention=position torus=true pool=l2 mlp_block=fold \
+    activation=abs first_fold=false init=orthogonal
 make image-fold "$images" norm=none residual=convex residual_alpha=1 attention=position torus=true pool=l2 mlp_block=fold \
     activation=abs unit_head=true init=orthogonal
 # shellcheck disable=SC2086
@@ -66,7 +69,9 @@ make encoder-plash "$text" arch=encoder attention=plash plash_groups=2 plash_has
     plash_norm_eps=1 plash_floor=1 bias=false
 make series-plash "$series" label=2 depth=1 attention=plash plash_groups=2 plash_features=5 plash_tau=0.5 plash_degrees=3 \
     plash_sizes=8 plash_norm_eps=1 plash_floor=1 norm_eps=0.1
-check "39 models" [ "$(find "$runs" -mindepth 1 -maxdepth 1 | wc -l)" = 39 ]
+check "41 models" [ "$(find "$runs" -mindepth 1 -maxdepth 1 | wc -l)" = 41 ]
+check "gains are listed" grep -aq '"gain' "$runs/text-fade/model.safetensors"
+check "but for roots" [ "$(grep -ac '"gain' "$runs/text-position/model.safetensors")" = 0 ]
 "$python" tests/checker/second.py "$runs" "$TAUT" "${TAUT_EFFORT:-1}" || fails=$((fails + 1))
 "$python" tests/checker/slopes.py "$(awk "BEGIN { print int(9 * ${TAUT_EFFORT:-1}) + 1 }")" || fails=$((fails + 1))
 "$python" tests/checker/hostile.py "$tmp" "$TAUT" || fails=$((fails + 1))
