@@ -16,6 +16,7 @@ SMALL = {"model.width": 16, "model.depth": 2, "model.heads": 2, "model.context":
     ("tiny-free.ini", SMALL), ("tiny-free.ini", {**SMALL, "model.arch": "encoder"}),
     ("tiny-free.ini", {**SMALL, "model.norm": "rmsnorm"}),
     ("tiny-free.ini", {**SMALL, "model.attention": "position", "model.norm": "centernorm", "model.residual": "convex"}),
+    ("tiny-free.ini", {**SMALL, "model.attention": "position", "model.norm": "none", "model.fade": 0.25}),
     ("tiny-free.ini", {**SMALL, "model.tied": False, "model.attention_out": 0.5, "model.logit_scale": 3}),
     ("vit-shapes-small.ini", {}), ("vit-shapes-small.ini", {"model.pool": "class", "model.activation_factor": 0.5}),
     ("vit-fashion-lip.ini", {"data.source": "shapes"}), ("mlp-shapes-small.ini", {})])

@@ -97,7 +97,7 @@ static void load(ck_fields *f, ck_node *n, int i, int64_t *size)
     if (star)
         snprintf(full, sizeof full, "%s.%.*s%.0f%s", n->path, (int)(star - name), name, n->w[0].v[at], star + 1);
     else
-        snprintf(full, sizeof full, "%s.%s", n->path, name);
+        snprintf(full, sizeof full, "%s.%s", n->path, name + (*name == '='));
     if (star) size['S' - '0'] = 0; /* each has a size of its own */
     if (absent && *name == '=' && !ck_get(f->json, name + 1)) return;
     n->w[i] = tied ? c->embed : *name == '=' ? listed(f, name + 1) : tensor(c, full, 1, shape[1] ? 2 : 1);

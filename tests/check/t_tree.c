@@ -203,8 +203,8 @@ static const struct {
     { "do not fit the rule", LOOK("4", "1") },
     { "causal is missing", LOOK("2", "2") },
     { NULL, LOOKS("2", "1", ",'gain':[1,0.5]") },
-    { "gain is missing or of another shape", LOOKS("2", "1", ",'gain':[1]") },
-    { "gain is missing or of another shape", LOOKS("2", "1", ",'gain':[1,0.5,0.25]") },
+    { "t.gain is missing or of another shape", LOOKS("2", "1", ",'gain':[1]") },
+    { "t.gain is missing or of another shape", LOOKS("2", "1", ",'gain':[1,0.5,0.25]") },
     { "gain is no list of numbers", LOOKS("2", "1", ",'gain':[]") },
     { "gain is not a list", LOOKS("2", "1", ",'gain':0.5") },
     { "gain is no list of numbers", LOOKS("2", "1", ",'gain':[1,0.1]") }, /* not float32 */

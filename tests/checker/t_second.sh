@@ -27,6 +27,7 @@ make text-potential "$text" norm=none activation=relu mlp_block=potential
 make text-sll "$text" norm=none activation=tanh mlp_block=sll
 make text-position "$text" norm=none attention=position activation=gelu_tanh
 make text-fade "$text" norm=none attention=position fade=0.25 depth=2
+make encoder-fade "$text" arch=encoder norm=none attention=position fade=1 depth=2
 make encoder-l2 "$text" arch=encoder norm=centernorm norm_place=post attention=l2
 make encoder-attlip "$text" arch=encoder norm=none attention=attlip attlip_head_width=3 attlip_learned=true positions=rope \
     attlip_near=0.5
@@ -69,7 +70,7 @@ make encoder-plash "$text" arch=encoder attention=plash plash_groups=2 plash_has
     plash_norm_eps=1 plash_floor=1 bias=false
 make series-plash "$series" label=2 depth=1 attention=plash plash_groups=2 plash_features=5 plash_tau=0.5 plash_degrees=3 \
     plash_sizes=8 plash_norm_eps=1 plash_floor=1 norm_eps=0.1
-check "41 models" [ "$(find "$runs" -mindepth 1 -maxdepth 1 | wc -l)" = 41 ]
+check "42 models" [ "$(find "$runs" -mindepth 1 -maxdepth 1 | wc -l)" = 42 ]
 check "gains are listed" grep -aq '"gain' "$runs/text-fade/model.safetensors"
 check "but for roots" [ "$(grep -ac '"gain' "$runs/text-position/model.safetensors")" = 0 ]
 "$python" tests/checker/second.py "$runs" "$TAUT" "${TAUT_EFFORT:-1}" || fails=$((fails + 1))

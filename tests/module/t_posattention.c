@@ -248,7 +248,8 @@ int main(void)
     test_begin();
     laws(make, 1);
     witness_tokens();
-    const double heads = fmin(witness_heads(0), fmin(witness_heads(0.25), witness_heads(0.5))), flat = witness_flat(), shorter = witness_shorter(), joint = witness_joint();
+    const double heads = fmin(witness_heads(0), fmin(witness_heads(0.25), witness_heads(0.5)));
+    const double flat = witness_flat(), shorter = witness_shorter(), joint = witness_joint();
     for (case_no = 0; case_no < effort(300); case_no++) {
         columns();
         worst = fmax(worst, rounding());

@@ -142,7 +142,7 @@ class PositionAttention(nn.Module):
             (i - j).clamp(min=0) if self.causal else i - j + cols // 2
         self.register_buffer("at", at)
         away = [min((1 << min(h, 40)) if node["far"] and h else h, len(t) - 1) for h in range(heads)]
-        gains = [1.0 if row else float(np.float32(1 / np.sqrt(1 + a))) for a in away]
+        gains = node.get("gain") or [1.0 if row else float(np.float32(1 / np.sqrt(1 + a))) for a in away]
         self.register_buffer("gains", torch.tensor(gains).view(heads, 1, 1))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
