@@ -21,8 +21,10 @@ const taut_attention_kind *taut_attention_kind_at(int index) { return kinds[inde
 void taut_attention_choose(taut_attention_choice *c, const taut_attention_kind *kind)
 {
     *c = (taut_attention_choice){ .kind = kind, .can = kind->can };
-    for (const taut_key *k = kind->keys; k < kind->keys + kind->count; k++)
-        if (k->rare && k->type == TAUT_KEY_REAL) *(double *)(c->own.bytes + k->at) = k->def;
+    for (const taut_key *k = kind->keys; k < kind->keys + kind->count; k++) {
+        void *to = c->own.bytes + k->at;
+        if (k->rare && k->type == TAUT_KEY_REAL) *(double *)to = k->def;
+    }
 }
 
 bool taut_attention_owner(char *to, size_t room, const char *key)

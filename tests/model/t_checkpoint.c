@@ -1,5 +1,5 @@
 /* model.safetensors: what is saved comes back to the bit; a file of another shape, with too little or too much
- * in it, with a recipe made to hurt or a tree of another function, is refused in one line and before memory is taken for it. */
+ * in it, or with a recipe made to hurt, is refused in one line and before memory is taken for it. */
 #include <sys/resource.h>
 
 #include "base/alloc.h"
@@ -61,7 +61,7 @@ typedef struct {
     taut_safetensors *st;
     taut_st_entry entry[MOST];
     int count;
-    const char *recipe, *vocab, *tree;
+    const char *recipe, *vocab;
 } parts;
 
 typedef struct {
@@ -107,11 +107,10 @@ static taut_st_entry *entry_of(parts *p, const char *name)
 
 static void put_together(const parts *p, const char *path)
 {
-    taut_st_meta meta[3];
+    taut_st_meta meta[2];
     int metas = 0;
     if (p->recipe) meta[metas++] = (taut_st_meta){ "taut.recipe", p->recipe };
     if (p->vocab) meta[metas++] = (taut_st_meta){ "taut.vocab", p->vocab };
-    if (p->tree) meta[metas++] = (taut_st_meta){ "taut.tree", p->tree };
     must(taut_safetensors_write(path, p->entry, p->count, meta, metas));
 }
 
@@ -194,62 +193,6 @@ static void wrong_metadata(const char *path)
     p.recipe = recipe, p.vocab = NULL;
     refused(&p, "not a taut model");
     taut_safetensors_close(p.st);
-}
-
-static void opens_as_it_is(const parts *p, const char *what)
-{
-    taut_model *m = NULL;
-    const char *path = temp_path("tree.safetensors");
-    put_together(p, path);
-    CHECK(taut_model_open(&m, path, taut_kernels_find("cpu"), false) == TAUT_OK, what);
-    taut_model_free(m);
-}
-
-/* `text` with its first `from` made `to`. */
-static char *swapped(const char *text, const char *from, const char *to)
-{
-    const char *at = strstr(text, from);
-    char *made = malloc(strlen(text) + strlen(to) + 1);
-    CHECK(at != NULL, from);
-    if (at) sprintf(made, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
-    return made;
-}
-
-/* What a checker confirms is the tree's function, however its version is spelled; an older one may say less, not other things. */
-static void wrong_tree(const char *path)
-{
-    static const struct {
-        const char *from, *to;
-        bool less, more; /* of a tree as it is, and of one with other heads: is the file opened? */
-    } versions[] = {
-        { "{\"version\":4", "{\"version\":4", true, false },  { "{\"version\":4", "{ \"version\":4", false, false },
-        { "{\"version\":4", "{\"version\":3", true, false },  { "{\"version\":4", "{\"version\":2.0", true, false },
-        { "{\"version\":4,", "{\"width\":16,\"version\":4,", false, false },
-        { "{\"version\":4", "{\"version\":5", true, true },   { "{\"version\":4", "{\"version\":1", true, true },
-        { "{\"version\":4", "{,\"version\":4", false, false }, { "{\"version\":4", "x{\"version\":4", false, false },
-    };
-    parts p;
-    taut_model *m = model_of(recipe, "ref");
-    char *tree = taut_model_tree(m), *other = swapped(tree, "\"heads\":2", "\"heads\":4"),
-         *few = swapped(tree, ",\"rope\":0", ""), *long_ago = swapped(few, "\"version\":4", "\"version\":3");
-    take_apart(&p, path);
-    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++)
-        for (int lies = 0; lies < 2; lies++) {
-            char *made = swapped(lies ? other : tree, versions[i].from, versions[i].to);
-            p.tree = made;
-            if (lies ? versions[i].more : versions[i].less)
-                opens_as_it_is(&p, versions[i].to);
-            else
-                refused(&p, "builds another function");
-            free(made);
-        }
-    p.tree = few;
-    refused(&p, "builds another function");
-    p.tree = long_ago;
-    opens_as_it_is(&p, "an older tree says less");
-    taut_safetensors_close(p.st);
-    free(tree), free(other), free(few), free(long_ago);
-    taut_model_free(m);
 }
 
 /* A small file whose recipe describes a huge model is refused for its shapes, without taking the memory
@@ -395,7 +338,6 @@ int main(void)
     taut_model_free(m);
     wrong_tensors(path);
     wrong_metadata(path);
-    wrong_tree(path);
     huge_recipe(path);
     not_models();
     damaged(path);

@@ -161,6 +161,7 @@ int main(void)
     refused(MODEL "[train]\noptimiser = adamw\n", "muon");
     refused(MODEL TRAIN "average = 0.5\npatience = 2\neval_every = 1\n", "use one of them");
     refused("[data]\nsource = shapes\nlength = 100\n[model]\narch = vit\nmlp_block = fold\n", "fold is for");
-    refused("[data]\nsource = shapes\nlength = 100\n[model]\narch = vit\nfirst_fold = false\n", "first_fold = false is for");
+    refused("[data]\nsource = shapes\nlength = 100\n[model]\narch = vit\nfirst_fold = false\n",
+            "first_fold = false is for");
     return test_end("polar", "%s", "");
 }

@@ -105,11 +105,13 @@ static ck_bound prove(ck_fields *f, ck_node *n, double x)
     return (ck_bound){ joint * out, size };
 }
 
-const ck_rule ck_rule_posattention = {
-    .name = "posattention",
-    .prove = prove,
-    .run = ck_attend,
-    .fits = fits,
-    .constants = { "#heads", "?causal", "?far", "+row" },
-    .tensors = { { "v.weight", "dd" }, { "o.weight", "dd" }, { "?o.bias", "d" }, { "distance.weight", "hs" }, { "?=gain", "h" } }
-};
+const ck_rule ck_rule_posattention = { .name = "posattention",
+                                       .prove = prove,
+                                       .run = ck_attend,
+                                       .fits = fits,
+                                       .constants = { "#heads", "?causal", "?far", "+row" },
+                                       .tensors = { { "v.weight", "dd" },
+                                                    { "o.weight", "dd" },
+                                                    { "?o.bias", "d" },
+                                                    { "distance.weight", "hs" },
+                                                    { "?=gain", "h" } } };
