@@ -25,8 +25,21 @@ char *taut_model_tree(const taut_model *m)
     return text;
 }
 
+/* What a tree leaves out: names and constants that may be absent, and others, without which no checker confirms it. */
+typedef struct {
+    bool spared, needed;
+} left_out;
+
+static void leave_out(left_out *l, const char *key)
+{
+    static const char *const may[] = { "name", "row", "gain", "global", "queries", "first", "count" };
+    bool spared = false;
+    for (size_t i = 0; i < sizeof may / sizeof *may; i++) spared = spared || strcmp(key, may[i]) == 0;
+    *(spared ? &l->spared : &l->needed) = true;
+}
+
 /* All that a says is in b. */
-static bool within(const cJSON *a, const cJSON *b)
+static bool within(const cJSON *a, const cJSON *b, left_out *l)
 {
     if (!b || a->type != b->type) return false;
     if (cJSON_IsNumber(a)) return a->valuedouble == b->valuedouble;
@@ -34,19 +47,24 @@ static bool within(const cJSON *a, const cJSON *b)
     const cJSON *other = b->child;
     for (const cJSON *part = a->child; part; part = part->next) {
         if (cJSON_IsObject(a)) other = cJSON_GetObjectItemCaseSensitive(b, part->string);
-        if (!within(part, other)) return false;
+        if (!within(part, other, l)) return false;
         if (cJSON_IsArray(a)) other = other->next;
     }
-    return cJSON_IsObject(a) || !other;
+    if (cJSON_IsArray(a)) return !other;
+    for (const cJSON *part = b->child; part; part = part->next)
+        if (!cJSON_GetObjectItemCaseSensitive(a, part->string)) leave_out(l, part->string);
+    return true;
 }
 
-/* As within, but for its version; a text that is no JSON says nothing that could be so. */
+/* An older tree may say less, if what it leaves out is missed: else it says another function.  A text that is no JSON says nothing
+ * that could be so. */
 static bool agrees(const cJSON *stored, cJSON *now)
 {
+    left_out l = { false, false };
     const double version = cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(stored, "version"));
     if (!(version >= OLDEST && version <= TAUT_TREE_VERSION)) return stored != NULL;
     cJSON_SetNumberValue(cJSON_GetObjectItemCaseSensitive(now, "version"), version);
-    return version < TAUT_TREE_VERSION && within(stored, now);
+    return version < TAUT_TREE_VERSION && within(stored, now, &l) && (l.needed || !l.spared);
 }
 
 taut_status taut_model_tree_fits(bool *fits, const taut_model *m, const char *stored)

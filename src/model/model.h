@@ -64,8 +64,8 @@ bool taut_model_finite(const taut_model *); /* no weight is NaN or infinite; wit
 /* describe.c: JSON that says which function this is, but for its weights; the caller frees.  NULL: out of memory. */
 enum { TAUT_TREE_VERSION = 4 }; /* grows when any module describes itself otherwise */
 char *taut_model_tree(const taut_model *);
-/* Does the tree of a file say this?  An older one may say less, but nothing else; of a version that no checker reads it may say
- * anything. */
+/* Does the tree of a file say this?  An older one may say less, but no other function; of a version that no checker reads it may
+ * say anything. */
 taut_status taut_model_tree_fits(bool *fits, const taut_model *, const char *stored) TAUT_MUST_USE;
 
 /* checkpoint.c: model.safetensors, float32, with recipe, tree and vocabulary in its metadata */

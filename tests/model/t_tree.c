@@ -7,10 +7,10 @@
 #include "must.h"
 #include "temp.h"
 
-static const char recipe[] = "[model]\narch = gpt\nwidth = 16\ndepth = 2\nheads = 2\ncontext = 12\n";
+#define SHAPE "[model]\narch = gpt\nwidth = 16\ndepth = 2\nheads = 2\ncontext = 12\n"
 enum { TOKENS = 13, MOST = 64 };
 
-static taut_model *model_of(void)
+static taut_model *model_of(const char *recipe)
 {
     taut_config *cfg = NULL;
     taut_model_spec spec;
@@ -72,7 +72,7 @@ int main(void)
     };
     test_begin();
     temp_begin();
-    taut_model *m = model_of();
+    taut_model *m = model_of(SHAPE), *fading = model_of(SHAPE "attention = position\nfade = 0\n");
     char *tree = taut_model_tree(m), *other = swapped(tree, "\"heads\":2", "\"heads\":4");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char *a = swapped(tree, "{\"version\":4", cases[i].begins),
@@ -86,7 +86,16 @@ int main(void)
     CHECK(!opens(m, less) && opens(m, old), "an older tree says less");
     CHECK(!opens(m, parts), "but has no more parts");
     CHECK(!opens(m, "") && !opens(m, "[]x") && opens(m, "[]"), "no tree at all");
+    /* without a list its gains would be others, and a checker could confirm that */
+    char *gains = taut_model_tree(fading), *first = swapped(gains, ",\"gain\":[1,1]", "");
+    char *both = swapped(first, ",\"gain\":[1,1]", ""), *roots = swapped(both, "\"version\":4", "\"version\":3");
+    char *listed = swapped(gains, "\"version\":4", "\"version\":3"), *none = swapped(roots, ",\"causal\":1", "");
+    CHECK(opens(fading, gains) && opens(fading, listed), "gains as the recipe has them");
+    char *unnamed = swapped(roots, "\"name\":\"attn\",", "");
+    CHECK(!opens(fading, both) && !opens(fading, roots) && !opens(fading, unnamed), "an older tree with other gains");
+    CHECK(opens(fading, none), "which says so little that no checker confirms it");
+    free(gains), free(first), free(both), free(roots), free(listed), free(none), free(unnamed);
     free(tree), free(other), free(less), free(old), free(parts);
-    taut_model_free(m);
+    taut_model_free(m), taut_model_free(fading);
     return test_end("tree of a file", "is the recipe's");
 }
