@@ -56,8 +56,8 @@ static bool within(const cJSON *a, const cJSON *b, left_out *l)
     return true;
 }
 
-/* An older tree may say less, if what it leaves out is missed: else it says another function.  A text that is no JSON says nothing
- * that could be so. */
+/* An older tree may say less, if what it leaves out is missed: else it says another function.  A text that is no JSON says
+ * nothing that could be so. */
 static bool agrees(const cJSON *stored, cJSON *now)
 {
     left_out l = { false, false };
