@@ -6,7 +6,7 @@ from reader import UNKNOWN, need
 from rules.attention import below, by_head, norms, read_parts, softmax
 
 def gains(m):
-    """What posattention multiplies each head by: numbers of the tree, or what they are where it lists none."""
+    """What posattention multiplies each head by: as the tree lists it, else by where the head looks at the start."""
     if not isinstance(m.c["gain"], int):
         return list(m.c["gain"])
     starts = [min(2.0 ** min(h, 60) if m.c["far"] and h else h, m.c["context"] - 1.0) for h in range(m.c["heads"])]

@@ -71,8 +71,8 @@ typedef struct {
 /* A constant is a float32 number; with # a whole number >= 1, with + one or, absent, 0, with ? 0 or 1, with ~ any number; curve
  * is a word.
  * A shape's letters: d is the width that comes in, o what goes out, t the tokens, others as they are; a tensor's name with
- * = is a list in the tree, one with ? may be absent; of one with * there are as many as the first list has numbers, which stand
- * in its place, and its S is a size of its own. */
+ * = is a list in the tree, one with ? may be absent, ?= is both; of one with * there are as many as the first list has numbers,
+ * which stand in its place, and its S is a size of its own. */
 typedef struct ck_rule {
     const char *name;
     ck_bound (*prove)(ck_fields *f, ck_node *n,

@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "model/model.h"
 
-enum { OLDEST = 2 }; /* version that a checker reads */
+enum { OLDEST = 2 }; /* the first version that checkers read */
 
 char *taut_model_tree(const taut_model *m)
 {
@@ -25,17 +25,17 @@ char *taut_model_tree(const taut_model *m)
     return text;
 }
 
-/* What a tree leaves out: names and constants that may be absent, and others, without which no checker confirms it. */
+/* What a tree leaves out: names and constants that docs/certificate.md lets be absent, and what checkers need to confirm it. */
 typedef struct {
-    bool spared, needed;
+    bool optional, needed;
 } left_out;
 
 static void leave_out(left_out *l, const char *key)
 {
     static const char *const may[] = { "name", "row", "gain", "global", "queries", "first", "count" };
-    bool spared = false;
-    for (size_t i = 0; i < sizeof may / sizeof *may; i++) spared = spared || strcmp(key, may[i]) == 0;
-    *(spared ? &l->spared : &l->needed) = true;
+    bool optional = false;
+    for (size_t i = 0; i < sizeof may / sizeof *may; i++) optional = optional || strcmp(key, may[i]) == 0;
+    *(optional ? &l->optional : &l->needed) = true;
 }
 
 /* All that a says is in b. */
@@ -56,15 +56,15 @@ static bool within(const cJSON *a, const cJSON *b, left_out *l)
     return true;
 }
 
-/* An older tree may say less, if what it leaves out is missed: else it says another function.  A text that is no JSON says
- * nothing that could be so. */
+/* An older tree may say less, but not only by what may be absent: checkers would confirm another function.  Of other versions
+ * they confirm nothing.  A text that is no JSON is no tree. */
 static bool agrees(const cJSON *stored, cJSON *now)
 {
     left_out l = { false, false };
     const double version = cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(stored, "version"));
     if (!(version >= OLDEST && version <= TAUT_TREE_VERSION)) return stored != NULL;
     cJSON_SetNumberValue(cJSON_GetObjectItemCaseSensitive(now, "version"), version);
-    return version < TAUT_TREE_VERSION && within(stored, now, &l) && (l.needed || !l.spared);
+    return version < TAUT_TREE_VERSION && within(stored, now, &l) && (l.needed || !l.optional);
 }
 
 taut_status taut_model_tree_fits(bool *fits, const taut_model *m, const char *stored)

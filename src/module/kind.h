@@ -33,8 +33,7 @@ typedef struct {
     double def, lo, hi;
     const char *words;                   /* the choices, "kv|qv|qk"; the default of a text */
     double (*def_at)(const taut_site *); /* in the place of def */
-    bool
-        rare; /* a number or a bool that is asked for only where a recipe names it, so that all others print as before */
+    bool rare; /* a real or a bool, asked for only where a recipe names it: all other recipes print as before */
     const char *help;
 } taut_key;
 

@@ -72,7 +72,7 @@ make series-plash "$series" label=2 depth=1 attention=plash plash_groups=2 plash
     plash_sizes=8 plash_norm_eps=1 plash_floor=1 norm_eps=0.1
 check "42 models" [ "$(find "$runs" -mindepth 1 -maxdepth 1 | wc -l)" = 42 ]
 check "gains are listed" grep -aq '"gain' "$runs/text-fade/model.safetensors"
-check "but for roots" [ "$(grep -ac '"gain' "$runs/text-position/model.safetensors")" = 0 ]
+check "but not where they are roots" [ "$(grep -ac '"gain' "$runs/text-position/model.safetensors")" = 0 ]
 "$python" tests/checker/second.py "$runs" "$TAUT" "${TAUT_EFFORT:-1}" || fails=$((fails + 1))
 "$python" tests/checker/slopes.py "$(awk "BEGIN { print int(9 * ${TAUT_EFFORT:-1}) + 1 }")" || fails=$((fails + 1))
 "$python" tests/checker/hostile.py "$tmp" "$TAUT" || fails=$((fails + 1))
