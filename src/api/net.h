@@ -17,8 +17,6 @@ struct taut_net {
     const char *note; /* what the caller may want to tell a person; NULL: nothing */
 };
 
-/* A run's folder stands for its model.safetensors; the caller frees.  NULL: out of memory. */
-char *taut_model_path(const char *model);
 /* The data of its kind, by name or what it was trained on. */
 taut_status taut_net_source(taut_source **out, const taut_net *, const char *name) TAUT_MUST_USE;
 taut_status taut_net_predicts(const taut_net *) TAUT_MUST_USE; /* one that gives features does not */

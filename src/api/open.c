@@ -14,16 +14,6 @@
 #include "model/builtin.h"
 #include "model/hf.h"
 
-char *taut_model_path(const char *model)
-{
-    struct stat st;
-    const bool folder = stat(model, &st) == 0 && S_ISDIR(st.st_mode);
-    const size_t size = strlen(model) + 32;
-    char *path = taut_malloc(size);
-    if (path) snprintf(path, size, "%s%s", model, folder ? "/model.safetensors" : "");
-    return path;
-}
-
 /* The characters of a text, in the order of their code points. */
 static taut_status read_characters(taut_vocab **v, const char *path)
 {

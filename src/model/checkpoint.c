@@ -1,7 +1,9 @@
 /* model.safetensors: every weight as float32, and in the metadata the recipe it was made from and the
  * vocabulary, so that the file alone is the model; and the tree, so that it says which function it is without us. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "model/model.h"
@@ -165,4 +167,14 @@ taut_status taut_model_open(taut_model **out, const char *path, const taut_kerne
     }
     *out = m;
     return TAUT_OK;
+}
+
+char *taut_model_path(const char *model)
+{
+    struct stat st;
+    const bool folder = stat(model, &st) == 0 && S_ISDIR(st.st_mode);
+    const size_t size = strlen(model) + 32;
+    char *path = taut_malloc(size);
+    if (path) snprintf(path, size, "%s%s", model, folder ? "/model.safetensors" : "");
+    return path;
 }

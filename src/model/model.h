@@ -71,4 +71,6 @@ taut_status taut_model_tree_fits(bool *fits, const taut_model *, const char *sto
 /* checkpoint.c: model.safetensors, float32, with recipe, tree and vocabulary in its metadata */
 taut_status taut_model_save(const taut_model *, const char *path) TAUT_MUST_USE;
 taut_status taut_model_open(taut_model **out, const char *path, const taut_kernels *, bool grads) TAUT_MUST_USE;
+/* A run's folder stands for its model.safetensors; the caller frees.  NULL: out of memory. */
+char *taut_model_path(const char *model);
 #endif

@@ -87,6 +87,10 @@ static void read_loss(taut_train_spec *t, taut_config *cfg)
         if (taut_config_has(cfg, "train.focus")) t->focus = taut_config_real(cfg, "train.focus", 0, 0, 100);
     }
     if (taut_config_has(cfg, "train.average")) t->average = taut_config_real(cfg, "train.average", 0, 0, 0.999999);
+    if (taut_config_has(cfg, "train.teachers")) {
+        t->teachers = taut_config_text(cfg, "train.teachers", "");
+        t->teacher_share = taut_config_real(cfg, "train.teacher_share", 0.5, 1e-6, 1);
+    }
 }
 
 static void read_loop(taut_recipe *r, taut_config *cfg)
@@ -154,6 +158,9 @@ static taut_status check_loss(const taut_recipe *r)
     if (margin && (!classes || mixes))
         return taut_fail(TAUT_BAD_CONFIG, "train.loss = margin is for one right class an example: images or classified "
                                           "texts, without data.mixup and data.cutmix");
+    if (t->teachers && (margin || mixes))
+        return taut_fail(TAUT_BAD_CONFIG, "train.teachers share out the answers of train.loss = cross_entropy and of "
+                                          "forecasts: not with train.loss = margin, data.mixup and data.cutmix");
     if (t->focus > 0 && t->focus < 1)
         return taut_fail(TAUT_BAD_CONFIG, "train.focus = %.17g is neither 0 nor at least 1", t->focus);
     if (t->average > 0 && t->patience > 0)

@@ -20,6 +20,7 @@ static taut_status open_source(taut_trainer *t, const taut_kernels *k)
     if (!vocab) return taut_no_memory("the vocabulary");
     s = taut_model_create(&t->model, &r->model, t->source->task.tokens, t->printed, vocab, k);
     free(vocab);
+    if (!s && r->train.teachers) s = taut_teachers_open(&t->teachers, &r->train, t->model);
     return s;
 }
 
@@ -35,7 +36,7 @@ static taut_status allocate(taut_trainer *t, const taut_kernels *k)
                             (double)taut_constrainer_len(t->model, c) + (double)one +
                             (r->loss == TAUT_BY_MARGIN ? (double)taut_margin_len(t->model, r) : 0) +
                             (double)(r->batch - 1) * (double)(taut_pass_len(t->model, 2, tokens, true) - one) +
-                            (double)taut_sum_tree_len(t->model, r->accumulate) +
+                            taut_teachers_len(t->teachers) + (double)taut_sum_tree_len(t->model, r->accumulate) +
                             (double)taut_specformer_work(t->model, &t->recipe.penalty);
     const double proof = c->target > 0 ? 2 * (double)t->model->slab * sizeof(double) : 0;
     const double there = elements * (double)k->elem;
@@ -47,6 +48,7 @@ static taut_status allocate(taut_trainer *t, const taut_kernels *k)
     if (!s && r->loss == TAUT_BY_MARGIN) s = taut_margin_create(&t->margin, t->model, r);
     if (!s) s = taut_pass_create(&t->pass, t->model, r->batch, tokens, true);
     if (!s) t->pass->run.products = r->matmul;
+    if (!s && t->teachers) s = taut_teachers_ready(t->teachers);
     if (!s) s = taut_batch_create(&t->batch, t->source, r->seed, r->batch);
     const int64_t work = s ? 0 : taut_specformer_work(t->model, &t->recipe.penalty);
     if (work && !(t->penalty_work = taut_reals(k, work))) s = taut_no_memory("the penalty");
@@ -103,6 +105,7 @@ void taut_trainer_close(taut_trainer *t)
     taut_pass_free(t->pass);
     if (t->penalty_work) t->model->k->release(t->penalty_work);
     taut_margin_free(t->margin, t->k);
+    taut_teachers_free(t->teachers);
     taut_constrainer_free(t->constrainer);
     taut_enforcer_free(t->enforcer);
     taut_model_free(t->model);
@@ -164,6 +167,7 @@ static void run_micro(void *arg, int64_t i)
             taut_margin_loss(t->margin, t->pass, t->batch.y, b->weight, t->clock.step);
         else
             taut_batch_loss(&t->batch, t->pass, b->weight, true);
+        if (t->teachers) taut_teachers_pull(t->teachers, t->pass, &t->batch, b->weight);
         taut_pass_backward(t->pass);
         if (t->margin && i == 0) taut_margin_look(t->margin, t->pass);
     }

@@ -9,6 +9,7 @@
 #include "train/optimiser.h"
 #include "train/state.h"
 #include "train/sum_tree.h"
+#include "train/teachers.h"
 
 typedef struct {
     const taut_kernels *k; /* whose products are as the recipe says, until close; or NULL */
@@ -21,6 +22,7 @@ typedef struct {
     taut_enforcer *enforcer; /* NULL without constrain.target_lipschitz */
     taut_pass *pass;
     taut_margin *margin;     /* NULL without train.loss = margin */
+    taut_teachers *teachers; /* NULL without train.teachers */
     taut_real *penalty_work; /* of a penalty on weights; or NULL */
     taut_batch batch;
     taut_sum_tree *tree;   /* over the step's micro-batches */
