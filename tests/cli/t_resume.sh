@@ -93,6 +93,27 @@ check "it goes on" "$TAUT" train $recipe --set train.checkpoint_every=1000 --out
 check "to the same numbers" state_is "$tmp/polite" "$tmp/whole"
 check "and the same log" log_is "$tmp/polite" "$tmp/whole"
 
+# with a teacher, of another seed and larger, stopped in the middle
+# shellcheck disable=SC2086
+check "a teacher" "$TAUT" train $recipe --seed 3 --set train.steps=10 --set model.depth=2 --out "$tmp/teacher"
+taught="$recipe --set train.teachers=$tmp/teacher --set train.teacher_share=0.8"
+# shellcheck disable=SC2086
+check "taught" "$TAUT" train $taught --out "$tmp/taught"
+check "it learned something else" sh -c '! cmp -s "$1" "$2"' - "$tmp/taught/model.safetensors" "$tmp/whole/model.safetensors"
+# shellcheck disable=SC2086
+"$TAUT" train $taught --out "$tmp/pupil" >"$tmp/out" 2>&1 &
+child=$!
+begun "$tmp/pupil"
+kill -9 "$child" 2>/dev/null
+wait "$child" 2>/dev/null
+child=
+mv "$tmp/teacher" "$tmp/away"
+refuse "a teacher who is gone" "$tmp/teacher: No such file" "$TAUT" train recipes/tiny-free.ini --out "$tmp/pupil" --resume
+mv "$tmp/away" "$tmp/teacher"
+# shellcheck disable=SC2086
+check "it goes on" "$TAUT" train $taught --out "$tmp/pupil" --resume
+same_run "$tmp/pupil" "$tmp/taught"
+
 # a run is what it was begun as: what was overridden then holds, and what is said now may differ in its length alone
 # shellcheck disable=SC2086
 check "begun" "$TAUT" train $recipe --set train.steps=10 --out "$tmp/own"
