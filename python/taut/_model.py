@@ -379,5 +379,11 @@ def overrides(given: "Mapping[str, Any] | None") -> "list[str]":
     """{"train.steps": 500} as the words that recipes know."""
     if not isinstance(given, (Mapping, type(None))):
         raise _c.InputError(f'set is a dict, as in {{"train.steps": 500}}, not {_c.shown(given)}')
-    words = {True: "true", False: "false"}
-    return [f"{key}={words[value] if isinstance(value, bool) else value}" for key, value in (given or {}).items()]
+    return [f"{key}={_word(value)}" for key, value in (given or {}).items()]
+
+
+def _word(value: Any) -> str:
+    """True as recipes write it, a list with commas, a run by its folder."""
+    if isinstance(value, (list, tuple)):
+        return ",".join(map(_word, value))
+    return str(value).lower() if isinstance(value, bool) else str(getattr(value, "path", value))

@@ -6,6 +6,7 @@
 #include "data/augment.h"
 #include "train/keys.h"
 #include "train/muon.h"
+#include "train/teachers.h"
 
 /* Asked for only where a recipe names them. */
 static void read_augment(taut_augment *a, taut_config *cfg)
@@ -90,6 +91,7 @@ static void read_loss(taut_train_spec *t, taut_config *cfg)
     if (taut_config_has(cfg, "train.teachers")) {
         t->teachers = taut_config_text(cfg, "train.teachers", "");
         t->teacher_share = taut_config_real(cfg, "train.teacher_share", 0.5, 1e-6, 1);
+        (void)taut_config_text(cfg, "train.teachers_sha256", "");
     }
 }
 
@@ -245,7 +247,8 @@ taut_status taut_recipe_ask(taut_recipe *r, taut_config *cfg)
 taut_status taut_recipe_read(taut_recipe *r, taut_config *cfg)
 {
     *r = (taut_recipe){ 0 };
-    const taut_status defaults = taut_recipe_defaults(cfg);
+    taut_status defaults = taut_recipe_defaults(cfg);
+    if (!defaults) defaults = taut_teachers_name(cfg);
     if (defaults) return defaults;
     const taut_status asked = taut_recipe_ask(r, cfg);
     taut_config_ask_elsewhere(cfg, taut_key_elsewhere);

@@ -5,8 +5,9 @@
  * each teacher's.  So it is made, and a forecast, whose loss has the slope f - y, is taught (1 - s) y + s z likewise.  Where
  * nothing is asked all are 0.  What is logged is the usual loss.
  *
- * A teacher may be of any architecture that reads what the model reads and is asked what it is asked.  It sees each example as
- * the model does, changed at random or not, and drops nothing out. */
+ * A teacher has the model's task, vocabulary and shapes, and classes, columns and scales as far as recipes name them; it may be
+ * of any size and kind of attention, and an MLP may teach a ViT.  It sees each example as the model does, changed at random or
+ * not, and drops nothing out. */
 #ifndef TAUT_TRAIN_TEACHERS_H
 #define TAUT_TRAIN_TEACHERS_H
 #include "train/batch.h"
@@ -22,6 +23,10 @@ typedef struct {
     int count;
     taut_teacher teacher[];
 } taut_teachers;
+
+/* Which files they are becomes train.teachers_sha256 of the recipe, so that a run goes on, and ranks train together, with the
+ * same ones only; where the recipe says it already, others are refused. */
+taut_status taut_teachers_name(taut_config *cfg) TAUT_MUST_USE;
 
 /* Reads the models that the recipe names, and refuses those that cannot teach this one; ready then makes their passes. */
 taut_status taut_teachers_open(taut_teachers **out, const taut_train_spec *, const taut_model *student) TAUT_MUST_USE;

@@ -108,7 +108,10 @@ kill -9 "$child" 2>/dev/null
 wait "$child" 2>/dev/null
 child=
 mv "$tmp/teacher" "$tmp/away"
-refuse "a teacher who is gone" "$tmp/teacher: No such file" "$TAUT" train recipes/tiny-free.ini --out "$tmp/pupil" --resume
+refuse "a teacher who is gone" "train.teachers: $tmp/teacher: No such file" "$TAUT" train recipes/tiny-free.ini --out "$tmp/pupil" --resume
+cp -r "$tmp/whole" "$tmp/teacher"
+refuse "another in its place" "begun with train.teachers_sha256 = " "$TAUT" train recipes/tiny-free.ini --out "$tmp/pupil" --resume
+rm -r "$tmp/teacher"
 mv "$tmp/away" "$tmp/teacher"
 # shellcheck disable=SC2086
 check "it goes on" "$TAUT" train $taught --out "$tmp/pupil" --resume

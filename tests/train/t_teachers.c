@@ -14,18 +14,20 @@
 #define IMAGES "[data]\nsource = shapes\nlength = 100\n[train]\nbatch = 3\nsteps = 9\n[model]\n"
 #define VIT    IMAGES "arch = vit\npatch = 4\nwidth = 16\nheads = 2\ndepth = 1\n"
 #define MLP    IMAGES "arch = mlp\nhidden = 20\n"
-#define SERIES                                                                                                      \
-    "[data]\nsource = waves\nlength = 900\n[train]\nbatch = 3\nsteps = 9\n[model]\narch = forecaster\nwidth = 16\n" \
-    "heads = 2\nseq = 24\n"
-#define WAVES SERIES "label = 12\nahead = 6\n"
+#define SERIES(length)                                                                                          \
+    "[data]\nsource = waves\nlength = " #length "\n[train]\nbatch = 3\nsteps = 9\n[model]\narch = forecaster\n" \
+    "width = 16\nheads = 2\n"
+#define WAVES SERIES(900) "seq = 24\nlabel = 12\nahead = 6\n"
 
-/* A run of this recipe, with weights of this seed. */
+/* A run of this recipe, with weights of this seed; seed 0: one of them is NaN. */
 static void save(const char *name, const char *recipe, uint64_t weights)
 {
+    const double poison = NAN;
     taut_trainer t;
     taut_config *cfg = config_of(recipe);
     must(taut_trainer_open(&t, cfg, taut_kernels_find("cpu")));
     must(taut_model_init(t.model, weights));
+    if (weights == 0) t.model->k->put(t.model->values, &poison, 1);
     char folder[2048], path[4096];
     snprintf(folder, sizeof folder, "%s/%s", temp_dir, name);
     snprintf(path, sizeof path, "%s/model.safetensors", folder);
@@ -140,11 +142,18 @@ static void refused(const char *recipe, const char *why)
 static void refusals(void)
 {
     refused(taught(GPT, "longer", NULL, ""), "reads other lengths");
-    refused(taught(GPT, "vit", NULL, ""), "reads another kind of input");
-    refused(taught(VIT, "gpt", NULL, ""), "reads another kind of input");
+    refused(taught(GPT, "vit", NULL, ""), "is of another task");
+    refused(taught(VIT, "gpt", NULL, ""), "is of another task");
+    refused(taught(GPT, "masked", NULL, ""), "is of another task"); /* it would see what it is asked */
+    refused(taught(GPT, "poisoned", NULL, ""), "not a finite number");
     refused(taught(GPT, "bytes", NULL, ""), "has another vocabulary");
     refused(taught(WAVES, "column", NULL, ""), "reads other shapes");
     refused(taught(WAVES, "ahead", NULL, ""), "is asked something else");
+    refused(taught(WAVES, "column", NULL, "[data]\ncolumns = both\n"), "its data.columns is day, not both");
+    refused(taught(WAVES, "scaled", NULL, ""), "its data.means is");
+    refused(taught(SERIES(900) "seq = 22\nlabel = 14\nahead = 6\n", "waves", NULL, ""), "its model.seq is 24, not 22");
+    refused(taught(GPT, "gpt", NULL, "[train]\nteachers_sha256 = 00\n"),
+            "are other models than train.teachers_sha256 says");
     refused(taught(GPT, "gpt", "nobody", ""), "nobody");
     refused(taught(GPT, "gpt", "", ""), "model.safetensors");
     refused(taught(GPT, "gpt,", "gpt", ""), "want runs, with commas between them");
@@ -176,7 +185,9 @@ int main(void)
     save("gpt", GPT, 1), save("wider", WIDER, 2), save("twin", GPT, 5), save("masked", MASKED, 3);
     save("vit", VIT, 4), save("mlp", MLP, 5), save("waves", WAVES, 6);
     save("longer", LONGER, 1), save("bytes", GPT "[data]\ntokens = bytes\n", 1);
-    save("column", WAVES "[data]\ncolumns = day\n", 1), save("ahead", SERIES "label = 13\nahead = 5\n", 1);
+    save("column", WAVES "[data]\ncolumns = day\n", 1),
+        save("ahead", SERIES(900) "seq = 24\nlabel = 13\nahead = 5\n", 1);
+    save("scaled", SERIES(700) "seq = 24\nlabel = 12\nahead = 6\n", 1), save("poisoned", GPT, 0);
     slope("a text, one teacher", taught(GPT, "gpt", NULL, ""), 0.5);
     slope("a text, two", taught(GPT, "gpt", "wider", "[train]\nteacher_share = 0.7\n"), 0.7);
     slope("hidden tokens", taught(MASKED, "masked", NULL, "[train]\nteacher_share = 1\n"), 1);
