@@ -72,7 +72,8 @@ def train(recipe: Path_, run: Path_, set: "Mapping[str, Any] | None" = None,
           overwrite: bool = False, kernels: Optional[str] = None) -> Run:
     """Trains a recipe (.ini file) into the folder `run`.
 
-    set: overrides {"section.key": value}.  progress: True for a bar in terminals and notebooks, or a function that is
+    set: overrides {"section.key": value}; a list is written with commas, a run by its folder, as in
+    {"train.teachers": [run, "runs/b"]}.  progress: True for a bar in terminals and notebooks, or a function that is
     told a `Step` and stops the training by returning something true.  Ctrl-C stops after a step: all is saved, and
     KeyboardInterrupt is raised; resume=True goes on from there to the bits of a run that was never stopped.
 

@@ -30,6 +30,15 @@ def test_stop_and_resume(text_run, recipes, tmp_path):
     assert (run.path / "model.safetensors").read_bytes() == (text_run.path / "model.safetensors").read_bytes()
 
 
+def test_teachers(text_run, recipes, tmp_path):
+    other = {**TEXT, "train.seed": 2}
+    alone = taut.train(recipes / "tiny-free.ini", tmp_path / "a", other)
+    taught = taut.train(recipes / "tiny-free.ini", tmp_path / "b",
+                        {**other, "train.teachers": [text_run, str(text_run.path)]})
+    assert f"\nteachers = {text_run.path},{text_run.path}\n" in (taught.path / "recipe.ini").read_text()
+    assert (taught.path / "model.safetensors").read_bytes() != (alone.path / "model.safetensors").read_bytes()
+
+
 def test_exceptions_pass(recipes, tmp_path):
     def fail(now):
         raise KeyError("mine")
