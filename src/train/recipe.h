@@ -31,9 +31,8 @@ typedef struct {
     taut_loss_kind loss;
     double margin, margin_final, margin_radius, margin_least; /* of TAUT_BY_MARGIN: train/margin.h */
     double temperature, focus;                                /* the same */
-    double average; /* decay of a running mean of the weights, which is what is saved; 0: none */
-    const char
-        *teachers; /* runs, with commas between them: train/teachers.h; NULL: none; lives as long as the config */
+    double average;       /* decay of a running mean of the weights, which is what is saved; 0: none */
+    const char *teachers; /* runs: train/teachers.h; NULL: none; lives as long as the config */
     double teacher_share;
     int64_t eval_every, eval_batches, checkpoint_every, log_every;
     int64_t patience; /* evaluations without a better one before training ends; 0: it goes on to the last step */

@@ -171,11 +171,11 @@ void taut_teachers_free(taut_teachers *all)
 
 void taut_teachers_pull(const taut_teachers *all, taut_pass *p, const taut_batch *b, double weight)
 {
-    const double each = all->spec->teacher_share / all->count;
+    const double part = all->spec->teacher_share / all->count;
     for (int i = 0; i < all->count; i++) {
         taut_pass *t = all->teacher[i].pass;
         taut_batch_forward(b, t);
         taut_batch_loss(b, t, weight, true);
-        p->m->k->axpby(p->logits.data, -each, t->logits.data, 1, taut_len(p->logits.shape));
+        p->m->k->axpby(p->logits.data, -part, t->logits.data, 1, taut_len(p->logits.shape));
     }
 }
