@@ -36,7 +36,7 @@ static void save(const char *name, const char *recipe, uint64_t weights)
     trainer_end(&t, cfg);
 }
 
-/* The recipe with train.teachers = these runs of the temporary folder, and more lines of its last section. */
+/* The recipe, these lines more, and train.teachers = one or two runs of the temporary folder. */
 static const char *taught(const char *recipe, const char *one, const char *two, const char *more)
 {
     static char text[8192];
